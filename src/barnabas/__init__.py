@@ -1,0 +1,1 @@
+"""barnabas: a distributed commit log that speaks Apache Kafka's protocol."""

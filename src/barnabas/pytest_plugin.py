@@ -1,0 +1,1 @@
+"""Pytest fixtures: a real broker inside a test."""
