@@ -1,0 +1,59 @@
+# One word each. `make demo` and `make test` set up everything they need first.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
+# The default suite runs on every core; a test that must be alone says so with a mark.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+
+.PHONY: help install java demo test check simulate conform bench docs serve clean
+
+help:  ## what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+install: $(VENV)/.installed  ## a virtual environment from the lock file
+
+$(VENV)/.installed: pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "barnabas needs Python 3.11 or newer; run: make PYTHON=python3.11 install")'
+	@test -x $(BIN)/python || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) $(VENV); } || $(PYTHON) -m venv $(VENV)
+	@test -n "$$(command -v uv)" || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@$(UV) sync -q --frozen --inexact --all-extras
+	@touch $@
+
+java:
+	@$(PYTHON) tools/check_java.py 17
+
+demo: install java  ## half a million order lines through the broker and Spark
+	@$(BIN)/barnabas demo $(ARGS)
+
+test: install java  ## the default suite
+	$(PYTEST) -q -m "not conform" $(ARGS)
+
+check: install  ## style, types, import contract
+	$(BIN)/ruff check src tests tools
+	$(BIN)/ruff format --check src tests tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+simulate: install  ## the broker in virtual time; SEED=n replays one, SEEDS=n runs that many new ones
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS))
+
+conform: install java  ## other people's clients and tools, on barnabas and on Apache Kafka
+	$(BIN)/python tools/apache_kafka.py install
+	$(BIN)/python -m pytest -q -m conform $(ARGS)
+
+bench: install java  ## barnabas and Apache Kafka side by side; writes docs/benchmarks.md
+	$(BIN)/python tools/apache_kafka.py install
+	$(BIN)/python -m bench $(ARGS)
+
+docs: install  ## what is generated: configuration, stubs
+	$(BIN)/python tools/write_stubs.py
+	$(BIN)/python tools/write_configuration_docs.py
+
+serve: install  ## a broker on localhost:9092 with its data in ./data
+	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
+
+clean:  ## everything that can be made again
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
