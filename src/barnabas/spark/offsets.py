@@ -1,0 +1,192 @@
+"""Offsets as a query writes them: where to begin, where to end, and a query's position between two triggers.
+
+Plane: control, pure.
+
+A position is a plain dictionary `{(topic, partition): offset}` inside this package. On the outside it is the JSON that Spark's
+own Kafka source writes, `{"topic": {"0": 42}}`; a `startingOffsets` copied from a checkpoint of either source works in
+the other. In JSON an offset of -1 means the end of the partition and -2 its beginning.
+
+Where a query begins or ends is one `OffsetLimit`:
+
+- `Earliest`, `Latest`: the ends of every partition;
+- `Specific`: one offset per partition (`-1`, `-2` as above);
+- `ByTimestamp`: the first offset at or after one moment, the same for every partition;
+- `ByPartitionTimestamp`: the same, a moment per partition.
+
+A moment is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a zone) or
+relative to now (`-2h`, `-10m`, `-1d12h`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeAlias
+
+TopicPartition: TypeAlias = tuple[str, int]
+Position: TypeAlias = dict[TopicPartition, int]
+SparkOffsets: TypeAlias = dict[str, dict[str, int]]
+
+LATEST_OFFSET = -1
+EARLIEST_OFFSET = -2
+
+_OFFSETS_EXAMPLE = '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}'
+_TIMESTAMPS_EXAMPLE = '{"topicA":{"0":1763712000000,"1":1763712000000}}'
+_ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'
+_INT64_MAX = 2**63 - 1
+
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_RELATIVE = re.compile(r"-((?:\d+(?:ms|min|[smhdw]))+)", re.IGNORECASE)
+_RELATIVE_PART = re.compile(r"(\d+)(ms|min|[smhdw])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """From, or to, the first offset that each partition still holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """From, or to, the end of each partition as the query's isolation level sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specific:
+    """An offset for each partition; `-1` is the end and `-2` the beginning."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ByTimestamp:
+    """The first offset at or after `timestamp_ms` in every partition."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByPartitionTimestamp:
+    """The first offset at or after a moment of its own for each partition."""
+
+    timestamps_ms: Mapping[TopicPartition, int]
+
+
+OffsetLimit: TypeAlias = Earliest | Latest | Specific | ByTimestamp | ByPartitionTimestamp
+
+
+def to_spark(position: Mapping[TopicPartition, int]) -> SparkOffsets:
+    """Return the position as the dictionary Spark stores: sorted, so that equal positions are equal text."""
+    out: SparkOffsets = {}
+    for topic, partition in sorted(position):
+        out.setdefault(topic, {})[str(partition)] = position[topic, partition]
+    return out
+
+
+def from_spark(offsets: Mapping[str, Mapping[str, int]]) -> Position:
+    """Return the position in a dictionary that Spark stored.
+
+    Raises:
+        ValueError: the dictionary is not of the form `{"topic": {"0": 42}}`.
+    """
+    return _partition_values(offsets, json.dumps(offsets), _OFFSETS_EXAMPLE)
+
+
+def offsets_from_json(text: str) -> Position:
+    """Parse `startingOffsets` or `endingOffsets` written per partition."""
+    return _partition_values(_load(text, _OFFSETS_EXAMPLE), text, _OFFSETS_EXAMPLE)
+
+
+def timestamps_from_json(text: str, now_ms: int) -> dict[TopicPartition, int]:
+    """Parse a JSON of moments per partition; each may be a number or any text that `timestamp_ms` takes."""
+    table = _load(text, _TIMESTAMPS_EXAMPLE)
+    out: dict[TopicPartition, int] = {}
+    for topic, partitions in table.items():
+        if not isinstance(partitions, dict):
+            _expected(_TIMESTAMPS_EXAMPLE, text)
+        for partition, moment in partitions.items():
+            if isinstance(moment, bool) or not isinstance(moment, int | str) or not partition.isdigit():
+                _expected(_TIMESTAMPS_EXAMPLE, text)
+            out[topic, int(partition)] = timestamp_ms(str(moment), now_ms)
+    return out
+
+
+def assignment_from_json(text: str) -> list[TopicPartition]:
+    """Parse the `assign` option, `{"topicA":[0,1]}`."""
+    table = _load(text, _ASSIGN_EXAMPLE)
+    out: list[TopicPartition] = []
+    for topic, partitions in table.items():
+        if not isinstance(partitions, list) or not all(type(p) is int and p >= 0 for p in partitions):
+            _expected(_ASSIGN_EXAMPLE, text)
+        out += [(topic, partition) for partition in partitions]
+    return sorted(set(out))
+
+
+def timestamp_ms(text: str, now_ms: int) -> int:
+    """Return a moment as milliseconds since 1970.
+
+    Args:
+        text: milliseconds, ISO 8601 text, or a length of time before now such as `-2h`.
+        now_ms: the present, from which relative moments are counted.
+
+    Raises:
+        ValueError: the text is none of the three; the message names them.
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if relative := _RELATIVE.fullmatch(text):
+        return max(0, now_ms - sum(int(n) * _UNIT_MS[unit.lower()] for n, unit in _RELATIVE_PART.findall(relative[1])))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"timestamp '{text}' is not understood: write milliseconds since 1970 (1763712000000), "
+            "ISO 8601 (2026-11-21T08:00, UTC unless it names a zone) or a time before now (-2h, -10m, -1d12h)"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def missing_partitions(wanted: Iterable[TopicPartition], given: Mapping[TopicPartition, int]) -> str | None:
+    """Return what to tell the user when per-partition values do not name exactly the partitions read, else None."""
+    wanted_set = set(wanted)
+    if wanted_set == set(given):
+        return None
+    return (
+        "you must specify all TopicPartitions. Use -1 for latest, -2 for earliest, if you don't care. "
+        f"Specified: {_names(given)} Assigned: {_names(wanted_set)}"
+    )
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return "[" + ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions)) + "]"
+
+
+def _load(text: str, example: str) -> dict[str, Any]:
+    try:
+        table = json.loads(text)
+    except json.JSONDecodeError:
+        _expected(example, text)
+    if not isinstance(table, dict):
+        _expected(example, text)
+    return table
+
+
+def _partition_values(table: Mapping[str, Any], text: str, example: str) -> Position:
+    out: Position = {}
+    for topic, partitions in table.items():
+        if not isinstance(partitions, dict):
+            _expected(example, text)
+        for partition, offset in partitions.items():
+            if not partition.isdigit() or type(offset) is not int or not EARLIEST_OFFSET <= offset <= _INT64_MAX:
+                _expected(example, text)
+            out[topic, int(partition)] = offset
+    return out
+
+
+def _expected(example: str, got: str) -> NoReturn:
+    raise ValueError(f"Expected e.g. {example}, got {got}")

@@ -1,0 +1,365 @@
+"""The options of `format("barnabas")`, checked once and turned into values.
+
+Plane: control, pure.
+
+The names are those of Spark's own Kafka source, and are compared without regard to case, as Spark does. What that source
+refuses is refused here in the same words, so that a job moved from one to the other fails in the same place, if it fails. Options
+that begin with `kafka.` configure the consumer; those that mean something to this reader are used, security settings it cannot honour are
+refused (reading unencrypted because an option was overlooked would be worse), and any other is accepted
+and has no effect, because jobs carry them over from the other source.
+
+| option | default | meaning |
+|---|---|---|
+| `kafka.bootstrap.servers` | required | `host:port[,host:port]` |
+| `subscribe`, `subscribePattern`, `assign` | exactly one | topics by name, by regular expression, or partitions as JSON |
+| `startingTimestamp`, `startingOffsetsByTimestamp`, `startingOffsets` | `latest` in streams, `earliest` in batches | where a new query begins; the first that is given counts |
+| `endingTimestamp`, `endingOffsetsByTimestamp`, `endingOffsets` | `latest` | where a batch ends |
+| `startingOffsetsByTimestampStrategy` | `error` | or `latest`: what to do when nothing is as young as the moment asked for |
+| `failOnDataLoss` | `true` | stop when records that the query should read are gone |
+| `minPartitions` | none | cut ranges so that there are at least so many tasks |
+| `maxRecordsPerPartition` | none | cut ranges so that no task reads more |
+| `maxOffsetsPerTrigger`, `minOffsetsPerTrigger`, `maxTriggerDelay` | none, none, `15m` | how much a micro-batch takes, and how long it may wait |
+| `includeHeaders` | `false` | add the column `headers` |
+| `groupIdPrefix` | `spark-kafka-source` | beginning of the client id that the broker logs |
+| `kafka.group.id` | none | commit a stream's progress to this consumer group |
+| `kafka.isolation.level` | `read_uncommitted` | or `read_committed` |
+| `kafkaConsumer.pollTimeoutMs` | `120000` | how long a task waits for records that must be there |
+| `fetchOffset.numRetries`, `fetchOffset.retryIntervalMs` | `3`, `1000` | the driver's patience with a cluster that is moving |
+
+Of the `kafka.` keys these also count: `client.id`, `request.timeout.ms`, `fetch.max.bytes`, `max.partition.fetch.bytes` (8 MB unless
+given: a task reads one partition, and small fetches are slow), `fetch.max.wait.ms`, `check.crcs`, `receive.buffer.bytes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from barnabas.spark.offsets import (
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    ByPartitionTimestamp,
+    ByTimestamp,
+    Earliest,
+    Latest,
+    OffsetLimit,
+    Specific,
+    TopicPartition,
+    assignment_from_json,
+    offsets_from_json,
+    timestamp_ms,
+    timestamps_from_json,
+)
+
+_STRATEGIES = ("subscribe", "subscribepattern", "assign")
+_STRATEGY_NAMES = "subscribe, subscribePattern, assign"
+_DURATION = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
+_DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class IsolationLevel(Enum):
+    """Whether records of transactions that did not (yet) commit are read; the value is the one on the wire."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+class TimestampStrategy(Enum):
+    """What a query does when a partition holds nothing at or after the moment it should start from."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Whole topics by name."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribePattern:
+    """Every topic whose whole name matches a regular expression, also those created later."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Exactly these partitions."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+TopicSelection: TypeAlias = Subscribe | SubscribePattern | Assign
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSettings:
+    """The `kafka.` keys that this reader honours; the names are Kafka's."""
+
+    client_id: str
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    request_timeout_ms: int = 30_000
+    # A task reads one partition over its own connection, so the limit of the partition is the limit of the fetch.
+    fetch_max_bytes: int = 8 << 20
+    fetch_max_wait_ms: int = 500
+    check_crcs: bool = True
+    receive_buffer_bytes: int = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """A query's options as values; `ending` has no meaning in a stream."""
+
+    bootstrap_servers: str
+    topics: TopicSelection
+    starting: OffsetLimit
+    ending: OffsetLimit
+    timestamp_strategy: TimestampStrategy
+    fail_on_data_loss: bool
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    include_headers: bool
+    group_id: str | None
+    poll_timeout_ms: int
+    fetch_offset_retries: int
+    fetch_offset_retry_interval_ms: int
+    consumer: ConsumerSettings
+
+
+def includes_headers(options: Mapping[str, str]) -> bool:
+    """Return whether the source has the column `headers`; all that Spark needs to know before it reads."""
+    return _Given(options).boolean("includeHeaders", False)
+
+
+def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
+    """Parse the options of `spark.read`.
+
+    Args:
+        options: as Spark hands them over; keys in any case.
+        now_ms: the present, for moments such as `-2h`.
+
+    Raises:
+        ValueError: an option is missing, contradicts another or is refused; the message is one sentence for the user.
+    """
+    given = _Given(options)
+    parsed = _parse(given, now_ms, default_start=Earliest())
+    if parsed.starting == Latest():
+        raise ValueError("starting offset can't be latest for batch queries on Kafka")
+    if isinstance(parsed.starting, Specific):
+        _refuse_offset(
+            parsed.starting, LATEST_OFFSET, "startingOffsets for {} can't be latest for batch queries on Kafka"
+        )
+    if parsed.ending == Earliest():
+        raise ValueError("ending offset can't be earliest for batch queries on Kafka")
+    if isinstance(parsed.ending, Specific):
+        _refuse_offset(
+            parsed.ending, EARLIEST_OFFSET, "ending offset for {} can't be earliest for batch queries on Kafka"
+        )
+    return parsed
+
+
+def parse_stream_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
+    """Parse the options of `spark.readStream`; arguments and errors as in `parse_batch_options`."""
+    given = _Given(options)
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
+        if given.text(name) is not None:
+            raise ValueError("ending offset not valid in streaming queries")
+    parsed = _parse(given, now_ms, default_start=Latest())
+    least, most = parsed.min_offsets_per_trigger, parsed.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
+        raise ValueError(f"The value of minOffsetPerTrigger({least}) is higher than the maxOffsetsPerTrigger({most}).")
+    return parsed
+
+
+def duration_ms(text: str) -> int:
+    """Return a length of time written as Spark writes it (`15m`, `30s`, `500` for milliseconds)."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not a length of time: write for example 500ms, 30s, 15m or 2h")
+    return int(int(match[1]) * _DURATION_MS[(match[2] or "ms").lower()])
+
+
+class _Given:
+    """The options as they were written, looked up without regard to case."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = {str(name).lower(): str(options[name]) for name in options}
+
+    def text(self, name: str) -> str | None:
+        return self._options.get(name.lower())
+
+    def integer(self, name: str) -> int | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            return int(text.strip())
+        except ValueError:
+            raise ValueError(f"{name} must be a whole number, not '{text}'") from None
+
+    def positive(self, name: str) -> int | None:
+        number = self.integer(name)
+        if number is not None and number <= 0:
+            raise ValueError(f"{name} must be positive")
+        return number
+
+    def not_negative(self, name: str, default: int) -> int:
+        number = self.integer(name)
+        if number is None:
+            return default
+        if number < 0:
+            raise ValueError(f"{name} must not be negative")
+        return number
+
+    def boolean(self, name: str, default: bool) -> bool:
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.strip().lower() not in ("true", "false"):
+            raise ValueError(f"{name} must be true or false, not '{text}'")
+        return text.strip().lower() == "true"
+
+    def names(self) -> list[str]:
+        return sorted(self._options)
+
+
+def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
+    topics = _topics(given)
+    min_partitions = given.positive("minPartitions")
+    max_records = given.positive("maxRecordsPerPartition")
+    _refuse_consumer_settings(given)
+    servers = given.text("kafka.bootstrap.servers")
+    if not servers:
+        raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer")
+    strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").strip().lower()
+    if strategy not in ("error", "latest"):
+        raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not '{strategy}'")
+    retries = given.not_negative("fetchOffset.numRetries", 3)
+    return SourceOptions(
+        bootstrap_servers=servers.strip(),
+        topics=topics,
+        starting=_limit(given, "starting", default_start, now_ms),
+        ending=_limit(given, "ending", Latest(), now_ms),
+        timestamp_strategy=TimestampStrategy(strategy),
+        fail_on_data_loss=given.boolean("failOnDataLoss", True),
+        min_partitions=min_partitions,
+        max_records_per_partition=max_records,
+        max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
+        min_offsets_per_trigger=given.positive("minOffsetsPerTrigger"),
+        max_trigger_delay_ms=duration_ms(given.text("maxTriggerDelay") or "15m"),
+        include_headers=given.boolean("includeHeaders", False),
+        group_id=given.text("kafka.group.id") or None,
+        poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
+        fetch_offset_retries=retries,
+        fetch_offset_retry_interval_ms=given.not_negative("fetchOffset.retryIntervalMs", 1000),
+        consumer=_consumer(given),
+    )
+
+
+def _topics(given: _Given) -> TopicSelection:
+    chosen = [name for name in _STRATEGIES if given.text(name) is not None]
+    if not chosen:
+        raise ValueError(
+            f"One of the following options must be specified for Kafka source: {_STRATEGY_NAMES}. "
+            "See the docs for more details."
+        )
+    if len(chosen) > 1:
+        raise ValueError(
+            f"Only one of the following options can be specified for Kafka source: {_STRATEGY_NAMES}. "
+            "See the docs for more details."
+        )
+    value = given.text(chosen[0]) or ""
+    if chosen[0] == "assign":
+        if not value.strip().startswith("{"):
+            raise ValueError(f"No topicpartitions to assign as specified value for option 'assign' is '{value}'")
+        return Assign(tuple(assignment_from_json(value)))
+    if chosen[0] == "subscribe":
+        names = sorted({name.strip() for name in value.split(",")} - {""})
+        if not names:
+            raise ValueError(f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'")
+        return Subscribe(tuple(names))
+    pattern = value.strip()
+    if not pattern:
+        raise ValueError(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"subscribePattern '{pattern}' is not a regular expression: {error}") from None
+    return SubscribePattern(pattern)
+
+
+def _limit(given: _Given, side: str, default: OffsetLimit, now_ms: int) -> OffsetLimit:
+    if (moment := given.text(f"{side}Timestamp")) is not None:
+        return ByTimestamp(timestamp_ms(moment, now_ms))
+    if (moments := given.text(f"{side}OffsetsByTimestamp")) is not None:
+        return ByPartitionTimestamp(timestamps_from_json(moments, now_ms))
+    offsets = given.text(f"{side}Offsets")
+    if offsets is None:
+        return default
+    named: dict[str, OffsetLimit] = {"earliest": Earliest(), "latest": Latest()}
+    return named.get(offsets.strip().lower()) or Specific(offsets_from_json(offsets))
+
+
+def _consumer(given: _Given) -> ConsumerSettings:
+    level = (given.text("kafka.isolation.level") or "read_uncommitted").strip().upper()
+    if level not in IsolationLevel.__members__:
+        raise ValueError(f"kafka.isolation.level must be read_uncommitted or read_committed, not '{level.lower()}'")
+    default = ConsumerSettings(client_id="")
+    partition_bytes = given.positive("kafka.max.partition.fetch.bytes") or default.fetch_max_bytes
+    return ConsumerSettings(
+        client_id=given.text("kafka.client.id") or given.text("groupIdPrefix") or "spark-kafka-source",
+        isolation_level=IsolationLevel[level],
+        request_timeout_ms=given.positive("kafka.request.timeout.ms") or default.request_timeout_ms,
+        fetch_max_bytes=min(partition_bytes, given.positive("kafka.fetch.max.bytes") or partition_bytes),
+        fetch_max_wait_ms=given.not_negative("kafka.fetch.max.wait.ms", default.fetch_max_wait_ms),
+        check_crcs=given.boolean("kafka.check.crcs", default.check_crcs),
+        receive_buffer_bytes=given.positive("kafka.receive.buffer.bytes") or default.receive_buffer_bytes,
+    )
+
+
+_REFUSED = {
+    "kafka.auto.offset.reset": (
+        "Kafka option 'auto.offset.reset' is not supported. Instead set the source option 'startingOffsets' to 'earliest' "
+        "or 'latest' to specify where to start. It applies when a new query is started; resuming always picks up from "
+        "where the query left off."
+    ),
+    "kafka.key.deserializer": (
+        "Kafka option 'key.deserializer' is not supported as keys are read as byte arrays. "
+        "Use DataFrame operations to explicitly deserialize the keys."
+    ),
+    "kafka.value.deserializer": (
+        "Kafka option 'value.deserializer' is not supported as values are read as byte arrays. "
+        "Use DataFrame operations to explicitly deserialize the values."
+    ),
+    "kafka.enable.auto.commit": "Kafka option 'enable.auto.commit' is not supported",
+    "kafka.interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
+}
+
+
+def _refuse_consumer_settings(given: _Given) -> None:
+    for name, sentence in _REFUSED.items():
+        if given.text(name) is not None:
+            raise ValueError(sentence)
+    protocol = given.text("kafka.security.protocol")
+    if protocol is not None and protocol.strip().upper() != "PLAINTEXT":
+        raise ValueError(
+            f"kafka.security.protocol '{protocol}' is not supported by format(\"barnabas\"): it speaks PLAINTEXT only"
+        )
+    for name in given.names():
+        if name.startswith(("kafka.ssl.", "kafka.sasl.")):
+            raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it speaks PLAINTEXT only")
+
+
+def _refuse_offset(limit: Specific, offset: int, sentence: str) -> None:
+    for topic, partition in sorted(limit.offsets):
+        if limit.offsets[topic, partition] == offset:
+            raise ValueError(sentence.format(f"{topic}-{partition}"))

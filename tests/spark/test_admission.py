@@ -1,0 +1,49 @@
+"""How much a micro-batch takes."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.spark.admission import MinimumOffsets, take_at_most
+
+A, B, C = ("t", 0), ("t", 1), ("t", 2)
+
+
+def test_everything_when_the_limit_allows():
+    assert take_at_most(30, {A: 0, B: 10}, {A: 10, B: 30}) == {A: 10, B: 30}
+
+
+def test_shared_in_proportion():
+    assert take_at_most(30, {A: 0, B: 0}, {A: 100, B: 200}) == {A: 10, B: 20}
+
+
+def test_no_partition_starves():
+    assert take_at_most(10, {A: 0, B: 5}, {A: 1_000_000, B: 6}) == {A: 9, B: 6}
+
+
+def test_partitions_without_news_keep_their_end():
+    assert take_at_most(1, {A: 5, B: 9}, {A: 50, B: 3, C: 8}) == {A: 6, B: 3, C: 8}
+
+
+@given(
+    st.dictionaries(st.tuples(st.just("t"), st.integers(0, 20)), st.tuples(st.integers(0, 99), st.integers(0, 10**9))),
+    st.integers(1, 10**6),
+)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_progress_without_overshoot(spans, limit):
+    start = {tp: first for tp, (first, _) in spans.items()}
+    end = {tp: first + length for tp, (first, length) in spans.items()}
+    taken = take_at_most(limit, start, end)
+    assert all(start[tp] <= taken[tp] <= end[tp] for tp in end)
+    assert all(taken[tp] > start[tp] for tp in end if end[tp] > start[tp])
+    assert sum(taken[tp] - start[tp] for tp in end) < limit + max(1, len(end)) or taken == end
+
+
+def test_a_batch_waits_for_enough_or_for_long_enough():
+    minimum = MinimumOffsets(10, max_delay_ms=1000)
+    assert not minimum.holds_back({}, {A: 1}, now_ms=50_000)
+    assert minimum.holds_back({A: 1}, {A: 5}, now_ms=50_500)
+    assert not minimum.holds_back({A: 1}, {A: 11}, now_ms=50_600)
+    assert minimum.holds_back({A: 11}, {A: 12}, now_ms=51_599)
+    assert not minimum.holds_back({A: 11}, {A: 12}, now_ms=51_600)

@@ -1,0 +1,187 @@
+"""Options: Spark's names, Spark's sentences, and nothing else let through."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.spark.offsets import ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
+from barnabas.spark.options import (
+    Assign,
+    IsolationLevel,
+    Subscribe,
+    SubscribePattern,
+    TimestampStrategy,
+    duration_ms,
+    includes_headers,
+    parse_batch_options,
+    parse_stream_options,
+)
+
+NOW_MS = 1_763_712_000_000
+MINIMAL = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "orders"}
+
+
+def batch(**options: str):
+    return parse_batch_options(MINIMAL | options, NOW_MS)
+
+
+def stream(**options: str):
+    return parse_stream_options(MINIMAL | options, NOW_MS)
+
+
+def test_defaults_of_a_batch():
+    options = batch()
+    assert options.topics == Subscribe(("orders",))
+    assert (options.starting, options.ending) == (Earliest(), Latest())
+    assert options.fail_on_data_loss
+    assert options.timestamp_strategy is TimestampStrategy.ERROR
+    assert options.consumer.isolation_level is IsolationLevel.READ_UNCOMMITTED
+    assert options.max_trigger_delay_ms == 15 * 60_000
+    assert (options.min_partitions, options.max_records_per_partition, options.group_id) == (None, None, None)
+    assert options.consumer.client_id == "spark-kafka-source"
+
+
+def test_a_stream_begins_at_the_end_unless_told():
+    assert stream().starting == Latest()
+    assert stream(startingOffsets="earliest").starting == Earliest()
+
+
+def test_names_are_compared_without_case():
+    options = parse_batch_options(
+        {"KAFKA.bootstrap.SERVERS": "b:1", "SubScribe": "a , b,a", "MINPARTITIONS": "7", "includeheaders": "TRUE"},
+        NOW_MS,
+    )
+    assert options.bootstrap_servers == "b:1"
+    assert options.topics == Subscribe(("a", "b"))
+    assert options.min_partitions == 7
+    assert options.include_headers
+
+
+def test_includes_headers_needs_no_other_option():
+    assert includes_headers({"INCLUDEHEADERS": "true"})
+    assert not includes_headers({})
+
+
+def test_the_three_ways_to_name_topics():
+    servers = {"kafka.bootstrap.servers": "b:1"}
+    assert parse_batch_options(servers | {"subscribePattern": " shop.* "}, 0).topics == SubscribePattern("shop.*")
+    assign = parse_batch_options(servers | {"assign": '{"b":[1,0],"a":[2]}'}, 0).topics
+    assert assign == Assign((("a", 2), ("b", 0), ("b", 1)))
+
+
+REFUSED = [
+    (
+        {"subscribe": None},
+        "One of the following options must be specified for Kafka source: subscribe, subscribePattern, assign",
+    ),
+    ({"assign": '{"a":[0]}'}, "Only one of the following options can be specified for Kafka source"),
+    ({"subscribe": " , "}, "No topics to subscribe to as specified value for option 'subscribe' is ' , '"),
+    ({"subscribe": None, "assign": "a"}, "No topicpartitions to assign as specified value for option 'assign' is 'a'"),
+    ({"subscribe": None, "assign": '{"a":["x"]}'}, 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got {"a":["x"]}'),
+    ({"subscribe": None, "subscribePattern": " "}, "Pattern to subscribe is empty"),
+    ({"subscribe": None, "subscribePattern": "("}, "is not a regular expression"),
+    (
+        {"kafka.bootstrap.servers": None},
+        "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer",
+    ),
+    ({"minPartitions": "0"}, "minPartitions must be positive"),
+    ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition must be positive"),
+    ({"maxOffsetsPerTrigger": "many"}, "maxOffsetsPerTrigger must be a whole number, not 'many'"),
+    ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false, not 'maybe'"),
+    ({"startingOffsetsByTimestampStrategy": "skip"}, "startingOffsetsByTimestampStrategy must be error or latest"),
+    ({"kafka.isolation.level": "serializable"}, "kafka.isolation.level must be read_uncommitted or read_committed"),
+    ({"kafka.auto.offset.reset": "latest"}, "Kafka option 'auto.offset.reset' is not supported"),
+    ({"kafka.key.deserializer": "x"}, "Kafka option 'key.deserializer' is not supported"),
+    ({"kafka.value.deserializer": "x"}, "Kafka option 'value.deserializer' is not supported"),
+    ({"kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
+    ({"kafka.interceptor.classes": "x"}, "Kafka option 'interceptor.classes' is not supported"),
+    ({"kafka.security.protocol": "SASL_SSL"}, "kafka.security.protocol 'SASL_SSL' is not supported"),
+    ({"kafka.ssl.truststore.location": "x"}, "Option 'kafka.ssl.truststore.location' is not supported"),
+    ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
+    ({"startingTimestamp": "yesterday"}, "timestamp 'yesterday' is not understood"),
+    ({"maxTriggerDelay": "soon"}, "'soon' is not a length of time"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"), REFUSED, ids=[str(sorted(change)) + str(i) for i, (change, _) in enumerate(REFUSED)]
+)
+@pytest.mark.parametrize("parse", [parse_batch_options, parse_stream_options], ids=["batch", "stream"])
+def test_refused_by_batch_and_stream(parse, change, sentence):
+    options = {name: value for name, value in (MINIMAL | change).items() if value is not None}
+    with pytest.raises(ValueError) as caught:
+        parse(options, NOW_MS)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"startingOffsets": "latest"}, "starting offset can't be latest for batch queries on Kafka"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, "startingOffsets for t-0 can't be latest for batch queries on Kafka"),
+        ({"endingOffsets": "earliest"}, "ending offset can't be earliest for batch queries on Kafka"),
+        ({"endingOffsets": '{"t":{"3":-2}}'}, "ending offset for t-3 can't be earliest for batch queries on Kafka"),
+    ],
+)
+def test_refused_by_a_batch(change, sentence):
+    with pytest.raises(ValueError) as caught:
+        batch(**change)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"])
+def test_a_stream_has_no_end(name):
+    with pytest.raises(ValueError, match="ending offset not valid in streaming queries"):
+        stream(**{name: "latest"})
+
+
+def test_a_stream_refuses_a_minimum_over_the_maximum():
+    with pytest.raises(ValueError, match=r"minOffsetPerTrigger\(10\) is higher than the maxOffsetsPerTrigger\(9\)"):
+        stream(minOffsetsPerTrigger="10", maxOffsetsPerTrigger="9")
+    assert stream(minOffsetsPerTrigger="9", maxOffsetsPerTrigger="9").min_offsets_per_trigger == 9
+
+
+def test_the_first_form_given_counts():
+    assert batch(startingOffsets="earliest", startingTimestamp="5").starting == ByTimestamp(5)
+    both = batch(startingOffsetsByTimestamp='{"t":{"0":7}}', startingTimestamp="5")
+    assert both.starting == ByTimestamp(5)
+    assert batch(
+        startingOffsetsByTimestamp='{"t":{"0":7}}', startingOffsets="earliest"
+    ).starting == ByPartitionTimestamp({("t", 0): 7})
+    assert batch(endingTimestamp="-1m").ending == ByTimestamp(NOW_MS - 60_000)
+    assert batch(startingOffsets='{"t":{"0":-2,"1":5}}').starting == Specific({("t", 0): -2, ("t", 1): 5})
+    assert batch(startingOffsets=" EARLIEST ").starting == Earliest()
+
+
+def test_consumer_settings_that_count():
+    consumer = batch(
+        **{
+            "kafka.client.id": "me",
+            "kafka.isolation.level": "READ_COMMITTED",
+            "kafka.max.partition.fetch.bytes": "1000",
+            "kafka.fetch.max.bytes": "500",
+            "kafka.check.crcs": "false",
+            "kafka.request.timeout.ms": "7",
+            "kafka.some.other.setting": "ignored",
+        }
+    ).consumer
+    assert consumer.client_id == "me"
+    assert consumer.isolation_level is IsolationLevel.READ_COMMITTED
+    assert consumer.fetch_max_bytes == 500
+    assert not consumer.check_crcs
+    assert consumer.request_timeout_ms == 7
+
+
+def test_the_client_id_begins_with_the_group_prefix():
+    assert batch(groupIdPrefix="team-a").consumer.client_id == "team-a"
+
+
+def test_plaintext_may_be_named():
+    assert batch(**{"kafka.security.protocol": "plaintext"})
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("15m", 900_000), ("500", 500), ("30 s", 30_000), ("2H", 7_200_000), ("1d", 86_400_000)]
+)
+def test_lengths_of_time(text, ms):
+    assert duration_ms(text) == ms
