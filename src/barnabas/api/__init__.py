@@ -1,0 +1,71 @@
+"""The APIs this broker serves, in key order: one module each, imported at its first request. Both planes.
+
+`APIS` is the whole truth about what is served: `dispatch` finds handlers here, `ApiVersions` advertises these ranges, and
+a test holds the table against the message schemas. A key that is missing is known to Kafka but not served yet; it is not
+advertised, and a client that sends it anyway gets an error answer (`dispatch`).
+
+- Produce is advertised from version 0 although 0 to 2 are refused: librdkafka drops compression otherwise (KAFKA-18659).
+- InitProducerId stops at 5: version 6 (KIP-939) is unstable and stays hidden, as in Kafka.
+- Transactions, the newer group types and share groups are absent until a coordinator for them is.
+
+Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for what a range promises.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["APIS", "Api"]
+
+
+class Api(NamedTuple):
+    """One served API: its module in this package, the versions advertised, and the lowest version truly answered."""
+
+    module: str
+    min_version: int
+    max_version: int
+    min_served: int
+
+
+def _api(module: str, min_version: int, max_version: int, min_served: int | None = None) -> Api:
+    return Api(module, min_version, max_version, min_version if min_served is None else min_served)
+
+
+APIS: dict[int, Api] = {
+    0: _api("produce", 0, 13, min_served=3),
+    1: _api("fetch", 4, 18),
+    2: _api("list_offsets", 1, 11),
+    3: _api("metadata", 0, 13),
+    8: _api("offset_commit", 2, 10),
+    9: _api("offset_fetch", 1, 10),
+    10: _api("find_coordinator", 0, 6),
+    11: _api("join_group", 0, 9),
+    12: _api("heartbeat", 0, 4),
+    13: _api("leave_group", 0, 5),
+    14: _api("sync_group", 0, 5),
+    15: _api("describe_groups", 0, 6),
+    16: _api("list_groups", 0, 5),
+    18: _api("api_versions", 0, 5),
+    19: _api("create_topics", 2, 7),
+    20: _api("delete_topics", 1, 6),
+    21: _api("delete_records", 0, 2),
+    22: _api("init_producer_id", 0, 5),
+    23: _api("offset_for_leader_epoch", 2, 4),
+    32: _api("describe_configs", 1, 4),
+    33: _api("alter_configs", 0, 2),
+    35: _api("describe_log_dirs", 1, 5),
+    37: _api("create_partitions", 0, 3),
+    42: _api("delete_groups", 0, 3),
+    43: _api("elect_leaders", 0, 2),
+    44: _api("incremental_alter_configs", 0, 1),
+    45: _api("alter_partition_reassignments", 0, 1),
+    46: _api("list_partition_reassignments", 0, 0),
+    47: _api("offset_delete", 0, 0),
+    55: _api("describe_quorum", 0, 2),
+    57: _api("update_features", 0, 2),
+    60: _api("describe_cluster", 0, 2),
+    61: _api("describe_producers", 0, 0),
+    64: _api("unregister_broker", 0, 0),
+    74: _api("list_config_resources", 0, 1),
+    75: _api("describe_topic_partitions", 0, 0),
+}

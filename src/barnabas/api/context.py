@@ -1,0 +1,188 @@
+"""What a handler is given: the request's context, the connection it came on, and the broker's services. Both planes.
+
+A handler is a plain function `handle(context, request)`. It answers with the response, with a future of the response when
+it must wait for a commit, a high watermark or more data, or with None when the client wants no answer (Produce with
+acks=0). It never blocks and never touches the socket; what it must tell the connection it says through the context.
+
+- `RequestContext` lives as long as its request, and is the only place where a handler may leave a word for the connection
+  (`close_connection`).
+- `ConnectionInfo` lives as long as the connection; `ApiVersions` fills in the client's software.
+- `BrokerServices` lives as long as the broker; there is one, assembled by `server.broker`.
+
+Source: Kafka's `RequestContext`, and the constructor of `KafkaApis`, which lists the same services.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.group_coordinator import GroupCoordinator
+    from barnabas.coordinator.producer_id_manager import ProducerIdManager
+    from barnabas.metadata.config_schema import ConfigSchema
+    from barnabas.metadata.image import MetadataImage
+    from barnabas.replication.fetch_session import FetchSessionCache
+    from barnabas.replication.replica_manager import ReplicaManager
+
+__all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
+
+
+class Endpoint(Protocol):
+    """One entry of `advertised.listeners`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+class Settings(Protocol):
+    """The broker's configuration as handlers see it: typed values by Kafka's name, and the ones read on every request."""
+
+    @property
+    def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
+    @property
+    def auto_create_topics_enable(self) -> bool: ...
+    @property
+    def delete_topic_enable(self) -> bool: ...
+    @property
+    def num_partitions(self) -> int: ...
+    @property
+    def default_replication_factor(self) -> int: ...
+    @property
+    def fetch_max_bytes(self) -> int: ...
+    @property
+    def message_max_bytes(self) -> int: ...
+    @property
+    def request_timeout_ms(self) -> int: ...
+    @property
+    def broker_rack(self) -> str | None: ...
+    @property
+    def offsets_topic_num_partitions(self) -> int: ...
+    @property
+    def offsets_topic_replication_factor(self) -> int: ...
+    @property
+    def offsets_topic_segment_bytes(self) -> int: ...
+    @property
+    def offsets_topic_compression_codec(self) -> int: ...
+    def int_value(self, name: str) -> int: ...
+    def str_value(self, name: str) -> str: ...
+    def bool_value(self, name: str) -> bool: ...
+
+
+class Controller(Protocol):
+    """The active controller as handlers see it; `metadata.quorum_controller.QuorumController` is one."""
+
+    def handle(
+        self,
+        api_key: int,
+        version: int,
+        request: Any,
+        *,
+        principal: str = "User:ANONYMOUS",
+        deadline_ms: int | None = None,
+    ) -> asyncio.Future[Any]: ...
+
+
+class ConnectionInfo:
+    """One client's connection: where it comes from, which address it dialled, what software it says it is.
+
+    `local_host` and `local_port` are what the client dialled: `advertised.listeners=auto` answers with them.
+    """
+
+    __slots__ = (
+        "client_software_name",
+        "client_software_version",
+        "connection_id",
+        "listener_name",
+        "local_host",
+        "local_port",
+        "peer_host",
+        "peer_port",
+        "principal",
+    )
+
+    def __init__(
+        self,
+        connection_id: str,
+        listener_name: str = "PLAINTEXT",
+        peer_host: str = "",
+        peer_port: int = 0,
+        local_host: str = "",
+        local_port: int = 0,
+        principal: str = "User:ANONYMOUS",
+    ) -> None:
+        self.connection_id = connection_id
+        self.listener_name = listener_name
+        self.peer_host = peer_host
+        self.peer_port = peer_port
+        self.local_host = local_host
+        self.local_port = local_port
+        self.principal = principal
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+
+    def __repr__(self) -> str:
+        return f"ConnectionInfo({self.connection_id} {self.client_software_name}/{self.client_software_version})"
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerServices:
+    """What handlers may use, gathered once by `server.broker`.
+
+    Attributes:
+        image: the committed metadata as of now; ask again rather than keep it across a wait.
+        now_ms: wall clock, epoch milliseconds.
+    """
+
+    node_id: int
+    cluster_id: str
+    config: Settings
+    config_schema: ConfigSchema
+    replica_manager: ReplicaManager
+    group_coordinator: GroupCoordinator
+    controller: Controller
+    image: Callable[[], MetadataImage]
+    now_ms: Callable[[], int]
+    loop: asyncio.AbstractEventLoop
+    random: random.Random
+    producer_ids: ProducerIdManager
+    fetch_sessions: FetchSessionCache
+    # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
+    creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+
+
+class RequestContext:
+    """One request's surroundings.
+
+    Attributes:
+        close_connection: set by a handler to end the connection after this request, as a failed acks=0 produce must.
+    """
+
+    __slots__ = ("api_key", "client_id", "close_connection", "connection", "correlation_id", "services", "version")
+
+    def __init__(
+        self,
+        services: BrokerServices,
+        connection: ConnectionInfo,
+        api_key: int,
+        version: int,
+        correlation_id: int = 0,
+        client_id: str | None = None,
+    ) -> None:
+        self.services = services
+        self.connection = connection
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.close_connection = False
+
+    def __repr__(self) -> str:
+        return f"RequestContext(api {self.api_key} v{self.version} #{self.correlation_id} of {self.client_id!r})"
