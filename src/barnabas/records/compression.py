@@ -234,9 +234,9 @@ def _lz4_frame_bound(data: memoryview, max_bytes: int) -> tuple[int, int]:
 def _zstd_bound(data: memoryview, max_bytes: int) -> int:
     """Adds up what the blocks of all frames can at most produce, stopping once above ``max_bytes``.
 
-        magic 4 | frame header descriptor 1 | window 0-1 | dictionary id 0-4 | content size 0-8
-        then blocks: header 3 (bit 0 last, bits 1-2 type, 21 bits size) | bytes
-        then checksum 4?
+    magic 4 | frame header descriptor 1 | window 0-1 | dictionary id 0-4 | content size 0-8
+    then blocks: header 3 (bit 0 last, bits 1-2 type, 21 bits size) | bytes
+    then checksum 4?
     """
     pos, end, bound = 0, len(data), 0
     while pos < end:
