@@ -1,0 +1,96 @@
+"""The two brokers a conformance test runs on, behind one shape: barnabas as a process of its own, and Apache Kafka.
+
+Each is a context manager with `bootstrap_servers`, `restart()`, `kill()` and `data_dir`; both use a free port and a folder of the test's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Protocol
+
+from apache_kafka import ApacheKafka, free_port
+
+READY_SECONDS = 30
+
+
+class BrokerUnderTest(Protocol):
+    name: str
+    data_dir: Path
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class BarnabasProcess:
+    """`barnabas start` in a process of its own."""
+
+    name = "barnabas"
+
+    def __init__(self, folder: Path, port: int = 0, settings: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.data_dir = folder / "data"
+        self.port = port or free_port()
+        self.settings = settings or {}
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "barnabas.main", "start", "--data-dir", str(self.data_dir)]
+        command += ["--listen", self.bootstrap_servers]
+        for key, value in self.settings.items():
+            command += ["--set", f"{key}={value}"]
+        with open(self.folder / "server.log", "a") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + READY_SECONDS
+        ready, _, _ = select.select([self.process.stdout], [], [], deadline - time.monotonic())
+        line = self.process.stdout.readline() if ready else ""
+        if "barnabas ready on" not in line:
+            raise RuntimeError(f"barnabas did not start: {line!r} {(self.folder / 'server.log').read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+            self.process = None
+
+    def kill(self) -> None:
+        if self.process is not None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait(30)
+            self.process = None
+
+    def __enter__(self) -> BarnabasProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class KafkaProcess(ApacheKafka):
+    """Apache Kafka with the name a report prints."""
+
+    name = "apache-kafka"
+
+
+def broker(name: str, folder: Path, settings: dict[str, str] | None = None) -> BarnabasProcess | KafkaProcess:
+    return BarnabasProcess(folder, settings=settings) if name == "barnabas" else KafkaProcess(folder, settings=settings)
