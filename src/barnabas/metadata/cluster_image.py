@@ -1,0 +1,208 @@
+"""The nodes that have registered: brokers and controllers. Control plane, pure.
+
+A broker registers with an incarnation id and gets a broker epoch (the offset of its record); it starts fenced, that is
+known but not to be used, and is unfenced once it has caught up with the metadata log.
+
+Sources: Kafka's `ClusterImage`, `BrokerRegistration`; RegisterBrokerRecord, FenceBrokerRecord, UnfenceBrokerRecord,
+BrokerRegistrationChangeRecord, UnregisterBrokerRecord, RegisterControllerRecord, UnregisterControllerRecord; KIP-631.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from barnabas.protocol.messages import (
+    BrokerRegistrationChangeRecord,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    UnregisterControllerRecord,
+)
+from barnabas.protocol.primitives import Uuid
+
+
+class Endpoint(NamedTuple):
+    """A listener as registered; `security_protocol` is Kafka's number (0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL)."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+class VersionRange(NamedTuple):
+    min: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistration:
+    id: int
+    epoch: int
+    incarnation_id: Uuid
+    listeners: tuple[Endpoint, ...]
+    supported_features: Mapping[str, VersionRange]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    directories: tuple[Uuid, ...]
+    cordoned_directories: tuple[Uuid, ...] = ()
+
+    def listener(self, name: str) -> Endpoint | None:
+        return next((endpoint for endpoint in self.listeners if endpoint.name == name), None)
+
+    @classmethod
+    def from_record(cls, record: RegisterBrokerRecord) -> BrokerRegistration:
+        return cls(
+            id=record.broker_id,
+            epoch=record.broker_epoch,
+            incarnation_id=record.incarnation_id,
+            listeners=tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
+            supported_features={
+                f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features
+            },
+            rack=record.rack,
+            fenced=record.fenced,
+            in_controlled_shutdown=record.in_controlled_shutdown,
+            directories=tuple(record.log_dirs),
+            cordoned_directories=tuple(record.cordoned_log_dirs or ()),
+        )
+
+    def to_record(self) -> RegisterBrokerRecord:
+        return RegisterBrokerRecord(
+            broker_id=self.id,
+            incarnation_id=self.incarnation_id,
+            broker_epoch=self.epoch,
+            end_points=[
+                RegisterBrokerRecord.BrokerEndpoint(
+                    name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol
+                )
+                for e in self.listeners
+            ],
+            features=[
+                RegisterBrokerRecord.BrokerFeature(name=n, min_supported_version=r.min, max_supported_version=r.max)
+                for n, r in sorted(self.supported_features.items())
+            ],
+            rack=self.rack,
+            fenced=self.fenced,
+            in_controlled_shutdown=self.in_controlled_shutdown,
+            log_dirs=list(self.directories),
+            cordoned_log_dirs=list(self.cordoned_directories) or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRegistration:
+    id: int
+    incarnation_id: Uuid
+    listeners: tuple[Endpoint, ...]
+    supported_features: Mapping[str, VersionRange]
+
+    @classmethod
+    def from_record(cls, record: RegisterControllerRecord) -> ControllerRegistration:
+        return cls(
+            record.controller_id,
+            record.incarnation_id,
+            tuple(Endpoint(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
+            {f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features},
+        )
+
+    def to_record(self) -> RegisterControllerRecord:
+        return RegisterControllerRecord(
+            controller_id=self.id,
+            incarnation_id=self.incarnation_id,
+            zk_migration_ready=False,
+            end_points=[
+                RegisterControllerRecord.ControllerEndpoint(
+                    name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol
+                )
+                for e in self.listeners
+            ],
+            features=[
+                RegisterControllerRecord.ControllerFeature(
+                    name=n, min_supported_version=r.min, max_supported_version=r.max
+                )
+                for n, r in sorted(self.supported_features.items())
+            ],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterImage:
+    """Nodes by id, in id order."""
+
+    brokers: Mapping[int, BrokerRegistration] = field(default_factory=dict)
+    controllers: Mapping[int, ControllerRegistration] = field(default_factory=dict)
+
+    def live_brokers(self) -> list[BrokerRegistration]:
+        return [broker for broker in self.brokers.values() if not broker.fenced]
+
+    def records(self) -> Iterator[RegisterBrokerRecord | RegisterControllerRecord]:
+        for controller in self.controllers.values():
+            yield controller.to_record()
+        for broker in self.brokers.values():
+            yield broker.to_record()
+
+
+class ClusterDelta:
+    """What records since `image` did to nodes; None in `changed_*` means the node is gone."""
+
+    def __init__(self, image: ClusterImage) -> None:
+        self.image = image
+        self.changed_brokers: dict[int, BrokerRegistration | None] = {}
+        self.changed_controllers: dict[int, ControllerRegistration | None] = {}
+
+    def broker(self, node_id: int) -> BrokerRegistration | None:
+        if node_id in self.changed_brokers:
+            return self.changed_brokers[node_id]
+        return self.image.brokers.get(node_id)
+
+    def _registered(self, node_id: int, epoch: int, cause: str) -> BrokerRegistration:
+        broker = self.broker(node_id)
+        assert broker is not None, f"{cause} names broker {node_id}, which is not registered"
+        assert broker.epoch == epoch, f"{cause} has epoch {epoch} for broker {node_id}, which has {broker.epoch}"
+        return broker
+
+    def replay_register_broker(self, record: RegisterBrokerRecord) -> None:
+        self.changed_brokers[record.broker_id] = BrokerRegistration.from_record(record)
+
+    def replay_unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+        self._registered(record.broker_id, record.broker_epoch, "UnregisterBrokerRecord")
+        self.changed_brokers[record.broker_id] = None
+
+    def replay_fence(self, record: FenceBrokerRecord) -> None:
+        self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=True)
+
+    def replay_unfence(self, record: UnfenceBrokerRecord) -> None:
+        self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=False)
+
+    def replay_broker_change(self, record: BrokerRegistrationChangeRecord) -> None:
+        broker = self._registered(record.broker_id, record.broker_epoch, "BrokerRegistrationChangeRecord")
+        # Fenced: 1 fence, -1 unfence, 0 no change. Controlled shutdown: 1 begins, 0 no change.
+        if record.fenced:
+            broker = replace(broker, fenced=record.fenced > 0)
+        if record.in_controlled_shutdown:
+            broker = replace(broker, in_controlled_shutdown=record.in_controlled_shutdown > 0)
+        if record.log_dirs:
+            broker = replace(broker, directories=tuple(record.log_dirs))
+        if record.cordoned_log_dirs is not None:
+            broker = replace(broker, cordoned_directories=tuple(record.cordoned_log_dirs))
+        self.changed_brokers[broker.id] = broker
+
+    def replay_register_controller(self, record: RegisterControllerRecord) -> None:
+        self.changed_controllers[record.controller_id] = ControllerRegistration.from_record(record)
+
+    def replay_unregister_controller(self, record: UnregisterControllerRecord) -> None:
+        self.changed_controllers[record.controller_id] = None
+
+    def apply(self) -> ClusterImage:
+        brokers = {**self.image.brokers, **self.changed_brokers}
+        controllers = {**self.image.controllers, **self.changed_controllers}
+        return ClusterImage(
+            {i: broker for i, broker in sorted(brokers.items()) if broker is not None},
+            {i: controller for i, controller in sorted(controllers.items()) if controller is not None},
+        )

@@ -1,0 +1,68 @@
+"""Dynamic configurations by resource. Control plane, pure.
+
+A resource is a pair of type and name; the cluster-wide default of brokers is the broker resource with an empty name.
+
+Sources: Kafka's `ConfigurationsImage`, ConfigRecord; KIP-226.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.protocol.messages import ConfigRecord, RemoveTopicRecord
+
+ConfigResource = tuple[int, str]
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationsImage:
+    """Values by resource, then by setting; resources without a value are absent."""
+
+    by_resource: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+
+    def for_resource(self, resource_type: int, name: str) -> Mapping[str, str]:
+        return self.by_resource.get((int(resource_type), name), _NOTHING)
+
+    def names_of(self, resource_type: int) -> list[str]:
+        """The resources of a type that have a value, in name order."""
+        return sorted(name for kind, name in self.by_resource if kind == resource_type)
+
+    def records(self) -> Iterator[ConfigRecord]:
+        for kind, name in sorted(self.by_resource):
+            for key, value in sorted(self.by_resource[kind, name].items()):
+                yield ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+
+
+class ConfigurationsDelta:
+    """What records since `image` did; `changed` maps a resource to its settings, None meaning removed."""
+
+    def __init__(self, image: ConfigurationsImage) -> None:
+        self.image = image
+        self.changed: dict[ConfigResource, dict[str, str | None]] = {}
+
+    def replay(self, record: ConfigRecord) -> None:
+        resource = (record.resource_type, record.resource_name)
+        self.changed.setdefault(resource, {})[record.name] = record.value
+
+    def replay_remove_topic(self, record: RemoveTopicRecord, topic: str) -> None:
+        """A topic's settings die with it."""
+        resource = (int(ConfigResourceType.TOPIC), topic)
+        gone: dict[str, str | None] = dict.fromkeys(self.image.for_resource(*resource))
+        gone.update(dict.fromkeys(self.changed.get(resource, {})))
+        if gone:
+            self.changed[resource] = gone
+
+    def apply(self) -> ConfigurationsImage:
+        data = dict(self.image.by_resource)
+        for resource, changes in self.changed.items():
+            merged = {**data.get(resource, _NOTHING), **changes}
+            kept = {name: value for name, value in merged.items() if value is not None}
+            if kept:
+                data[resource] = kept
+            else:
+                data.pop(resource, None)
+        return ConfigurationsImage(data)

@@ -1,0 +1,165 @@
+"""What records since an image changed. Control plane, pure.
+
+`replay` takes the records of the metadata log one by one, in order; `apply` yields the image after them. Each part of
+the image has its own delta, made on the first record that touches it, so a reader asks `delta.topics is None` to learn
+that no topic changed.
+
+- Replaying a list of records and applying once gives the same image as applying after each record.
+- A record that no part knows is an error, not something to skip: a replica that skips silently has another state than
+  its peers from then on. The caller stops the process.
+- NoOpRecord and the ZooKeeper migration's record change nothing. The marks of a metadata transaction (KIP-868) are the
+  loader's business and never come here.
+
+Sources: Kafka's `org.apache.kafka.image.MetadataDelta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from barnabas.metadata.client_quotas_image import ClientQuotasDelta
+from barnabas.metadata.cluster_image import ClusterDelta
+from barnabas.metadata.configs_image import ConfigurationsDelta
+from barnabas.metadata.features_image import FeaturesDelta
+from barnabas.metadata.image import MetadataImage, MetadataProvenance, ProducerIdsImage
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.security_images import AclsDelta, DelegationTokensDelta, ScramDelta
+from barnabas.metadata.topics_image import TopicsDelta
+from barnabas.protocol.messages import ProducerIdsRecord, RemoveTopicRecord
+
+
+class UnknownRecord(Exception):
+    """A committed record that this version cannot replay; going on would mean another state than the log's."""
+
+
+class MetadataDelta:
+    """Attributes: one delta per part of the image, None while untouched."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.features: FeaturesDelta | None = None
+        self.cluster: ClusterDelta | None = None
+        self.topics: TopicsDelta | None = None
+        self.configs: ConfigurationsDelta | None = None
+        self.client_quotas: ClientQuotasDelta | None = None
+        self.producer_ids: ProducerIdsImage | None = None
+        self.acls: AclsDelta | None = None
+        self.scram: ScramDelta | None = None
+        self.delegation_tokens: DelegationTokensDelta | None = None
+
+    def replay(self, record: MetadataRecord) -> None:
+        """Take one committed record.
+
+        Raises:
+            UnknownRecord: the record's type is not one an image can hold.
+        """
+        replayer = _replayers().get(record.NAME)
+        if replayer is None:
+            raise UnknownRecord(f"the metadata log holds a {record.NAME}, which this version cannot replay")
+        replayer(self, record)
+
+    def or_features(self) -> FeaturesDelta:
+        if self.features is None:
+            self.features = FeaturesDelta(self.image.features)
+        return self.features
+
+    def or_cluster(self) -> ClusterDelta:
+        if self.cluster is None:
+            self.cluster = ClusterDelta(self.image.cluster)
+        return self.cluster
+
+    def or_topics(self) -> TopicsDelta:
+        if self.topics is None:
+            self.topics = TopicsDelta(self.image.topics)
+        return self.topics
+
+    def or_configs(self) -> ConfigurationsDelta:
+        if self.configs is None:
+            self.configs = ConfigurationsDelta(self.image.configs)
+        return self.configs
+
+    def or_client_quotas(self) -> ClientQuotasDelta:
+        if self.client_quotas is None:
+            self.client_quotas = ClientQuotasDelta(self.image.client_quotas)
+        return self.client_quotas
+
+    def or_acls(self) -> AclsDelta:
+        if self.acls is None:
+            self.acls = AclsDelta(self.image.acls)
+        return self.acls
+
+    def or_scram(self) -> ScramDelta:
+        if self.scram is None:
+            self.scram = ScramDelta(self.image.scram)
+        return self.scram
+
+    def or_delegation_tokens(self) -> DelegationTokensDelta:
+        if self.delegation_tokens is None:
+            self.delegation_tokens = DelegationTokensDelta(self.image.delegation_tokens)
+        return self.delegation_tokens
+
+    def replay_remove_topic(self, record: RemoveTopicRecord) -> None:
+        topics = self.or_topics()
+        changed = topics.changed.get(record.topic_id)
+        name = changed.name if changed else self.image.topics.name_of(record.topic_id)
+        topics.replay_remove_topic(record)
+        assert name is not None
+        if self.configs is not None or self.image.configs.for_resource(2, name):
+            self.or_configs().replay_remove_topic(record, name)
+
+    def replay_producer_ids(self, record: ProducerIdsRecord) -> None:
+        self.producer_ids = ProducerIdsImage(record.next_producer_id)
+
+    def apply(self, provenance: MetadataProvenance | None = None) -> MetadataImage:
+        """The image after all replayed records; without a provenance it keeps the old one."""
+        old = self.image
+        return MetadataImage(
+            provenance or old.provenance,
+            self.features.apply() if self.features else old.features,
+            self.cluster.apply() if self.cluster else old.cluster,
+            self.topics.apply() if self.topics else old.topics,
+            self.configs.apply() if self.configs else old.configs,
+            self.client_quotas.apply() if self.client_quotas else old.client_quotas,
+            self.producer_ids if self.producer_ids is not None else old.producer_ids,
+            self.acls.apply() if self.acls else old.acls,
+            self.scram.apply() if self.scram else old.scram,
+            self.delegation_tokens.apply() if self.delegation_tokens else old.delegation_tokens,
+        )
+
+    def __repr__(self) -> str:
+        parts = ("features", "cluster", "topics", "configs", "client_quotas", "producer_ids", "acls", "scram")
+        touched = [part for part in parts if getattr(self, part) is not None]
+        return f"MetadataDelta(since={self.image.provenance.offset}, touched={touched})"
+
+
+@cache
+def _replayers() -> dict[str, Callable[[MetadataDelta, Any], None]]:
+    """Record name to what replays it: the whole list of records that an image knows."""
+    return {
+        "FeatureLevelRecord": lambda d, r: d.or_features().replay(r),
+        "RegisterBrokerRecord": lambda d, r: d.or_cluster().replay_register_broker(r),
+        "UnregisterBrokerRecord": lambda d, r: d.or_cluster().replay_unregister_broker(r),
+        "FenceBrokerRecord": lambda d, r: d.or_cluster().replay_fence(r),
+        "UnfenceBrokerRecord": lambda d, r: d.or_cluster().replay_unfence(r),
+        "BrokerRegistrationChangeRecord": lambda d, r: d.or_cluster().replay_broker_change(r),
+        "RegisterControllerRecord": lambda d, r: d.or_cluster().replay_register_controller(r),
+        "UnregisterControllerRecord": lambda d, r: d.or_cluster().replay_unregister_controller(r),
+        "TopicRecord": lambda d, r: d.or_topics().replay_topic(r),
+        "PartitionRecord": lambda d, r: d.or_topics().replay_partition(r),
+        "PartitionChangeRecord": lambda d, r: d.or_topics().replay_partition_change(r),
+        "RemoveTopicRecord": MetadataDelta.replay_remove_topic,
+        "ClearElrRecord": lambda d, r: d.or_topics().replay_clear_elr(r),
+        "ConfigRecord": lambda d, r: d.or_configs().replay(r),
+        "ClientQuotaRecord": lambda d, r: d.or_client_quotas().replay(r),
+        "ProducerIdsRecord": MetadataDelta.replay_producer_ids,
+        "AccessControlEntryRecord": lambda d, r: d.or_acls().replay(r),
+        "RemoveAccessControlEntryRecord": lambda d, r: d.or_acls().replay_remove(r),
+        "UserScramCredentialRecord": lambda d, r: d.or_scram().replay(r),
+        "RemoveUserScramCredentialRecord": lambda d, r: d.or_scram().replay_remove(r),
+        "DelegationTokenRecord": lambda d, r: d.or_delegation_tokens().replay(r),
+        "RemoveDelegationTokenRecord": lambda d, r: d.or_delegation_tokens().replay_remove(r),
+        "NoOpRecord": lambda d, r: None,
+        "ZkMigrationStateRecord": lambda d, r: None,
+    }

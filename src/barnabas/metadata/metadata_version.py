@@ -1,0 +1,72 @@
+"""What each metadata.version and feature level means. Control plane, pure.
+
+A metadata version is a release's name with an internal number, and a level that the metadata log finalizes. It fixes the
+version of each record written, so that every node the cluster admits can read it.
+
+Facts read from Kafka 4.4.0's `MetadataVersion` and `Feature` classes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MINIMUM = 7
+LATEST_PRODUCTION = 33
+
+# Level to name, from the lowest level a 4.x node can run with.
+NAMES = dict(
+    enumerate(
+        "3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4 "
+        "3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0 4.2-IV1 4.3-IV0 4.4-IV0 4.4-IV1 "
+        "4.4-IV2".split(),
+        start=MINIMUM,
+    )
+)
+LEVEL_OF_4_3 = 30
+
+# From which level on a record is written in which version; absent records have only version 0.
+_RECORD_VERSIONS: dict[str, tuple[tuple[int, int], ...]] = {
+    "RegisterBrokerRecord": ((30, 4), (17, 3), (8, 2), (7, 1)),
+    "BrokerRegistrationChangeRecord": ((30, 3), (17, 2), (7, 1)),
+    "PartitionRecord": ((23, 2), (17, 1)),
+    "PartitionChangeRecord": ((23, 2), (17, 1)),
+}
+# Levels between which nothing in the format of records changes can be left downwards without loss.
+DID_METADATA_CHANGE = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
+
+
+class FeatureRange(NamedTuple):
+    """What this node supports of a feature, and what a fresh cluster finalizes."""
+
+    min: int
+    max: int
+    default: int
+
+
+# The features a 4.4 node knows, besides metadata.version; kraft.version lives in control records, not in the image.
+FEATURES: dict[str, FeatureRange] = {
+    "eligible.leader.replicas.version": FeatureRange(0, 1, 1),
+    "group.version": FeatureRange(0, 1, 1),
+    "share.version": FeatureRange(0, 2, 2),
+    "streams.version": FeatureRange(0, 1, 1),
+    "transaction.version": FeatureRange(0, 2, 2),
+}
+KRAFT_VERSION = FeatureRange(0, 1, 1)
+
+
+def record_version(record_name: str, metadata_version: int) -> int:
+    """The version in which a record is written while this metadata.version is finalized."""
+    for level, version in _RECORD_VERSIONS.get(record_name, ()):
+        if metadata_version >= level:
+            return version
+    return 0
+
+
+def supported_features() -> dict[str, FeatureRange]:
+    """Every feature this node supports, as its registration lists them, in name order."""
+    ranges = {
+        **FEATURES,
+        "kraft.version": KRAFT_VERSION,
+        "metadata.version": FeatureRange(MINIMUM, LATEST_PRODUCTION, LATEST_PRODUCTION),
+    }
+    return dict(sorted(ranges.items()))

@@ -1,0 +1,155 @@
+"""Access control entries, SCRAM credentials and delegation tokens. Control plane, pure.
+
+Three small tables that share one shape: keyed facts that records add and remove. They are replayed and kept from the
+first day, so that a log or snapshot that holds them survives this node; who enforces them is another room's matter.
+
+Sources: Kafka's `AclsImage`, `ScramImage`, `DelegationTokenImage`; AccessControlEntryRecord and its removal,
+UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal; KIP-801, KIP-900.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barnabas.protocol.messages import (
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
+from barnabas.protocol.primitives import Uuid
+
+
+class AccessControlEntry(NamedTuple):
+    """One rule; the numbers are Kafka's enumerations of resource, pattern, operation and permission."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class ScramCredential(NamedTuple):
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class DelegationToken(NamedTuple):
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp_ms: int
+    max_timestamp_ms: int
+    expiration_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AclsImage:
+    entries: Mapping[Uuid, AccessControlEntry] = field(default_factory=dict)
+
+    def records(self) -> Iterator[AccessControlEntryRecord]:
+        for entry_id, entry in sorted(self.entries.items()):
+            yield AccessControlEntryRecord(id=entry_id, **entry._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class ScramImage:
+    """Credentials by user and mechanism (1 SCRAM-SHA-256, 2 SCRAM-SHA-512)."""
+
+    credentials: Mapping[tuple[str, int], ScramCredential] = field(default_factory=dict)
+
+    def records(self) -> Iterator[UserScramCredentialRecord]:
+        for (name, mechanism), credential in sorted(self.credentials.items()):
+            yield UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationTokensImage:
+    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
+
+    def records(self) -> Iterator[DelegationTokenRecord]:
+        for token_id, token in sorted(self.tokens.items()):
+            yield DelegationTokenRecord(
+                owner=token.owner,
+                requester=token.requester,
+                renewers=list(token.renewers),
+                issue_timestamp=token.issue_timestamp_ms,
+                max_timestamp=token.max_timestamp_ms,
+                expiration_timestamp=token.expiration_timestamp_ms,
+                token_id=token_id,
+            )
+
+
+class AclsDelta:
+    def __init__(self, image: AclsImage) -> None:
+        self.image = image
+        self.changed: dict[Uuid, AccessControlEntry | None] = {}
+
+    def replay(self, record: AccessControlEntryRecord) -> None:
+        self.changed[record.id] = AccessControlEntry(
+            record.resource_type,
+            record.resource_name,
+            record.pattern_type,
+            record.principal,
+            record.host,
+            record.operation,
+            record.permission_type,
+        )
+
+    def replay_remove(self, record: RemoveAccessControlEntryRecord) -> None:
+        known = record.id in self.changed or record.id in self.image.entries
+        assert known, "RemoveAccessControlEntryRecord names an entry that no record has created"
+        self.changed[record.id] = None
+
+    def apply(self) -> AclsImage:
+        merged = {**self.image.entries, **self.changed}
+        return AclsImage({key: value for key, value in merged.items() if value is not None})
+
+
+class ScramDelta:
+    def __init__(self, image: ScramImage) -> None:
+        self.image = image
+        self.changed: dict[tuple[str, int], ScramCredential | None] = {}
+
+    def replay(self, record: UserScramCredentialRecord) -> None:
+        credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+        self.changed[record.name, record.mechanism] = credential
+
+    def replay_remove(self, record: RemoveUserScramCredentialRecord) -> None:
+        self.changed[record.name, record.mechanism] = None
+
+    def apply(self) -> ScramImage:
+        merged = {**self.image.credentials, **self.changed}
+        return ScramImage({key: value for key, value in merged.items() if value is not None})
+
+
+class DelegationTokensDelta:
+    def __init__(self, image: DelegationTokensImage) -> None:
+        self.image = image
+        self.changed: dict[str, DelegationToken | None] = {}
+
+    def replay(self, record: DelegationTokenRecord) -> None:
+        self.changed[record.token_id] = DelegationToken(
+            record.owner,
+            record.requester,
+            tuple(record.renewers),
+            record.issue_timestamp,
+            record.max_timestamp,
+            record.expiration_timestamp,
+        )
+
+    def replay_remove(self, record: RemoveDelegationTokenRecord) -> None:
+        self.changed[record.token_id] = None
+
+    def apply(self) -> DelegationTokensImage:
+        merged = {**self.image.tokens, **self.changed}
+        return DelegationTokensImage({key: value for key, value in merged.items() if value is not None})

@@ -1,0 +1,245 @@
+"""Topics and their partitions as the metadata log describes them. Control plane, pure.
+
+`TopicsImage` is the state after some record; `TopicsDelta` collects what records since then changed and yields the next
+image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
+costs one copy of the table of topics and one of that topic's partitions.
+
+- `by_name` and `by_id` hold the same `TopicImage` objects.
+- A partition's `leader` is -1 when nobody leads; `leader_epoch` and `partition_epoch` never go back for one topic id.
+- Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
+  new id in `changed`.
+
+Sources: Kafka's `TopicsImage`, `TopicsDelta`, `PartitionRegistration`; TopicRecord, PartitionRecord,
+PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord; KIP-966 for the eligible leader replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barnabas.protocol.messages import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from barnabas.protocol.primitives import Uuid, uuid_to_str
+
+NO_LEADER = -1
+NO_LEADER_CHANGE = -2
+LEADER_RECOVERED = 0
+
+
+class PartitionRegistration(NamedTuple):
+    """Who holds a partition, who is in sync, who leads. A tuple, because a broker holds thousands of them."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[Uuid, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader_recovery_state: int = LEADER_RECOVERED
+
+    @classmethod
+    def from_record(cls, record: PartitionRecord) -> PartitionRegistration:
+        replicas = tuple(record.replicas)
+        isr = tuple(record.isr)
+        return cls(
+            replicas,
+            replicas if isr == replicas else isr,
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            tuple(record.directories),
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
+            record.leader_recovery_state,
+        )
+
+    def changed_by(self, record: PartitionChangeRecord) -> PartitionRegistration:
+        """The registration after this change; what the record leaves out stays."""
+        leader, leader_epoch = self.leader, self.leader_epoch
+        if record.leader != NO_LEADER_CHANGE:
+            leader, leader_epoch = record.leader, leader_epoch + 1
+        recovery = record.leader_recovery_state
+        return PartitionRegistration(
+            _or_kept(record.replicas, self.replicas),
+            _or_kept(record.isr, self.isr),
+            leader,
+            leader_epoch,
+            self.partition_epoch + 1,
+            self.directories if record.directories is None else tuple(record.directories),
+            _or_kept(record.removing_replicas, self.removing_replicas),
+            _or_kept(record.adding_replicas, self.adding_replicas),
+            _or_kept(record.eligible_leader_replicas, self.elr),
+            _or_kept(record.last_known_elr, self.last_known_elr),
+            self.leader_recovery_state if recovery < 0 else recovery,
+        )
+
+    def to_record(self, topic_id: Uuid, partition_id: int) -> PartitionRecord:
+        return PartitionRecord(
+            partition_id=partition_id,
+            topic_id=topic_id,
+            replicas=list(self.replicas),
+            isr=list(self.isr),
+            removing_replicas=list(self.removing_replicas),
+            adding_replicas=list(self.adding_replicas),
+            leader=self.leader,
+            leader_recovery_state=self.leader_recovery_state,
+            leader_epoch=self.leader_epoch,
+            partition_epoch=self.partition_epoch,
+            directories=list(self.directories),
+            eligible_leader_replicas=list(self.elr) or None,
+            last_known_elr=list(self.last_known_elr) or None,
+        )
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.removing_replicas or self.adding_replicas)
+
+
+def _or_kept(changed: list[int] | None, kept: tuple[int, ...]) -> tuple[int, ...]:
+    return kept if changed is None else tuple(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """One topic; `partitions` is in index order."""
+
+    name: str
+    topic_id: Uuid
+    partitions: Mapping[int, PartitionRegistration]
+
+    def __repr__(self) -> str:
+        return f"TopicImage({self.name}, {uuid_to_str(self.topic_id)}, {len(self.partitions)} partitions)"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsImage:
+    by_name: Mapping[str, TopicImage] = field(default_factory=dict)
+    by_id: Mapping[Uuid, TopicImage] = field(default_factory=dict)
+
+    def partition(self, topic: str, index: int) -> PartitionRegistration | None:
+        found = self.by_name.get(topic)
+        return None if found is None else found.partitions.get(index)
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        found = self.by_id.get(topic_id)
+        return None if found is None else found.name
+
+    def records(self) -> Iterator[TopicRecord | PartitionRecord]:
+        """What a snapshot says about topics, in name and partition order."""
+        for name in sorted(self.by_name):
+            topic = self.by_name[name]
+            yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+            for index, registration in topic.partitions.items():
+                yield registration.to_record(topic.topic_id, index)
+
+
+class TopicDelta:
+    """What happened to one topic. `image` is the topic before, or an empty one for a topic just created."""
+
+    def __init__(self, image: TopicImage, *, is_new: bool) -> None:
+        self.image = image
+        self.is_new = is_new
+        self.partition_changes: dict[int, PartitionRegistration] = {}
+
+    @property
+    def name(self) -> str:
+        return self.image.name
+
+    @property
+    def topic_id(self) -> Uuid:
+        return self.image.topic_id
+
+    def current(self, index: int) -> PartitionRegistration | None:
+        return self.partition_changes.get(index) or self.image.partitions.get(index)
+
+    def new_partitions(self) -> list[int]:
+        """The indexes that did not exist before, in order."""
+        return sorted(index for index in self.partition_changes if index not in self.image.partitions)
+
+    def apply(self) -> TopicImage:
+        merged = {**self.image.partitions, **self.partition_changes}
+        if len(merged) > len(self.image.partitions):
+            merged = dict(sorted(merged.items()))
+        return TopicImage(self.image.name, self.image.topic_id, merged)
+
+
+class TopicsDelta:
+    """What records since `image` did to topics.
+
+    Attributes:
+        changed: by topic id, the topics created or altered, in the order of their first record.
+        deleted: by topic id, the topics removed, as they were.
+    """
+
+    def __init__(self, image: TopicsImage) -> None:
+        self.image = image
+        self.changed: dict[Uuid, TopicDelta] = {}
+        self.deleted: dict[Uuid, TopicImage] = {}
+
+    def created(self) -> list[TopicDelta]:
+        return [topic for topic in self.changed.values() if topic.is_new]
+
+    def _topic(self, topic_id: Uuid, cause: str) -> TopicDelta:
+        found = self.changed.get(topic_id)
+        if found is None:
+            image = self.image.by_id.get(topic_id)
+            assert image is not None, f"{cause} names topic id {uuid_to_str(topic_id)}, which no record has created"
+            assert topic_id not in self.deleted, f"{cause} names a topic that an earlier record removed"
+            found = self.changed[topic_id] = TopicDelta(image, is_new=False)
+        return found
+
+    def replay_topic(self, record: TopicRecord) -> None:
+        assert record.topic_id not in self.changed, f"topic id {uuid_to_str(record.topic_id)} is created twice"
+        created = TopicDelta(TopicImage(record.name, record.topic_id, {}), is_new=True)
+        self.changed[record.topic_id] = created
+
+    def replay_partition(self, record: PartitionRecord) -> None:
+        topic = self._topic(record.topic_id, "PartitionRecord")
+        topic.partition_changes[record.partition_id] = PartitionRegistration.from_record(record)
+
+    def replay_partition_change(self, record: PartitionChangeRecord) -> None:
+        topic = self._topic(record.topic_id, "PartitionChangeRecord")
+        before = topic.current(record.partition_id)
+        assert before is not None, f"PartitionChangeRecord names {topic.name}-{record.partition_id}, which is unknown"
+        topic.partition_changes[record.partition_id] = before.changed_by(record)
+
+    def replay_remove_topic(self, record: RemoveTopicRecord) -> None:
+        removed = self._topic(record.topic_id, "RemoveTopicRecord")
+        del self.changed[record.topic_id]
+        if not removed.is_new:
+            self.deleted[record.topic_id] = removed.image
+
+    def replay_clear_elr(self, record: ClearElrRecord) -> None:
+        """Forget eligible leader replicas, of one topic or, for an empty name, of all."""
+        for topic in list(self.image.by_id.values()):
+            if record.topic_name not in ("", topic.name) or topic.topic_id in self.deleted:
+                continue
+            for index in topic.partitions:
+                delta = self.changed.get(topic.topic_id)
+                now = (delta.current(index) if delta else None) or topic.partitions[index]
+                if now.elr or now.last_known_elr:
+                    changed = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
+                    self._topic(topic.topic_id, "ClearElrRecord").partition_changes[index] = changed
+
+    def apply(self) -> TopicsImage:
+        by_name, by_id = dict(self.image.by_name), dict(self.image.by_id)
+        for topic_id, topic in self.deleted.items():
+            del by_id[topic_id]
+            if by_name[topic.name].topic_id == topic_id:
+                del by_name[topic.name]
+        for topic_id, delta in self.changed.items():
+            by_name[delta.name] = by_id[topic_id] = delta.apply()
+        return TopicsImage(by_name, by_id)
