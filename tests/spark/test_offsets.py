@@ -36,7 +36,7 @@ def test_spark_sees_sorted_text():
     "text", ["[]", "{", '{"t":[0]}', '{"t":{"x":0}}', '{"t":{"0":"1"}}', '{"t":{"0":-3}}', '{"t":{"0":1.5}}']
 )
 def test_offsets_of_another_form(text):
-    with pytest.raises(ValueError, match="Expected e.g.") as caught:
+    with pytest.raises(ValueError, match=r"Expected e\.g\.") as caught:
         offsets_from_json(text)
     assert str(caught.value).endswith(f"got {text}")
 

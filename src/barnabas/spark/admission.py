@@ -4,13 +4,14 @@ Plane: control, pure; the present is an argument.
 
 Two limits, as in Spark's Kafka source:
 
-- `maxOffsetsPerTrigger`: at most so many offsets, shared among the partitions in proportion to what each has waiting. A partition
-  with little waiting still gets at least one offset, so that no partition starves; the sum may therefore pass the limit by
-  less than the number of partitions.
-- `minOffsetsPerTrigger`: no batch until so many offsets wait, or until `maxTriggerDelay` has passed since the last batch began.
+- `maxOffsetsPerTrigger`: at most so many offsets, shared among the partitions in proportion to what each has waiting.
+  A partition with little waiting still gets at least one offset, so that no partition starves; the sum may therefore
+  pass the limit by less than the number of partitions.
+- `minOffsetsPerTrigger`: no batch until so many offsets wait, or until `maxTriggerDelay` has passed since the last
+  batch began.
 
-Positions here are dictionaries by (topic, partition). A partition that the query has not met yet counts from where `start` says; the caller
-puts it there first.
+Positions here are dictionaries by (topic, partition). A partition that the query has not met yet counts from where
+`start` says; the caller puts it there first.
 """
 
 from __future__ import annotations

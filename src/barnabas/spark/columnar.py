@@ -2,34 +2,36 @@
 
 Plane: data, pure.
 
-A fetch answers with whole record batches; this module turns them into `pyarrow.RecordBatch`es of Spark's Kafka columns in two
-steps, so that the next fetch can be on its way before the heavy step begins:
+A fetch answers with whole record batches; this module turns them into `pyarrow.RecordBatch`es of Spark's Kafka
+columns in two steps, so that the next fetch can be on its way before the heavy step begins:
 
-1. `select_batches` reads only the batch headers. It says which batches hold records of the range, and from where to fetch next.
-2. `to_arrow` decodes the selected batches.
+1. `select_batches` reads only the batch headers. It says which batches hold records of the range, and from where to
+fetch next. 2. `to_arrow` decodes the selected batches.
 
 Decoding a record means reading a chain of variable-length numbers, each beginning where the last one ended:
 
     length | attributes | timestamp delta | offset delta | key length, key | value length, value | header count, headers
 
-Only `length` has to be read one record after another, because it alone says where the next record begins (`_walk`). After that all
-records are decoded side by side, a column at a time: `_varints` gathers one byte per record, and goes round again only for the
-records that have a further byte. Keys and values are never cut into Python objects: the bytes they lie in are declared to be an Arrow
-array whose slots alternate value, gap, value, gap (`_binary_column`), and Arrow copies every other slot.
+Only `length` has to be read one record after another, because it alone says where the next record begins (`_walk`).
+After that all records are decoded side by side, a column at a time: `_varints` gathers one byte per record, and goes
+round again only for the records that have a further byte. Keys and values are never cut into Python objects: the
+bytes they lie in are declared to be an Arrow array whose slots alternate value, gap, value, gap (`_binary_column`),
+and Arrow copies every other slot.
 
 Rules:
 
 - A batch may begin before the offset asked for (a broker returns whole batches): rows outside the range are cut off.
-- The next fetch begins after the batch's *last offset*, never at so many records further: compaction and transactions leave gaps.
+- The next fetch begins after the batch's *last offset*, never at so many records further: compaction and transactions
+  leave gaps.
 - A batch cut short by the fetch limit at the end of the response is dropped; it comes whole with the next fetch.
 - Control batches carry no rows.
-- Reading committed records, a batch is skipped when its producer has an aborted transaction open at that point: from the aborted transaction's first
-  offset up to the marker that ends it.
+- Reading committed records, a batch is skipped when its producer has an aborted transaction open at that point: from
+  the aborted transaction's first offset up to the marker that ends it.
 - With LogAppendTime the batch's timestamp counts for every record in it.
 - Lengths are checked against the bytes that are there before Arrow is shown them, as Arrow trusts them.
 
-Limits: message formats 0 and 1 (before Kafka 0.11) are refused. Timestamps that do not fit into microseconds are clipped. Records
-of one decoded piece must lie within 2 GB, as Arrow's 32-bit offsets do.
+Limits: message formats 0 and 1 (before Kafka 0.11) are refused. Timestamps that do not fit into microseconds are
+clipped. Records of one decoded piece must lie within 2 GB, as Arrow's 32-bit offsets do.
 
 Sources: KIP-98 (record batch, aborted transactions), KIP-82 (headers); Kafka classes DefaultRecord, CompletedFetch.
 """
@@ -44,6 +46,7 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.records.compression import Compression, decompress
+from barnabas.records.errors import CorruptRecord
 from barnabas.records.record_batch import HEADER, BatchHeader, check_batch, iter_batches
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
@@ -67,10 +70,6 @@ _COLUMNS = [
     ("timestamp", pa.timestamp("us", tz="UTC")),
     ("timestampType", pa.int32()),
 ]
-
-
-class CorruptRecords(Exception):
-    """The bytes of a batch are not records, or not of a format that this reader knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +99,20 @@ def select_batches(
         records: the partition's bytes in a Fetch response.
         start: the offset that was fetched.
         end: the first offset not wanted.
-        aborted: the response's aborted transactions as (producer id, first offset); empty when uncommitted records are read.
-        check_crcs: whether batches whose checksum is wrong are refused.
+        aborted: the response's aborted transactions as (producer id, first offset); empty when uncommitted records
+        are read. check_crcs: whether batches whose checksum is wrong are refused.
 
     Returns:
         The batches, and the offset after the last whole batch of the response (`start` when there was none).
 
     Raises:
-        KafkaError: a batch is damaged.
-        CorruptRecords: a batch is of a message format before 2.
+        RecordError: a batch is damaged, or of a message format before 2.
     """
     waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
     dead: set[int] = set()
     chosen: list[tuple[int, BatchHeader]] = []
     next_offset = start
     for position, header in iter_batches(records):
-        if header.magic < 2:
-            raise CorruptRecords(f"message format {header.magic} at offset {header.base_offset} is too old to be read")
         if header.base_offset >= end:
             return Selection(chosen, max(next_offset, end))
         next_offset = max(next_offset, header.next_offset)
@@ -150,7 +146,7 @@ def to_arrow(
     """Decode selected batches into pieces of at most `ROWS_PER_PIECE` rows, in the order of offsets.
 
     Raises:
-        CorruptRecords: the records do not fill their batch, or a length points outside its record.
+        CorruptRecord: the records do not fill their batch, or a length points outside its record.
     """
     schema = arrow_schema(include_headers)
     for piece in _pieces(records, batches):
@@ -161,7 +157,8 @@ def to_arrow(
 
 
 class _Piece:
-    """Batches decoded together: one buffer in which all their records lie, and what their headers say of each record."""
+    """Batches decoded together: one buffer in which all their records lie, and what their headers say of each
+    record."""
 
     def __init__(self, data: ByteArray, headers: Sequence[BatchHeader], spans: Sequence[tuple[int, int]]) -> None:
         self.data = data
@@ -177,7 +174,7 @@ class _Piece:
         base = self._per_record([h.max_timestamp if h.is_log_append_time else h.base_timestamp for h in headers])
         self.timestamps = base + np.where(self.append_time == 1, 0, deltas)
         if np.any(offset_deltas < 0) or np.any(np.diff(self.offsets) <= 0):
-            raise CorruptRecords("offsets of a batch do not rise")
+            raise CorruptRecord("offsets of a batch do not rise")
 
     def _per_record(self, per_batch: list[int]) -> Int64Array:
         return np.repeat(np.array(per_batch, np.int64), self.counts)
@@ -189,7 +186,7 @@ def _pieces(records: memoryview, batches: Iterable[tuple[int, BatchHeader]]) -> 
     plain: list[BatchHeader] = []
     spans: list[tuple[int, int]] = []
     packed: list[BatchHeader] = []
-    payloads: list[bytes] = []
+    payloads: list[bytes | bytearray] = []
     rows = size = 0
     for position, header in batches:
         body = (position + _HEADER_BYTES, position + header.size)
@@ -217,10 +214,10 @@ def _pieces(records: memoryview, batches: Iterable[tuple[int, BatchHeader]]) -> 
         yield _unpacked(packed, payloads)
 
 
-def _unpacked(headers: Sequence[BatchHeader], payloads: Sequence[bytes]) -> _Piece:
+def _unpacked(headers: Sequence[BatchHeader], payloads: Sequence[bytes | bytearray]) -> _Piece:
     data = payloads[0] if len(payloads) == 1 else b"".join(payloads)
     if len(data) > _BYTES_LIMIT:
-        raise CorruptRecords(f"batches at offset {headers[0].base_offset} unpack to more than 2 GB")
+        raise CorruptRecord(f"batches at offset {headers[0].base_offset} unpack to more than 2 GB")
     ends = np.cumsum([len(payload) for payload in payloads]).tolist()
     return _Piece(np.frombuffer(data, np.uint8), headers, list(zip([0, *ends], ends, strict=False)))
 
@@ -238,7 +235,7 @@ def _record_bounds(
         except IndexError:
             reached = -1
         if reached != last:
-            raise CorruptRecords(f"records of the batch at offset {header.base_offset} do not fill it")
+            raise CorruptRecord(f"records of the batch at offset {header.base_offset} do not fill it")
     return np.array(starts, np.int64), np.array(ends, np.int64)
 
 
@@ -279,7 +276,7 @@ def _varints(data: ByteArray, position: Int64Array) -> tuple[Int64Array, Int64Ar
     """Decode a zigzag number at each position; return the numbers and the positions after them.
 
     Raises:
-        CorruptRecords: a number runs past the end of the data or over ten bytes.
+        CorruptRecord: a number runs past the end of the data or over ten bytes.
     """
     try:
         byte = data[position]
@@ -289,14 +286,14 @@ def _varints(data: ByteArray, position: Int64Array) -> tuple[Int64Array, Int64Ar
         shift = 7
         while more.size:
             if shift > 63:
-                raise CorruptRecords("a number of more than ten bytes")
+                raise CorruptRecord("a number of more than ten bytes")
             byte = data[position[more]]
             value[more] |= (byte & 127).astype(np.uint64) << np.uint64(shift)
             position[more] += 1
             more = more[byte > 127]
             shift += 7
     except IndexError:
-        raise CorruptRecords("a record runs past the end of its batch") from None
+        raise CorruptRecord("a record runs past the end of its batch") from None
     # The lowest bit is the sign. The shift is made unsigned, so that the full 64 bits of a timestamp survive it.
     return (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64), position
 
@@ -306,15 +303,15 @@ def _bytes_field(piece: _Piece, position: Int64Array) -> tuple[Int64Array, Int64
     length, start = _varints(piece.data, position)
     end = start + np.maximum(length, 0)
     if np.any(length < -1) or np.any(end > piece.ends):
-        raise CorruptRecords("a key or value runs past the end of its record")
+        raise CorruptRecord("a key or value runs past the end of its record")
     return start, length, end
 
 
 def _binary_column(data: ByteArray, start: Int64Array, length: Int64Array) -> pa.Array:
     """Copy `data[start : start + length]` of every row into an Arrow array, null where the length is negative.
 
-    The bytes are viewed as an array of twice as many slots, in which the wanted ones alternate with the gaps between them;
-    filtering out the gaps makes Arrow do the copying.
+    The bytes are viewed as an array of twice as many slots, in which the wanted ones alternate with the gaps between
+    them; filtering out the gaps makes Arrow do the copying.
     """
     rows = len(start)
     null = length < 0
@@ -355,10 +352,11 @@ def _decode(piece: _Piece, topic: str, partition: int, schema: pa.Schema, includ
 
 
 def _headers_column(piece: _Piece, position: Int64Array) -> pa.Array:
-    """Decode headers record by record, but only of records that have any; the others are null, as in Spark's own source."""
+    """Decode headers record by record, but only of records that have any; the others are null, as in Spark's own
+    source."""
     counts, position = _varints(piece.data, position)
     if np.any(counts < 0) or np.any(counts > piece.ends - position):
-        raise CorruptRecords("a record has an impossible number of headers")
+        raise CorruptRecord("a record has an impossible number of headers")
     view = memoryview(piece.data)
     keys: list[str] = []
     values: list[bytes | None] = []
@@ -368,7 +366,7 @@ def _headers_column(piece: _Piece, position: Int64Array) -> pa.Array:
             key, at = _header_bytes(view, at, limit)
             value, at = _header_bytes(view, at, limit)
             if key is None:
-                raise CorruptRecords("a header without a key")
+                raise CorruptRecord("a header without a key")
             keys.append(key.decode("utf-8", "replace"))
             values.append(value)
     slots = np.zeros(len(counts) + 1, np.int32)
@@ -384,7 +382,7 @@ def _header_bytes(view: memoryview, position: int, limit: int) -> tuple[bytes | 
     number = shift = 0
     while True:
         if position >= limit or shift > 28:
-            raise CorruptRecords("headers run past the end of their record")
+            raise CorruptRecord("headers run past the end of their record")
         byte = view[position]
         position += 1
         number |= (byte & 127) << shift
@@ -395,5 +393,5 @@ def _header_bytes(view: memoryview, position: int, limit: int) -> tuple[bytes | 
     if length < 0:
         return None, position
     if position + length > limit:
-        raise CorruptRecords("headers run past the end of their record")
+        raise CorruptRecord("headers run past the end of their record")
     return bytes(view[position : position + length]), position + length

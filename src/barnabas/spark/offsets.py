@@ -2,9 +2,9 @@
 
 Plane: control, pure.
 
-A position is a plain dictionary `{(topic, partition): offset}` inside this package. On the outside it is the JSON that Spark's
-own Kafka source writes, `{"topic": {"0": 42}}`; a `startingOffsets` copied from a checkpoint of either source works in
-the other. In JSON an offset of -1 means the end of the partition and -2 its beginning.
+A position is a plain dictionary `{(topic, partition): offset}` inside this package. On the outside it is the JSON
+that Spark's own Kafka source writes, `{"topic": {"0": 42}}`; a `startingOffsets` copied from a checkpoint of either
+source works in the other. In JSON an offset of -1 means the end of the partition and -2 its beginning.
 
 Where a query begins or ends is one `OffsetLimit`:
 
@@ -13,8 +13,8 @@ Where a query begins or ends is one `OffsetLimit`:
 - `ByTimestamp`: the first offset at or after one moment, the same for every partition;
 - `ByPartitionTimestamp`: the same, a moment per partition.
 
-A moment is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a zone) or
-relative to now (`-2h`, `-10m`, `-1d12h`).
+A moment is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a
+zone) or relative to now (`-2h`, `-10m`, `-1d12h`).
 """
 
 from __future__ import annotations

@@ -2,32 +2,17 @@
 
 Plane: control, pure.
 
-The names are those of Spark's own Kafka source, and are compared without regard to case, as Spark does. What that source
-refuses is refused here in the same words, so that a job moved from one to the other fails in the same place, if it fails. Options
-that begin with `kafka.` configure the consumer; those that mean something to this reader are used, security settings it cannot honour are
-refused (reading unencrypted because an option was overlooked would be worse), and any other is accepted
-and has no effect, because jobs carry them over from the other source.
+The names are those of Spark's own Kafka source, and are compared without regard to case, as Spark does. What that
+source refuses is refused here in the same words, so that a job moved from one to the other fails in the same place,
+if it fails. Options that begin with `kafka.` configure the consumer; those that mean something to this reader are
+used, security settings it cannot honour are refused (reading unencrypted because an option was overlooked would be
+worse), and any other is accepted and has no effect, because jobs carry them over from the other source.
 
-| option | default | meaning |
-|---|---|---|
-| `kafka.bootstrap.servers` | required | `host:port[,host:port]` |
-| `subscribe`, `subscribePattern`, `assign` | exactly one | topics by name, by regular expression, or partitions as JSON |
-| `startingTimestamp`, `startingOffsetsByTimestamp`, `startingOffsets` | `latest` in streams, `earliest` in batches | where a new query begins; the first that is given counts |
-| `endingTimestamp`, `endingOffsetsByTimestamp`, `endingOffsets` | `latest` | where a batch ends |
-| `startingOffsetsByTimestampStrategy` | `error` | or `latest`: what to do when nothing is as young as the moment asked for |
-| `failOnDataLoss` | `true` | stop when records that the query should read are gone |
-| `minPartitions` | none | cut ranges so that there are at least so many tasks |
-| `maxRecordsPerPartition` | none | cut ranges so that no task reads more |
-| `maxOffsetsPerTrigger`, `minOffsetsPerTrigger`, `maxTriggerDelay` | none, none, `15m` | how much a micro-batch takes, and how long it may wait |
-| `includeHeaders` | `false` | add the column `headers` |
-| `groupIdPrefix` | `spark-kafka-source` | beginning of the client id that the broker logs |
-| `kafka.group.id` | none | commit a stream's progress to this consumer group |
-| `kafka.isolation.level` | `read_uncommitted` | or `read_committed` |
-| `kafkaConsumer.pollTimeoutMs` | `120000` | how long a task waits for records that must be there |
-| `fetchOffset.numRetries`, `fetchOffset.retryIntervalMs` | `3`, `1000` | the driver's patience with a cluster that is moving |
+Each option, its default and its meaning are a line of the table in `docs/spark.md`; a test compares the two.
 
-Of the `kafka.` keys these also count: `client.id`, `request.timeout.ms`, `fetch.max.bytes`, `max.partition.fetch.bytes` (8 MB unless
-given: a task reads one partition, and small fetches are slow), `fetch.max.wait.ms`, `check.crcs`, `receive.buffer.bytes`.
+Of the `kafka.` keys these also count: `client.id`, `request.timeout.ms`, `fetch.max.bytes`,
+`max.partition.fetch.bytes` (8 MB unless given: a task reads one partition, and small fetches are slow),
+`fetch.max.wait.ms`, `check.crcs`, `receive.buffer.bytes`.
 """
 
 from __future__ import annotations
@@ -328,9 +313,9 @@ def _consumer(given: _Given) -> ConsumerSettings:
 
 _REFUSED = {
     "kafka.auto.offset.reset": (
-        "Kafka option 'auto.offset.reset' is not supported. Instead set the source option 'startingOffsets' to 'earliest' "
-        "or 'latest' to specify where to start. It applies when a new query is started; resuming always picks up from "
-        "where the query left off."
+        "Kafka option 'auto.offset.reset' is not supported. Instead set the source option 'startingOffsets' to "
+        "'earliest' or 'latest' to specify where to start. It applies when a new query is started; resuming always "
+        "picks up from where the query left off."
     ),
     "kafka.key.deserializer": (
         "Kafka option 'key.deserializer' is not supported as keys are read as byte arrays. "

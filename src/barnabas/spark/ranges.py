@@ -2,10 +2,11 @@
 
 Plane: control, pure.
 
-One range is one task. Without options there is a range per partition that has anything to read. `maxRecordsPerPartition` cuts each range into
-equal parts that are no longer than asked. `minPartitions`, when there are still fewer ranges than asked, shares the wanted
-number among the ranges in proportion to their length: ranges too short to be cut are set aside first, so that their lengths do
-not eat into the share of the long ones (the arithmetic of Spark's `KafkaOffsetRangeCalculator`).
+One range is one task. Without options there is a range per partition that has anything to read.
+`maxRecordsPerPartition` cuts each range into equal parts that are no longer than asked. `minPartitions`, when there
+are still fewer ranges than asked, shares the wanted number among the ranges in proportion to their length: ranges too
+short to be cut are set aside first, so that their lengths do not eat into the share of the long ones (the arithmetic
+of Spark's `KafkaOffsetRangeCalculator`).
 
 Invariants:
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +75,4 @@ def _share(size: int, total: int, parts: int) -> int:
 def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     parts = min(parts, whole.size)
     cuts = [whole.start + whole.size * i // parts for i in range(parts + 1)]
-    return [replace(whole, start=a, end=b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [replace(whole, start=a, end=b) for a, b in pairwise(cuts)]
