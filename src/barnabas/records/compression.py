@@ -105,7 +105,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES
                 result = _decompress_snappy(memoryview(data), max_bytes)
             case Compression.LZ4:
                 view = memoryview(data)
-                frame_end, bound = _lz4_frame_bound(view, max_bytes)
+                frame_end, bound = _lz4_frame_bound(view)
                 result = _decompress_into(cramjam.lz4, view[:frame_end], min(bound, max_bytes))
             case Compression.ZSTD:
                 view = memoryview(data)
@@ -199,7 +199,7 @@ def _decompress_snappy_block(data: memoryview, max_bytes: int) -> bytes:
     return bytes(cramjam.snappy.decompress_raw(data))
 
 
-def _lz4_frame_bound(data: memoryview, max_bytes: int) -> tuple[int, int]:
+def _lz4_frame_bound(data: memoryview) -> tuple[int, int]:
     """Walks the first frame's block headers.
 
         magic 4 | FLG 1 | BD 1 | content size 8? | dictionary id 4? | header checksum 1
@@ -226,8 +226,6 @@ def _lz4_frame_bound(data: memoryview, max_bytes: int) -> tuple[int, int]:
             break
         bound += size if word & 0x80000000 else min(block_max, size * _LZ4_RATIO)
         pos += size + checksum_bytes
-        if bound > max_bytes:  # Loosely over: the exact size is known only after decompression into max_bytes.
-            return len(data), max_bytes
     return min(len(data), pos + (4 if flags & 0x04 else 0)), bound
 
 

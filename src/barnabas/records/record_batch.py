@@ -6,7 +6,7 @@
         12      4  partitionLeaderEpoch    set by the leader
         16      1  magic = 2
         17      4  crc                     CRC-32C of everything from attributes on
-        21      2  attributes              0-2 compression, 3 LogAppendTime, 4 transactional, 5 control, 6 delete horizon
+        21      2  attributes              0-2 codec, 3 LogAppendTime, 4 transactional, 5 control, 6 delete horizon
         23      4  lastOffsetDelta         decides the next offset, even after compaction removed the last record
         27      8  baseTimestamp
         35      8  maxTimestamp
