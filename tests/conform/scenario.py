@@ -92,7 +92,7 @@ class Scenario:
     # --- steps ---------------------------------------------------------------------------------------------------
 
     def every_compression(self) -> None:
-        """Keys, headers, null and empty values, Unicode: through each codec, idempotent and not, and read back whole."""
+        """Keys, headers, null and empty values, Unicode: through each codec, idempotent and not, read back whole."""
         records = [
             {"key": "a", "value": "first", "headers": [["trace", "1"], ["trace", "2"]]},
             {"key": None, "value": "no key", "headers": []},

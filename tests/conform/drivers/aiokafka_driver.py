@@ -19,8 +19,11 @@ from aiokafka.structs import OffsetAndMetadata
 from loop import data, serve, text
 
 # aiokafka has no cooperative assignor; round robin stands in where a scenario asks for it.
-STRATEGIES = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor,
-              "cooperative-sticky": RoundRobinPartitionAssignor}  # fmt: skip
+STRATEGIES = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "cooperative-sticky": RoundRobinPartitionAssignor,
+}
 
 
 class Driver:
@@ -36,13 +39,27 @@ class Driver:
     def version(self) -> str:
         return f"aiokafka {aiokafka.__version__}"
 
-    def produce(self, topic: str, partition: int, records: list[dict[str, Any]], compression: str, acks: str,
-                idempotent: bool, batch_bytes: int, max_request_bytes: int) -> list[int]:  # fmt: skip
+    def produce(
+        self,
+        topic: str,
+        partition: int,
+        records: list[dict[str, Any]],
+        compression: str,
+        acks: str,
+        idempotent: bool,
+        batch_bytes: int,
+        max_request_bytes: int,
+    ) -> list[int]:
         async def work() -> list[int]:
             async with AIOKafkaProducer(
-                bootstrap_servers=self.bootstrap, acks="all" if acks == "all" else int(acks),
-                compression_type=None if compression == "none" else compression, enable_idempotence=idempotent,
-                linger_ms=20, max_batch_size=batch_bytes, max_request_size=max_request_bytes) as producer:  # fmt: skip
+                bootstrap_servers=self.bootstrap,
+                acks="all" if acks == "all" else int(acks),
+                compression_type=None if compression == "none" else compression,
+                enable_idempotence=idempotent,
+                linger_ms=20,
+                max_batch_size=batch_bytes,
+                max_request_size=max_request_bytes,
+            ) as producer:
                 sent = [
                     await producer.send(
                         topic,
@@ -50,7 +67,7 @@ class Driver:
                         data(r["key"]),
                         partition,
                         headers=[(n, data(v)) for n, v in r["headers"]],
-                    )  # fmt: skip
+                    )
                     for r in records
                 ]
                 return [(await future).offset for future in sent]
@@ -59,21 +76,34 @@ class Driver:
 
     def open(self, topics: list[str], **settings: Any) -> None:
         async def work() -> AIOKafkaConsumer:
-            consumer = AIOKafkaConsumer(*topics, bootstrap_servers=self.bootstrap, enable_auto_commit=False,
-                                        auto_offset_reset="earliest", **settings)  # fmt: skip
+            consumer = AIOKafkaConsumer(
+                *topics,
+                bootstrap_servers=self.bootstrap,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                **settings,
+            )
             await consumer.start()
             return consumer
 
         self.consumer = self.run(work())
 
-    def subscribe(self, group: str, topics: list[str], strategy: str, session_ms: int, heartbeat_ms: int,
-                  instance: str | None) -> bool:  # fmt: skip
+    def subscribe(
+        self, group: str, topics: list[str], strategy: str, session_ms: int, heartbeat_ms: int, instance: str | None
+    ) -> bool:
         # A member's first join only answers when the whole group has joined; the command answers at once.
         async def work() -> None:
             consumer = AIOKafkaConsumer(
-                *topics, bootstrap_servers=self.bootstrap, enable_auto_commit=False, auto_offset_reset="earliest",
-                group_id=group, partition_assignment_strategy=(STRATEGIES[strategy],), session_timeout_ms=session_ms,
-                heartbeat_interval_ms=heartbeat_ms, group_instance_id=instance)  # fmt: skip
+                *topics,
+                bootstrap_servers=self.bootstrap,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                group_id=group,
+                partition_assignment_strategy=(STRATEGIES[strategy],),
+                session_timeout_ms=session_ms,
+                heartbeat_interval_ms=heartbeat_ms,
+                group_instance_id=instance,
+            )
             await consumer.start()
             self.consumer = consumer
 
