@@ -1,7 +1,7 @@
 """The two brokers a conformance test runs on, behind one shape: barnabas as a process of its own, and Apache Kafka.
 
-Each is a context manager with `bootstrap_servers`, `start()`, `stop()`, `kill()` and `data_dir`; both use a free port and a
-folder of the test's.
+Each is a context manager with `bootstrap_servers`, `start()`, `stop()`, `kill()` and `data_dir`; both use a free port
+and a folder of the test's.
 """
 
 from __future__ import annotations

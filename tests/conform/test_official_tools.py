@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,7 +178,7 @@ def view(text: str, how: str) -> object:
 
 
 @pytest.fixture(scope="session")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, str]]]:
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     folder = tmp_path_factory.mktemp("tools")
     settings = {"node.id": "1"}
 
@@ -189,7 +188,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict
 
     with ThreadPoolExecutor(2) as both:
         results = dict(zip(("barnabas", "apache-kafka"), both.map(run, ("barnabas", "apache-kafka")), strict=True))
-    yield results
+    return results
 
 
 @pytest.mark.parametrize("one", STEPS, ids=lambda s: s.name.replace(" ", "-"))

@@ -162,10 +162,20 @@ class RequestContext:
     """One request's surroundings.
 
     Attributes:
+        request: the decoded request while its response waits; what an error response needs to name its parts.
         close_connection: set by a handler to end the connection after this request, as a failed acks=0 produce must.
     """
 
-    __slots__ = ("api_key", "client_id", "close_connection", "connection", "correlation_id", "services", "version")
+    __slots__ = (
+        "api_key",
+        "client_id",
+        "close_connection",
+        "connection",
+        "correlation_id",
+        "request",
+        "services",
+        "version",
+    )
 
     def __init__(
         self,
@@ -183,6 +193,7 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.close_connection = False
+        self.request: Any = None
 
     def __repr__(self) -> str:
         return f"RequestContext(api {self.api_key} v{self.version} #{self.correlation_id} of {self.client_id!r})"

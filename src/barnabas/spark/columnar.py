@@ -228,7 +228,7 @@ def _record_bounds(
     """Return where each record begins (after its length) and ends, over all batches."""
     starts: list[int] = []
     ends: list[int] = []
-    view = memoryview(data)
+    view = data.data
     for header, (first, last) in zip(headers, spans, strict=True):
         try:
             reached = _walk(view, first, header.record_count, starts, ends)
@@ -357,7 +357,7 @@ def _headers_column(piece: _Piece, position: Int64Array) -> pa.Array:
     counts, position = _varints(piece.data, position)
     if np.any(counts < 0) or np.any(counts > piece.ends - position):
         raise CorruptRecord("a record has an impossible number of headers")
-    view = memoryview(piece.data)
+    view = piece.data.data
     keys: list[str] = []
     values: list[bytes | None] = []
     for row in np.flatnonzero(counts):
