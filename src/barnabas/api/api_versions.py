@@ -1,0 +1,101 @@
+"""ApiVersions (key 18), versions 0-5. Control plane.
+
+- Answers the table in `barnabas.api`: exactly what is served, Produce from 0 (see there). An unknown version is answered
+  by `dispatch` with a version 0 body.
+- Finalized features come from the metadata image, but none is promised beyond what is served: `transaction.version`,
+  `group.version`, `share.version` and `streams.version` are held at 0, that is left out, until their APIs are in the
+  table. A client takes the finalized level, not the version range, as the promise (franz-go decides transactions so).
+- A feature whose lowest level is 0 is listed only from version 4 on: older Java clients refuse such a range (KAFKA-17011).
+- Client software name and version must match Kafka's pattern, or the answer is INVALID_REQUEST; they are kept for logs.
+- A cluster id that is not ours gets REBOOTSTRAP_REQUIRED with version 5, so that a client of a replaced cluster
+  asks its bootstrap servers again; a node id that is not ours alike.
+
+v3 features, flexible body with a version 0 response header (KIP-511, KIP-584); v4 lowest level 0; v5 cluster id
+and node id (KIP-1242).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from barnabas.api import APIS
+from barnabas.api.context import RequestContext
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.metadata_version import supported_features
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
+
+__all__ = ["handle"]
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class _Needs(NamedTuple):
+    """The API without which a feature's levels mean nothing."""
+
+    api_key: int
+
+
+# feature → what must be served before a level above 0 may be promised.
+_PROMISES = {
+    "transaction.version": _Needs(28),
+    "group.version": _Needs(68),
+    "share.version": _Needs(76),
+    "streams.version": _Needs(88),
+}
+
+
+def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    version, services = context.version, context.services
+    if version >= 3:
+        if not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        context.connection.client_software_name = request.client_software_name
+        context.connection.client_software_version = request.client_software_version
+    if version >= 5 and _is_elsewhere(context, request):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
+    response = ApiVersionsResponse(api_keys=_ranges())
+    if version >= 3:
+        image = services.image()
+        response.supported_features = _supported(version)
+        response.finalized_features = _finalized(image)
+        response.finalized_features_epoch = image.provenance.offset
+    return response
+
+
+def _is_elsewhere(context: RequestContext, request: ApiVersionsRequest) -> bool:
+    if request.cluster_id is not None and request.cluster_id != context.services.cluster_id:
+        return True
+    return request.node_id >= 0 and request.node_id != context.services.node_id
+
+
+@cache
+def _ranges() -> list[ApiVersionsResponse.ApiVersion]:
+    return [
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=api.min_version, max_version=api.max_version)
+        for key, api in sorted(APIS.items())
+    ]
+
+
+def _is_promised(name: str) -> bool:
+    needs = _PROMISES.get(name)
+    return needs is None or needs.api_key in APIS
+
+
+@cache
+def _supported(version: int) -> list[ApiVersionsResponse.SupportedFeatureKey]:
+    return [
+        ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
+        for name, levels in supported_features().items()
+        if _is_promised(name) and (version >= 4 or levels.min > 0)
+    ]
+
+
+def _finalized(image: MetadataImage) -> list[ApiVersionsResponse.FinalizedFeatureKey]:
+    return [
+        ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+        for name, level in image.features.all_finalized().items()
+        if level > 0 and _is_promised(name)
+    ]

@@ -1,0 +1,204 @@
+"""From a request's frame to its handler, and from its response to bytes. Both planes.
+
+    frame → header → known API and version? → decode → handler → response | future | None → bytes
+
+The connection owns order and back-pressure; this module owns the answer to one request. `Dispatcher.dispatch` runs the
+handler; when it must wait, the connection keeps the future it returns and comes back with `complete`.
+
+What a bad request gets is what Apache Kafka 4.3 gives:
+
+- ApiVersions of an unknown version: a version 0 body with UNSUPPORTED_VERSION and ApiVersions' own range (KIP-511).
+- An unknown API key, a version outside Kafka's range, a body that does not decode: `RefusedRequest`, and the connection closes.
+- An API of Kafka's that is not served here yet, in a version Kafka serves: that API's own response carrying
+  UNSUPPORTED_VERSION, so that a client learns why. SaslHandshake and SaslAuthenticate on a listener without SASL:
+  ILLEGAL_SASL_STATE.
+- Bytes after a body that decodes: ignored, as Kafka does.
+- A handler's `KafkaError`: the API's own response carrying that error; any other exception is ours, is logged with its
+  trace, and goes out as UNKNOWN_SERVER_ERROR.
+
+Invariants: every accepted request yields exactly one of response, future, or None; only Produce yields None.
+
+Sources: Kafka's `SocketServer.Processor.processCompletedReceives`, `RequestContext.parseRequest`, `KafkaApis.handle`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.api import APIS
+from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext
+from barnabas.api.error_response import error_response
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, request_header_version, response_header_version
+from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.framing import parse_request_header
+from barnabas.protocol.primitives import RecordSlice
+
+__all__ = ["Dispatcher", "Output", "RefusedRequest"]
+
+log = logging.getLogger(__name__)
+
+Output = list[bytearray | RecordSlice]
+"""A response as it goes to the socket: bytes in order, and slices of log files between them."""
+
+_API_VERSIONS = 18
+_SASL = (17, 36)
+_PREFIX = struct.Struct(">ii")
+_SIZE = struct.Struct(">i")
+
+
+class RefusedRequest(Exception):
+    """The peer sent what Kafka answers by closing the connection; the text is the reason, for one line of log."""
+
+
+class Route:
+    """One API, resolved: its classes, its handler and the versions answered."""
+
+    __slots__ = ("carries_records", "handle", "key", "max_version", "min_version", "name", "request", "response")
+
+    def __init__(self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int) -> None:
+        self.key = int(description.key)
+        self.name = description.name
+        self.handle = handle
+        self.min_version = min_version
+        self.max_version = max_version
+        self.request = getattr(messages, f"{description.name}Request")
+        self.response = getattr(messages, f"{description.name}Response")
+        self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
+
+    def __repr__(self) -> str:
+        return f"Route({self.name} v{self.min_version}-{self.max_version})"
+
+
+def _not_served(context: RequestContext, request: Any) -> Any:
+    if context.api_key in _SASL:
+        raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "This listener does not authenticate with SASL.")
+    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
+
+
+def _resolve(key: int) -> Route:
+    """Find an API's route; the handler's module is imported here, at the API's first request."""
+    try:
+        description = api(key)
+    except (KeyError, ValueError):
+        raise RefusedRequest(f"unknown API key {key}") from None
+    served = APIS.get(key)
+    if served is not None:
+        module = importlib.import_module(f"barnabas.api.{served.module}")
+        return Route(description, module.handle, served.min_served, served.max_version)
+    if "broker" not in description.listeners:
+        raise RefusedRequest(f"{description.name} is served on controller listeners only")
+    return Route(description, _not_served, description.min_version, description.max_version)
+
+
+class Dispatcher:
+    """Hands requests to handlers; one for a broker.
+
+    Args:
+        services: what handlers may use.
+    """
+
+    def __init__(self, services: BrokerServices) -> None:
+        self._services = services
+        self._routes: dict[int, Route] = {}
+
+    def route(self, key: int) -> Route:
+        """The API's route.
+
+        Raises:
+            RefusedRequest: no such API, or none that this kind of listener serves.
+        """
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = _resolve(key)
+        return route
+
+    def dispatch(self, connection: ConnectionInfo, frame: memoryview) -> tuple[RequestContext, Output | None | asyncio.Future[Any]]:
+        """Handle one request.
+
+        Args:
+            frame: the request without its length; handlers may keep nothing of it beyond this call.
+
+        Returns:
+            The context, and the response's bytes with their length in front, None when none is wanted, or a future: when it
+            is done the connection calls `complete` for the bytes.
+
+        Raises:
+            RefusedRequest: close the connection; the text says why.
+        """
+        try:
+            header, position = parse_request_header(frame)
+        except MalformedMessage as error:
+            raise RefusedRequest(f"malformed request header: {error}") from None
+        key, version = header.api_key, header.api_version
+        route = self._routes.get(key) or self.route(key)
+        context = RequestContext(self._services, connection, key, version, header.correlation_id, header.client_id)
+        if not route.min_version <= version <= route.max_version:
+            if key == _API_VERSIONS:
+                context.version = 0
+                return context, self.encode(context, self._unknown_api_versions())
+            raise RefusedRequest(f"{route.name} version {version} is not served")
+        try:
+            request, _ = route.request.read(frame, position, version)
+        except MalformedMessage as error:
+            raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
+        try:
+            response = route.handle(context, request)
+        except Exception as error:
+            response = self._failed(context, request, error)
+        if response is None:
+            return context, None
+        if isinstance(response, asyncio.Future):
+            context.request = request
+            return context, self.complete(context, response) if response.done() else response
+        return context, self.encode(context, response)
+
+    def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
+        """The bytes of a response that had to wait; `future` is done and was not cancelled."""
+        error = future.exception()
+        response = future.result() if error is None else self._failed(context, context.request, error)
+        context.request = None
+        return None if response is None else self.encode(context, response)
+
+    def encode(self, context: RequestContext, response: Any) -> Output:
+        """Length, response header and body, as few parts as can be."""
+        version = context.version
+        head = bytearray(_PREFIX.pack(0, context.correlation_id))
+        if response_header_version(context.api_key, version):
+            head.append(0)
+        if not self._routes[context.api_key].carries_records:
+            response.write(head, version)
+            _SIZE.pack_into(head, 0, len(head) - 4)
+            return [head]
+        parts: Output = response.encode_parts(version)
+        if parts and isinstance(parts[0], bytearray):
+            head += parts[0]
+            parts[0] = head
+        else:
+            parts.insert(0, head)
+        size = sum(len(part) if isinstance(part, bytearray) else part.size for part in parts)
+        _SIZE.pack_into(head, 0, size - 4)
+        return parts
+
+    def _failed(self, context: RequestContext, request: Any, error: BaseException) -> Any:
+        if isinstance(error, KafkaError):
+            code, message = error.code, error.message
+        elif isinstance(error, asyncio.CancelledError):
+            raise error
+        else:
+            log.error("%r failed, client %s", context, context.connection.connection_id, exc_info=error)
+            code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+        return error_response(context.api_key, context.version, request, code, message)
+
+    def _unknown_api_versions(self) -> Any:
+        own = APIS[_API_VERSIONS]
+        response = self._routes[_API_VERSIONS].response
+        entry = response.ApiVersion(
+            api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version
+        )
+        return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
