@@ -1,0 +1,144 @@
+"""Order lines become events of the shop's three topics, as the shop's own services would have sent them.
+
+Plane: data, pure: a line in, events out.
+
+- `orders`: one event per line, keyed by the order. Every value is passed on as the text it was, because judging it is
+  the pipeline's task; a row that does not even have the right number of columns is passed on as it stands.
+- `payments`: when an order's last line has been seen, what happened to its payment, keyed by the payment.
+- `inventory`: per line that moves goods, the level of the article afterwards, keyed by the article. Saying the level
+  and not the difference is what makes the topic compactable and a repeated event harmless.
+
+The shop begins with `OPENING_STOCK` of an article and is sent `DELIVERY` more whenever less than `REORDER_LEVEL` is
+left. Stock codes that do not begin with a digit are services (postage, fees): nothing is kept of them. Amounts are in
+thousandths, as there are prices of less than a penny.
+
+Payments fail for about one order in forty, decided by the order's number so that every run tells the same story;
+every second one of them succeeds at the second attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from barnabas.demo.generator import COLUMNS
+from barnabas.demo.shop import INVENTORY, ORDERS, PAYMENTS
+
+OPENING_STOCK = 1_000
+REORDER_LEVEL = 200
+DELIVERY = 1_000
+
+_FAILS_ONE_IN = 40
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Event(NamedTuple):
+    """One record to produce."""
+
+    topic: str
+    key: bytes
+    value: bytes
+
+
+class ShopEvents:
+    """Turns lines into events, remembering the stock of each article and the order that is being read."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._level: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
+        self._delivered: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
+        self._order = ""
+        self._order_at = ""
+        self._order_amount = 0
+
+    def __repr__(self) -> str:
+        return f"ShopEvents(lines={self._lines} articles={len(self._level)} order={self._order!r})"
+
+    def line(self, line: Sequence[str]) -> Iterator[Event]:
+        """Yield the events that one order line causes, in the order they happened."""
+        self._lines += 1
+        if len(line) != len(COLUMNS):
+            yield Event(ORDERS.name, b"", ",".join(line).encode())
+            return
+        order, code, description, quantity, at, price, customer, country = line
+        if order != self._order:
+            yield from self.end_of_order()
+            self._order, self._order_at, self._order_amount = order, at, 0
+        self._order_amount += _amount(quantity, price)
+        cancelled = order.startswith("C")
+        value = {
+            "event": "order.cancelled" if cancelled else "order.created",
+            "line": self._lines,
+            "order": order,
+            "stock_code": code,
+            "description": description,
+            "quantity": quantity,
+            "at": at,
+            "unit_price": price,
+            "customer": customer,
+            "country": country,
+        }
+        yield Event(ORDERS.name, order.encode(), _encode(value).encode())
+        if code[:1].isdigit() and (moved := _whole(quantity)):
+            yield from self._stock(code, moved, at)
+
+    def end_of_order(self) -> Iterator[Event]:
+        """Yield the payment of the order read so far; call it once more after the last line."""
+        if not self._order or not self._order_amount:
+            return
+        if self._order_amount < 0:
+            yield self._payment("payment.refunded", 1)
+            return
+        yield self._payment("payment.initiated", 1)
+        unlucky = zlib.crc32(self._order.encode()) % (2 * _FAILS_ONE_IN)
+        if unlucky > 1:
+            yield self._payment("payment.completed", 1)
+            return
+        yield self._payment("payment.failed", 1)
+        if unlucky:
+            yield self._payment("payment.initiated", 2)
+            yield self._payment("payment.completed", 2)
+
+    def _payment(self, event: str, attempt: int) -> Event:
+        payment = f"pay-{self._order}"
+        value = {
+            "event": event,
+            "payment": payment,
+            "attempt": attempt,
+            "order": self._order,
+            "at": self._order_at,
+            "amount_thousandths": self._order_amount,
+        }
+        return Event(PAYMENTS.name, payment.encode(), _encode(value).encode())
+
+    def _stock(self, code: str, moved: int, at: str) -> Iterator[Event]:
+        self._level[code] -= moved
+        yield self._stock_event("stock.reserved" if moved > 0 else "stock.released", code, at)
+        if self._level[code] < REORDER_LEVEL:
+            # Whole deliveries, as many as it takes: somebody may have ordered more than there was.
+            deliveries = -(-(REORDER_LEVEL - self._level[code]) // DELIVERY)
+            self._level[code] += deliveries * DELIVERY
+            self._delivered[code] += deliveries * DELIVERY
+            yield self._stock_event("stock.updated", code, at)
+
+    def _stock_event(self, event: str, code: str, at: str) -> Event:
+        level, delivered = self._level[code], self._delivered[code]
+        value = {"event": event, "stock_code": code, "at": at, "level": level, "delivered": delivered}
+        return Event(INVENTORY.name, code.encode(), _encode(value).encode())
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _amount(quantity: str, price: str) -> int:
+    try:
+        return _whole(quantity) * round(float(price) * 1000)
+    except ValueError:
+        return 0
