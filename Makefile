@@ -32,8 +32,8 @@ test: install java  ## the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)
 
 check: install  ## style, types, import contract
-	$(BIN)/ruff check src tests tools
-	$(BIN)/ruff format --check src tests tools
+	$(BIN)/ruff check src tests tools bench
+	$(BIN)/ruff format --check src tests tools bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -46,7 +46,7 @@ conform: install java  ## other people's clients and tools, on barnabas and on A
 
 bench: install java  ## barnabas and Apache Kafka side by side; writes docs/benchmarks.md
 	$(BIN)/python tools/apache_kafka.py install
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
 docs: install  ## what is generated: configuration, stubs
 	$(BIN)/python tools/write_stubs.py

@@ -1,0 +1,85 @@
+"""What a process costs: CPU seconds and resident memory of it and its descendants, read from /proc (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the third on: the command's name may hold spaces."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def family(root: int) -> set[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int(_stat(int(entry.name))[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    total = 0.0
+    for pid in family(root):
+        with contextlib.suppress(OSError):
+            stat = _stat(pid)
+            total += (int(stat[11]) + int(stat[12])) / TICKS
+    return total
+
+
+def resident_megabytes(root: int) -> float:
+    total = 0.0
+    for pid in family(root):
+        with contextlib.suppress(OSError):
+            total += int(_stat(pid)[21]) * PAGE / 1e6
+    return total
+
+
+@dataclass
+class Cost:
+    """Around a piece of work: wall seconds and the CPU seconds of one process family."""
+
+    pid: int
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def __enter__(self) -> Cost:
+        self._cpu, self._wall = cpu_seconds(self.pid), time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall = time.perf_counter() - self._wall
+        self.cpu = cpu_seconds(self.pid) - self._cpu
+
+
+class Peak:
+    """The most resident memory a process family had meanwhile, sampled."""
+
+    def __init__(self, pid: int, every_seconds: float = 0.25) -> None:
+        self.pid, self.every, self.megabytes = pid, every_seconds, 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def _sample(self) -> None:
+        while not self._stop.wait(self.every):
+            self.megabytes = max(self.megabytes, resident_megabytes(self.pid))
+
+    def __enter__(self) -> Peak:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
