@@ -164,6 +164,8 @@ def parse_control_record(record: Record) -> ControlRecord:
         return ControlRecord(kind, EndTransactionMarker(coordinator_epoch))
     message_class = _message_class(kind)
     version = min(_int16.unpack_from(value)[0], message_class.MAX_VERSION)
+    if version < 0:
+        raise InvalidRecord(f"control record {kind.name} of version {version}")
     try:
         return ControlRecord(kind, message_class.decode(value, version))
     except MalformedMessage as error:
