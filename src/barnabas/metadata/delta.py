@@ -24,14 +24,10 @@ from barnabas.metadata.cluster_image import ClusterDelta
 from barnabas.metadata.configs_image import ConfigurationsDelta
 from barnabas.metadata.features_image import FeaturesDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance, ProducerIdsImage
-from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord
 from barnabas.metadata.security_images import AclsDelta, DelegationTokensDelta, ScramDelta
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.messages import ProducerIdsRecord, RemoveTopicRecord
-
-
-class UnknownRecord(Exception):
-    """A committed record that this version cannot replay; going on would mean another state than the log's."""
 
 
 class MetadataDelta:

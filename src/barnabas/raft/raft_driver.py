@@ -1,0 +1,88 @@
+"""Carries out what a `RaftNode` asks for, over the seams. Control plane; its I/O is the seams' own.
+
+The order is the node's promise to its peers: election state durable, then batches appended, then the log flushed, and
+only then does the high watermark move. A flush may finish later (the server does it outside the loop's thread);
+records appended meanwhile ride on the next flush, so a slow device costs one flush per round and not one per change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from barnabas.raft.raft_node import RaftNode, Ready
+from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
+
+
+class RaftDriver:
+    """One node's quorum at work.
+
+    Args:
+        node: the state machine, not started.
+        now_ms: the wall clock, for batch timestamps.
+    """
+
+    def __init__(
+        self,
+        node: RaftNode,
+        log: ReplicatedLog,
+        election_store: ElectionStateStore,
+        listener: QuorumListener,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.node = node
+        self.log = log
+        self._election_store = election_store
+        self._listener = listener
+        self._now_ms = now_ms
+        self._flushing = False
+        self._flush_wanted = False
+        self.closed = False
+
+    def start(self) -> None:
+        self._carry_out(self.node.start(self._now_ms()))
+
+    def append(self, values: Sequence[bytes]) -> int:
+        """Append records atomically.
+
+        Returns:
+            The offset of the last of them; it is committed once the listener hears of a high watermark past it, which
+            may happen before this returns.
+        """
+        ready = self.node.append(values, self._now_ms())
+        last_offset = self.node.end_offset - 1
+        self._carry_out(ready)
+        return last_offset
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _carry_out(self, ready: Ready) -> None:
+        if ready.election is not None:
+            self._election_store.write(ready.election)
+        for batch in ready.batches:
+            self.log.append(batch, self.node.epoch)
+        if ready.high_watermark is not None:
+            self.log.set_high_watermark(ready.high_watermark)
+            self._listener.on_high_watermark(ready.high_watermark)
+        if ready.leader_epoch is not None:
+            self._listener.on_leader(ready.leader_epoch)
+        if ready.flush:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._flushing:
+            self._flush_wanted = True
+            return
+        self._flushing = True
+        end_offset = self.log.end_offset
+
+        def done() -> None:
+            self._flushing = False
+            if self.closed:
+                return
+            self._carry_out(self.node.flushed(end_offset, self._now_ms()))
+            if self._flush_wanted:
+                self._flush_wanted = False
+                self._flush()
+
+        self.log.flush(done)

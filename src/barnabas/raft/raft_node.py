@@ -1,0 +1,230 @@
+"""One node of the quorum: inputs in, a `Ready` out. Control plane, pure.
+
+A host calls `start` once and then `append` and `flushed`; each returns a `Ready`, whose parts the host carries out in
+the order in which they are listed there:
+
+    1. election   make the election state durable
+    2. batches    append them to the log (they carry their offsets and this epoch)
+    3. flush      make the log durable up to its end, then call `flushed` with that end
+    4. high_watermark, leader_epoch   tell whoever applies committed records
+
+With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
+leads. Its LeaderChange record is the first of the epoch, and nothing is committed before it.
+
+Sources: KIP-595 (epochs, leader change record, high watermark), KIP-853 (KRaftVersion and Voters records in the first
+epoch); Kafka's `KafkaRaftClient`, `LeaderState.appendStartOfEpochControlRecords`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage
+from barnabas.protocol.primitives import Uuid
+from barnabas.raft import quorum
+from barnabas.raft.election_state import NO_NODE, ElectionState
+from barnabas.raft.roles import Role, may_become
+from barnabas.raft.voters import VoterSet
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlRecordType, build_control_batch
+
+# Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
+MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+
+class QuorumNotSupported(Exception):
+    """The voter set is one this version cannot serve; the node must not start."""
+
+
+class BatchTooLarge(Exception):
+    """A list of records does not fit one batch, so it cannot be appended atomically."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What must happen now, in the order of the fields."""
+
+    election: ElectionState | None = None
+    batches: tuple[bytearray, ...] = ()
+    flush: bool = False
+    high_watermark: int | None = None
+    leader_epoch: int | None = None
+
+
+@dataclass(slots=True)
+class ReplicaProgress:
+    """What the leader knows of one replica, for DescribeQuorum; times are -1 while unknown."""
+
+    id: int
+    directory_id: Uuid
+    end_offset: int = -1
+    last_fetch_ms: int = -1
+    last_caught_up_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumDescription:
+    """What DescribeQuorum answers."""
+
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[ReplicaProgress, ...]
+    observers: tuple[ReplicaProgress, ...]
+    voter_set: VoterSet
+
+
+@dataclass
+class RaftNode:
+    """State of one quorum member.
+
+    Args:
+        node_id: this node.
+        directory_id: the id of its metadata directory.
+        voters: the voter set in force.
+        election: what `quorum-state` said, or the initial state.
+        end_offset, last_epoch: where the log ends.
+        write_voters: whether the first epoch must write the voter set into the log, because only the formatted
+            directory holds it so far.
+    """
+
+    node_id: int
+    directory_id: Uuid
+    voters: VoterSet
+    election: ElectionState
+    end_offset: int
+    last_epoch: int
+    write_voters: bool = False
+    role: Role = Role.UNATTACHED
+    high_watermark: int = -1
+    epoch_start_offset: int = -1
+    progress: dict[int, ReplicaProgress] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        return self.election.epoch
+
+    @property
+    def is_voter(self) -> bool:
+        return self.voters.contains(self.node_id, self.directory_id)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.role is Role.LEADER
+
+    @property
+    def leader_id(self) -> int:
+        return self.election.leader_id
+
+    def _become(self, role: Role, election: ElectionState) -> None:
+        raises = election.epoch > self.election.epoch
+        assert election.epoch >= self.election.epoch, f"epoch would go back from {self.epoch} to {election.epoch}"
+        assert may_become(self.role, role, raises_epoch=raises, is_voter=self.is_voter), f"{self.role} to {role}"
+        self.role, self.election = role, election
+
+    def start(self, now_ms: int) -> Ready:
+        """Begin to take part; a sole voter is leader of a new epoch when this returns.
+
+        Raises:
+            QuorumNotSupported: this node is no voter, or not the only one.
+        """
+        if self.voters.ids() != (self.node_id,):
+            raise QuorumNotSupported(
+                f"node {self.node_id} can run a quorum of itself alone, not of voters {list(self.voters.ids())}"
+            )
+        if not self.is_voter:
+            raise QuorumNotSupported(
+                f"the voter set names another metadata directory for node {self.node_id}; was the directory replaced?"
+            )
+        assert self.last_epoch <= max(self.epoch, 0), f"log is at epoch {self.last_epoch}, election at {self.epoch}"
+        # Whatever the file said, this incarnation leads nothing yet: a leader never continues its old epoch.
+        self.election = replace(self.election, leader_id=NO_NODE)
+        self._become(Role.PROSPECTIVE, self.election)
+        self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
+        outcome = quorum.election_outcome(dict.fromkeys(self.voters.ids(), True))
+        assert outcome is quorum.ElectionOutcome.WON, "a sole voter wins its own election"
+        return self._lead(now_ms)
+
+    def _lead(self, now_ms: int) -> Ready:
+        self._become(Role.LEADER, replace(self.election, leader_id=self.node_id))
+        self.epoch_start_offset = self.end_offset
+        for voter in self.voters.voters:
+            self.progress[voter.id] = ReplicaProgress(voter.id, voter.directory_id)
+        batch = self._start_of_epoch(now_ms)
+        return Ready(election=self.election, batches=(batch,), flush=True)
+
+    def _start_of_epoch(self, now_ms: int) -> bytearray:
+        change = LeaderChangeMessage(
+            version=1,
+            leader_id=self.node_id,
+            voters=[
+                LeaderChangeMessage.Voter(voter_id=v.id, voter_directory_id=v.directory_id) for v in self.voters.voters
+            ],
+            granting_voters=[
+                LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.directory_id),
+            ],
+        )
+        records: list[tuple[ControlRecordType, object]] = [(ControlRecordType.LEADER_CHANGE, change)]
+        if self.write_voters:
+            records.append((ControlRecordType.KRAFT_VERSION, KRaftVersionRecord(version=0, k_raft_version=1)))
+            records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
+            self.write_voters = False
+        batch = build_control_batch(
+            records,  # type: ignore[arg-type]
+            timestamp=now_ms,
+            base_offset=self.end_offset,
+            leader_epoch=self.epoch,
+        )
+        self.end_offset += len(records)
+        return batch
+
+    def append(self, values: Sequence[bytes], now_ms: int) -> Ready:
+        """Put records at the end of the log as one atomic batch.
+
+        Args:
+            values: encoded metadata records, at least one.
+
+        Raises:
+            BatchTooLarge: nothing was appended.
+        """
+        assert self.is_leader, "only the leader appends"
+        assert values, "an empty batch has no offset to commit"
+        batch = build_batch(
+            [(now_ms, None, value, ()) for value in values], base_offset=self.end_offset, leader_epoch=self.epoch
+        )
+        if len(batch) > MAX_BATCH_BYTES:
+            raise BatchTooLarge(f"{len(values)} records make a batch of {len(batch)} bytes")
+        self.end_offset += len(values)
+        return Ready(batches=(batch,), flush=True)
+
+    def flushed(self, end_offset: int, now_ms: int) -> Ready:
+        """The own log is durable up to `end_offset`."""
+        if not self.is_leader:
+            return Ready()
+        own = self.progress[self.node_id]
+        assert own.end_offset <= end_offset <= self.end_offset, (
+            f"flushed to {end_offset}, log ends at {self.end_offset}"
+        )
+        own.end_offset, own.last_fetch_ms, own.last_caught_up_ms = end_offset, now_ms, now_ms
+        ends = [progress.end_offset for progress in self.progress.values()]
+        advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
+        if advanced == self.high_watermark:
+            return Ready()
+        begins_epoch = self.high_watermark <= self.epoch_start_offset
+        assert advanced > self.high_watermark, "the high watermark never goes back"
+        self.high_watermark = advanced
+        return Ready(high_watermark=advanced, leader_epoch=self.epoch if begins_epoch else None)
+
+    def describe(self, now_ms: int) -> QuorumDescription:
+        for progress in self.progress.values():
+            if progress.id == self.node_id:
+                progress.last_fetch_ms = progress.last_caught_up_ms = now_ms
+        voters = tuple(self.progress[voter] for voter in self.voters.ids() if voter in self.progress)
+        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, (), self.voters)
+
+    def __repr__(self) -> str:
+        return (
+            f"RaftNode({self.node_id}, {self.role.value}, epoch={self.epoch}, "
+            f"high_watermark={self.high_watermark}, end={self.end_offset})"
+        )

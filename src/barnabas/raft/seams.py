@@ -1,0 +1,77 @@
+"""What a quorum needs from the outside: a log, a place for the election state, someone to tell. Control plane.
+
+The server implements these over a partition log and files, tests over lists, the simulator over its own disk; several
+voters need nothing more of them than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+from barnabas.raft.election_state import ElectionState
+
+
+class SnapshotId(NamedTuple):
+    """A snapshot holds everything before `end_offset`; `epoch` is that of its last record."""
+
+    end_offset: int
+    epoch: int
+
+
+class ReplicatedLog(Protocol):
+    """The metadata log of this node. Offsets are dense; a batch is the unit of everything."""
+
+    @property
+    def start_offset(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
+
+    @property
+    def last_epoch(self) -> int:
+        """The leader epoch of the last batch, or of the latest snapshot when the log is empty; 0 when neither is there."""
+
+    def append(self, batch: bytearray, leader_epoch: int) -> None:
+        """Append one batch whose base offset is `end_offset`."""
+
+    def flush(self, done: Callable[[], None]) -> None:
+        """Make everything appended so far durable and call `done`, at once or later, never twice."""
+
+    def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
+        """Whole batches from the one that holds `from_offset`, up to (not including) `to_offset`."""
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
+
+    def truncate_to(self, offset: int) -> None: ...
+
+    def set_high_watermark(self, offset: int) -> None: ...
+
+    def latest_snapshot(self) -> SnapshotId | None: ...
+
+    def read_snapshot(self, snapshot: SnapshotId) -> bytes: ...
+
+    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        """Make a snapshot durable and visible at once; an unfinished one is never seen."""
+
+    def trim(self) -> None:
+        """Drop old snapshots, and segments that a snapshot covers, as far as retention allows."""
+
+
+class ElectionStateStore(Protocol):
+    def read(self) -> ElectionState | None:
+        """None before the first election."""
+
+    def write(self, state: ElectionState) -> None:
+        """Durable when it returns."""
+
+
+class QuorumListener(Protocol):
+    """Who hears of the quorum's progress: the controller, or a broker that only follows."""
+
+    def on_high_watermark(self, offset: int) -> None:
+        """Everything before `offset` is committed."""
+
+    def on_leader(self, epoch: int) -> None:
+        """This node leads `epoch`, and has committed everything before its own first record."""

@@ -1,0 +1,75 @@
+"""Who votes. Control plane, pure.
+
+A voter is a node id together with the id of its metadata directory: a node that lost its disk is another voter than
+before (KIP-853). The set travels in a VotersRecord, a control record of the log and of its snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from barnabas.protocol.messages import VotersRecord
+from barnabas.protocol.primitives import Uuid
+
+
+class VoterEndpoint(NamedTuple):
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    id: int
+    directory_id: Uuid
+    endpoints: tuple[VoterEndpoint, ...] = ()
+    kraft_min_version: int = 0
+    kraft_max_version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class VoterSet:
+    """Voters in id order."""
+
+    voters: tuple[Voter, ...]
+
+    @classmethod
+    def of(cls, voters: Iterable[Voter]) -> VoterSet:
+        return cls(tuple(sorted(voters, key=lambda voter: voter.id)))
+
+    def ids(self) -> tuple[int, ...]:
+        return tuple(voter.id for voter in self.voters)
+
+    def contains(self, node_id: int, directory_id: Uuid) -> bool:
+        return any(v.id == node_id and v.directory_id == directory_id for v in self.voters)
+
+    def to_record(self) -> VotersRecord:
+        return VotersRecord(
+            version=0,
+            voters=[
+                VotersRecord.Voter(
+                    voter_id=voter.id,
+                    voter_directory_id=voter.directory_id,
+                    endpoints=[VotersRecord.Endpoint(name=e.name, host=e.host, port=e.port) for e in voter.endpoints],
+                    k_raft_version_feature=VotersRecord.KRaftVersionFeature(
+                        min_supported_version=voter.kraft_min_version, max_supported_version=voter.kraft_max_version
+                    ),
+                )
+                for voter in self.voters
+            ],
+        )
+
+    @classmethod
+    def from_record(cls, record: VotersRecord) -> VoterSet:
+        return cls.of(
+            Voter(
+                voter.voter_id,
+                voter.voter_directory_id,
+                tuple(VoterEndpoint(e.name, e.host, e.port) for e in voter.endpoints),
+                voter.k_raft_version_feature.min_supported_version,
+                voter.k_raft_version_feature.max_supported_version,
+            )
+            for voter in record.voters
+        )
