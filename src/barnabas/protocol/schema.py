@@ -1,4 +1,4 @@
-"""Kafka's message definitions as frozen values, read from `schema.json` one message at a time.
+"""Kafka's message definitions as immutable values, read from `schema.json` one message at a time.
 
 The file is written by `tools/read_schemas.py`: line 1 is an index, each further line one message. It is read once, as bytes
 (a fifth of a megabyte), and a message is parsed when somebody first asks for it: a broker that starts pays only for what it uses.
@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import json
 import keyword
+import os
 import re
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 PRIMITIVES = frozenset(
@@ -57,8 +56,7 @@ def snake_case(name: str) -> str:
     return snake + "_" if keyword.iskeyword(snake) else snake
 
 
-@dataclass(frozen=True)
-class FieldSpec:
+class FieldSpec(NamedTuple):
     """One field of a struct.
 
     Attributes:
@@ -89,16 +87,14 @@ class FieldSpec:
         return self.type not in PRIMITIVES
 
 
-@dataclass(frozen=True)
-class StructSpec:
+class StructSpec(NamedTuple):
     """A named list of fields."""
 
     name: str
     fields: tuple[FieldSpec, ...]
 
 
-@dataclass(frozen=True)
-class MessageSpec:
+class MessageSpec(NamedTuple):
     """A whole message: its own fields, and every struct within it by Kafka's name."""
 
     name: str
@@ -168,7 +164,9 @@ def collect_structs(fields: list[dict[str, Any]], structs: dict[str, StructSpec]
 @cache
 def schema_text() -> bytes:
     """The whole data file."""
-    return files("barnabas.protocol").joinpath("schema.json").read_bytes()
+    # Not importlib.resources: importing it would cost more than everything else here.
+    with open(os.path.join(os.path.dirname(__file__), "schema.json"), "rb") as file:
+        return file.read()
 
 
 @cache
