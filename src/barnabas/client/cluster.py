@@ -1,0 +1,499 @@
+"""Many connections seen as one cluster: metadata, leaders, coordinators, and retries within a deadline. Shell plane.
+
+How it works: any bootstrap address answers the first Metadata request; its brokers are then dialled by node id, each
+once, on first use. A question about many things (partitions, groups) is sent to the brokers that can answer it, one
+request per broker; what comes back with a retriable error is asked again after a pause and fresh metadata, until it is
+answered or the deadline of the call has passed (:meth:`Cluster.ask_each`).
+
+Invariants:
+
+- Every public call ends within ``timeout_ms``, give or take one connection attempt.
+- Metadata requests never create topics.
+- A connection that failed is dropped; the next use dials again.
+
+Limits: one thread at a time; no TLS, no SASL. Cheap to build, so a Spark task builds its own instead of pickling one.
+Sources: org.apache.kafka.clients.NetworkClient and admin.internals.PartitionLeaderStrategy; KIP-516 (topic ids).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from barnabas.client.errors import BrokerNotAvailable, ClientError, RequestTimedOut
+from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.primitives import Uuid
+
+ItemT = TypeVar("ItemT", bound=Hashable)
+ResultT = TypeVar("ResultT")
+
+DEFAULT_PORT = 9092
+GROUP_COORDINATOR = 0
+TRANSACTION_COORDINATOR = 1
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Node(NamedTuple):
+    """A broker as metadata describes it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class PartitionMetadata(NamedTuple):
+    """One partition; ``leader`` is -1 when there is none."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    offline: list[int]
+    error: KafkaError | None = None
+
+
+class TopicMetadata(NamedTuple):
+    """One topic with its partitions in order."""
+
+    name: str
+    topic_id: Uuid
+    is_internal: bool
+    partitions: list[PartitionMetadata]
+
+
+class ClusterMetadata(NamedTuple):
+    """What one Metadata response said."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: dict[int, Node]
+    topics: dict[str, TopicMetadata]
+    errors: dict[str, KafkaError]
+    """Topics asked for that the broker could not describe."""
+
+
+def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
+    """Reads ``host:port,host:port``; a missing port is 9092, IPv6 addresses stand in brackets.
+
+    Raises:
+        ValueError: an address that is none.
+    """
+    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
+    addresses: list[tuple[str, int]] = []
+    for part in (part.strip() for part in parts):
+        if not part:
+            continue
+        # Kafka allows a listener's protocol in front.
+        text = part.split("://", 1)[-1]
+        if text.startswith("["):
+            host, bracket, rest = text[1:].partition("]")
+            port_text = rest.removeprefix(":")
+            valid = bool(bracket) and (not rest or rest.startswith(":"))
+        else:
+            host, colon, port_text = text.partition(":")
+            valid = not colon or bool(port_text)
+        port_text = port_text or str(DEFAULT_PORT)
+        if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+            raise ValueError(f"{part!r} is no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+        addresses.append((host, int(port_text)))
+    if not addresses:
+        raise ValueError(f"no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+    return addresses
+
+
+class Cluster:
+    """A cluster, dialled on demand.
+
+    Args:
+        bootstrap: ``host:port,host:port`` or a sequence of such addresses.
+        client_id: shown in the brokers' logs and metrics.
+        timeout_ms: within which each call answers or raises.
+        retry_backoff_ms: first pause before asking again; doubles up to a second.
+        clock, sleep, connect: seams for tests.
+
+    Raises:
+        ValueError: a malformed address. Nothing is dialled yet.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        client_id: str = DEFAULT_CLIENT_ID,
+        timeout_ms: int = 30_000,
+        *,
+        retry_backoff_ms: int = 100,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        connect: Callable[..., BlockingConnection] = BlockingConnection,
+    ) -> None:
+        self.bootstrap = parse_bootstrap(bootstrap)
+        self.client_id = client_id
+        self.timeout_ms = timeout_ms
+        self.retry_backoff_ms = retry_backoff_ms
+        self._clock = clock
+        self._sleep = sleep
+        self._connect = connect
+        self._nodes: dict[int, Node] = {}
+        self._connections: dict[int, BlockingConnection] = {}
+        self._bootstrap_connection: BlockingConnection | None = None
+        self._controller_id = -1
+        self._leaders: dict[TopicPartition, int] = {}
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    def __repr__(self) -> str:
+        return f"<Cluster {','.join(f'{host}:{port}' for host, port in self.bootstrap)} {len(self._nodes)} brokers>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes every connection; the next call dials again."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        if self._bootstrap_connection is not None:
+            self._bootstrap_connection.close()
+            self._bootstrap_connection = None
+
+    # --- deadlines ------------------------------------------------------------------------------------------------
+
+    def deadline(self) -> float:
+        """When a call that begins now must have ended, on this cluster's clock."""
+        return self._clock() + self.timeout_ms / 1000
+
+    def remaining_ms(self, deadline: float) -> int:
+        """Milliseconds left, never less than 1."""
+        return max(1, int((deadline - self._clock()) * 1000))
+
+    def pause(self, attempt: int, deadline: float) -> bool:
+        """Sleeps before the next attempt; False, without sleeping, when the deadline would pass meanwhile."""
+        seconds: float = min(1.0, self.retry_backoff_ms * 2 ** min(attempt, 10) / 1000)
+        if self._clock() + seconds >= deadline:
+            return False
+        self._sleep(seconds)
+        return True
+
+    def retry(self, ask: Callable[[], ResultT]) -> ResultT:
+        """Calls ``ask`` until it does not raise a retriable error, or the deadline has passed.
+
+        Raises:
+            KafkaError: the last error.
+        """
+        deadline = self.deadline()
+        attempt = 0
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                # An address where nobody listens is told at once: a person waits for it.
+                if not error.code.retriable and not isinstance(error, ClientError):
+                    raise
+                if isinstance(error, BrokerNotAvailable) or not self.pause(attempt, deadline):
+                    raise
+            attempt += 1
+            self.forget()
+
+    def forget(self) -> None:
+        """Drops what is known of leaders, coordinators and the controller."""
+        self._leaders.clear()
+        self._coordinators.clear()
+        self._controller_id = -1
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    def any_connection(self) -> BlockingConnection:
+        """A connection to some broker: an open one, a bootstrap address, or any broker known.
+
+        Raises:
+            BrokerNotAvailable: none can be reached; the message names every address tried.
+        """
+        for connection in (self._bootstrap_connection, *self._connections.values()):
+            if connection is not None and not connection.closed:
+                return connection
+        known = [(node.host, node.port) for node in self._nodes.values()]
+        failures: list[ClientError] = []
+        for host, port in dict.fromkeys([*self.bootstrap, *known]):
+            try:
+                self._bootstrap_connection = self._dial(host, port)
+                return self._bootstrap_connection
+            except ClientError as error:
+                failures.append(error)
+        if len(failures) == 1 or all(isinstance(failure, RequestTimedOut) for failure in failures):
+            raise failures[0]
+        raise BrokerNotAvailable("; ".join(failure.message for failure in failures))
+
+    def connection(self, node_id: int) -> BlockingConnection:
+        """The connection to a broker by its id.
+
+        Raises:
+            BrokerNotAvailable: metadata does not name the broker, or it cannot be reached.
+        """
+        connection = self._connections.get(node_id)
+        if connection is not None and not connection.closed:
+            return connection
+        if node_id not in self._nodes:
+            self.metadata(topics=[])
+        node = self._nodes.get(node_id)
+        if node is None:
+            raise BrokerNotAvailable(f"broker {node_id} is not part of the cluster now")
+        connection = self._connections[node_id] = self._dial(node.host, node.port)
+        return connection
+
+    def _dial(self, host: str, port: int) -> BlockingConnection:
+        return self._connect(host, port, client_id=self.client_id, timeout_ms=self.timeout_ms)
+
+    # --- metadata -------------------------------------------------------------------------------------------------
+
+    def metadata(self, topics: Iterable[str] | None = None, *, topic_ids: Iterable[bytes] = ()) -> ClusterMetadata:
+        """Asks a broker for the cluster's metadata.
+
+        Args:
+            topics: names; None means every topic, an empty sequence none.
+            topic_ids: further topics by their ids (Metadata v12).
+
+        Returns:
+            Brokers and topics; topics that cannot be described stand in ``errors``.
+
+        Raises:
+            ClientError: no broker answers.
+            KafkaError: the request as a whole was refused.
+        """
+        request_class = messages.MetadataRequest
+        wanted: list[Any] | None = None
+        if topics is not None:
+            wanted = [request_class.MetadataRequestTopic(name=name) for name in topics]
+        ids = [request_class.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
+        if ids:
+            wanted = [*(wanted or ()), *ids]
+        request = request_class(topics=wanted, allow_auto_topic_creation=False)
+        connection = self.any_connection()
+        if wanted == [] and connection.version_for(request) == 0:
+            request.topics = [request_class.MetadataRequestTopic(name="")]  # v0 takes an empty list for all topics
+        response = connection.request(request)
+        if getattr(response, "error_code", 0):
+            raise error_for(response.error_code)
+        return self._learn(response)
+
+    def _learn(self, response: Any) -> ClusterMetadata:
+        brokers = {node.node_id: Node(node.node_id, node.host, node.port, node.rack) for node in response.brokers}
+        for node_id, node in brokers.items():
+            if self._nodes.get(node_id, node)[1:3] != node[1:3] and node_id in self._connections:
+                self._connections.pop(node_id).close()
+        self._nodes = brokers
+        self._controller_id = response.controller_id
+        found: dict[str, TopicMetadata] = {}
+        errors: dict[str, KafkaError] = {}
+        for topic in response.topics:
+            if topic.error_code:
+                errors[topic.name or ""] = error_for(topic.error_code)
+                continue
+            partitions = sorted((_partition(partition) for partition in topic.partitions), key=lambda each: each[0])
+            found[topic.name] = TopicMetadata(topic.name, topic.topic_id, topic.is_internal, partitions)
+            for partition in partitions:
+                self._leaders[TopicPartition(topic.name, partition.partition)] = partition.leader
+        errors.pop("", None)
+        return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)
+
+    def nodes(self) -> dict[int, Node]:
+        """The brokers by id, asked for once."""
+        if not self._nodes:
+            self.metadata(topics=[])
+        return self._nodes
+
+    def controller(self) -> int:
+        """The broker that takes administrative changes (with KRaft any broker, which passes them on)."""
+        if self._controller_id < 0:
+            self.metadata(topics=[])
+        if self._controller_id < 0:
+            raise error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
+        return self._controller_id
+
+    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | KafkaError]:
+        """The leader of each partition, or why there is none."""
+        wanted = list(partitions)
+        unknown = dict.fromkeys(each.topic for each in wanted if self._leaders.get(each, -1) < 0)
+        errors = self.metadata(unknown).errors if unknown else {}
+        found: dict[TopicPartition, int | KafkaError] = {}
+        for each in wanted:
+            leader = self._leaders.get(each)
+            if each.topic in errors:
+                error = errors[each.topic]
+                if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    error = error_for(error.code, f"topic {each.topic} does not exist")
+                found[each] = error
+            elif leader is None:
+                found[each] = error_for(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {each.topic} has no partition {each.partition}"
+                )
+            elif leader < 0:
+                found[each] = error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {each} has no leader")
+            else:
+                found[each] = leader
+        return found
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The id of a partition's leader.
+
+        Raises:
+            KafkaError: UNKNOWN_TOPIC_OR_PARTITION, or LEADER_NOT_AVAILABLE until the deadline.
+        """
+
+        def ask() -> int:
+            (found,) = self.leaders([TopicPartition(topic, partition)]).values()
+            if isinstance(found, KafkaError):
+                raise found
+            return found
+
+        return self.retry(ask)
+
+    def coordinators(self, keys: Iterable[str], key_type: int = GROUP_COORDINATOR) -> dict[str, int | KafkaError]:
+        """The coordinator of each group or transactional id, or why there is none."""
+        wanted = list(keys)
+        missing = [key for key in wanted if (key_type, key) not in self._coordinators]
+        errors: dict[str, KafkaError] = {}
+        if missing:
+            connection = self.any_connection()
+            if connection.version_for(messages.FindCoordinatorRequest) >= 4:
+                request = messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=missing)
+                answers = [(each.key, each) for each in connection.request(request).coordinators]
+            else:
+                answers = [
+                    (key, connection.request(messages.FindCoordinatorRequest(key=key, key_type=key_type)))
+                    for key in missing
+                ]
+            for key, answer in answers:
+                if answer.error_code:
+                    errors[key] = error_for(answer.error_code, answer.error_message or None)
+                else:
+                    self._coordinators[key_type, key] = answer.node_id
+                    self._nodes.setdefault(answer.node_id, Node(answer.node_id, answer.host, answer.port))
+        found: dict[str, int | KafkaError] = {}
+        for key in wanted:
+            if key in errors:
+                found[key] = errors[key]
+            else:
+                found[key] = self._coordinators.get((key_type, key), -1)
+                if found[key] == -1:
+                    found[key] = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return found
+
+    def coordinator(self, key: str, key_type: int = GROUP_COORDINATOR) -> int:
+        """The id of the broker that coordinates a group or transactional id.
+
+        Raises:
+            KafkaError: COORDINATOR_NOT_AVAILABLE until the deadline, or what FindCoordinator answers.
+        """
+
+        def ask() -> int:
+            found = self.coordinators([key], key_type)[key]
+            if isinstance(found, KafkaError):
+                raise found
+            return found
+
+        return self.retry(ask)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def ask_each(
+        self,
+        items: Iterable[ItemT],
+        route: Callable[[list[ItemT]], Mapping[ItemT, int | KafkaError]],
+        ask: Callable[[BlockingConnection, list[ItemT]], Mapping[ItemT, ResultT | KafkaError]],
+    ) -> dict[ItemT, ResultT | KafkaError]:
+        """Asks each item's broker about it, and again what fails retriably, until the deadline.
+
+        Args:
+            items: what to ask about.
+            route: says which broker to ask, or the error that already answers.
+            ask: sends one request about some items to one broker.
+
+        Returns:
+            A result or an error for every item, in the items' order.
+        """
+        wanted = list(dict.fromkeys(items))
+        results: dict[ItemT, ResultT | KafkaError] = {}
+        pending = wanted
+        deadline = self.deadline()
+        attempt = 0
+        while pending:
+            failed: list[ItemT] = []
+            for item, answer in self._ask_once(pending, route, ask).items():
+                results[item] = answer
+                if isinstance(answer, KafkaError) and answer.code.retriable and not _is_final(answer):
+                    failed.append(item)
+            pending = failed
+            if not pending or not self.pause(attempt, deadline):
+                break
+            attempt += 1
+            self.forget()
+        return {item: results[item] for item in wanted}
+
+    def _ask_once(
+        self,
+        items: list[ItemT],
+        route: Callable[[list[ItemT]], Mapping[ItemT, int | KafkaError]],
+        ask: Callable[[BlockingConnection, list[ItemT]], Mapping[ItemT, ResultT | KafkaError]],
+    ) -> dict[ItemT, ResultT | KafkaError]:
+        results: dict[ItemT, ResultT | KafkaError] = {}
+        by_node: dict[int, list[ItemT]] = {}
+        for item, target in route(items).items():
+            if isinstance(target, KafkaError):
+                results[item] = target
+            else:
+                by_node.setdefault(target, []).append(item)
+        for node_id, batch in by_node.items():
+            answers: Mapping[ItemT, ResultT | KafkaError]
+            try:
+                answers = ask(self.connection(node_id), batch)
+            except KafkaError as error:
+                answers = dict.fromkeys(batch, error)
+            missing = error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"broker {node_id} left this out of its answer")
+            results.update((item, answers.get(item, missing)) for item in batch)
+        return results
+
+
+def _is_final(error: KafkaError) -> bool:
+    """Errors that Kafka calls retriable but that waiting seldom cures: a person asked, and wants to know."""
+    return error.code in (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.LISTENER_NOT_FOUND,
+    )
+
+
+def _partition(partition: Any) -> PartitionMetadata:
+    error = None
+    # A missing listener of some replica is no error of the partition.
+    if partition.error_code and partition.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
+        error = error_for(partition.error_code)
+    return PartitionMetadata(
+        partition.partition_index,
+        partition.leader_id,
+        partition.leader_epoch,
+        list(partition.replica_nodes),
+        list(partition.isr_nodes),
+        list(partition.offline_replicas),
+        error,
+    )
