@@ -11,8 +11,8 @@ only when it must move to make room.
 Invariants:
 - start ≤ stop ≤ len(buffer): the bytes between them have arrived and are not yet taken.
 - A frame taken is valid until the next `get_buffer`, or for ever after `detach`.
-- The buffer never exceeds the largest allowed frame plus its size field, or one read if that is more, and shrinks back once
-  a large frame has been taken.
+- While frames are taken after each read, the buffer holds at most the largest allowed frame with its size field, or one read if
+  that is more. It shrinks back once some reads in a row have needed much less.
 - A size that is negative or too large is refused when its four bytes are there, before anything is allocated for it.
 
 Plane: data, pure. Sources: Kafka's `NetworkReceive`, `RequestHeader`; KIP-511 (an unknown ApiVersions version is still answered).
@@ -33,6 +33,9 @@ HEADER = struct.Struct(">hhih")
 READ_BYTES = 64 * 1024
 """Room offered for one read: large enough that a busy connection needs few, small enough for many idle ones."""
 
+SMALL_READS_MAX = 16
+"""Reads in a row that need less than half the buffer before it shrinks: a producer of large batches keeps its large buffer."""
+
 
 class FrameBuffer:
     """One connection's bytes on their way to whole frames.
@@ -51,6 +54,7 @@ class FrameBuffer:
         self._view = memoryview(self._buffer)
         self._start = 0
         self._stop = 0
+        self._small_reads = 0
 
     def __repr__(self) -> str:
         return f"<FrameBuffer {self._start}-{self._stop} of {len(self._buffer)}>"
@@ -69,12 +73,13 @@ class FrameBuffer:
         pending = self.pending
         if not pending:
             self._start = self._stop = 0
-        needed = self._frame_bytes()
-        size = max(needed, self._read_bytes)
-        if len(self._buffer) < size or (len(self._buffer) > size and not pending):
-            self._move_to(bytearray(size))
-        elif needed > len(self._buffer) - self._start or self._stop == len(self._buffer):
-            self._view[:pending] = bytes(self._view[self._start : self._stop])
+        capacity = len(self._buffer)
+        needed = max(self._frame_bytes(), self._read_bytes)
+        self._small_reads = self._small_reads + 1 if needed * 2 <= capacity else 0
+        if needed > capacity or pending == capacity or (self._small_reads > SMALL_READS_MAX and pending <= needed):
+            self._move_to(needed)
+        elif self._start and (self._start + needed > capacity or capacity - self._stop < self._read_bytes // 4):
+            self._view[:pending] = self._view[self._start : self._stop]
             self._start, self._stop = 0, pending
         return self._view[self._stop :]
 
@@ -103,7 +108,7 @@ class FrameBuffer:
 
     def detach(self) -> None:
         """Leave the buffer to the frames taken so far, so that they stay valid, and go on in a new one."""
-        self._move_to(bytearray(max(self._frame_bytes(), self._read_bytes)))
+        self._move_to(max(self._frame_bytes(), self._read_bytes))
 
     def _frame_bytes(self) -> int:
         """The size of the frame that begins at `start`, its size field included; 0 while that is not known."""
@@ -116,15 +121,15 @@ class FrameBuffer:
             raise FrameTooLarge(f"a frame announces {size} bytes, {self._max_frame_bytes} are allowed")
         return int(size) + SIZE.size
 
-    def _move_to(self, buffer: bytearray) -> None:
-        view = memoryview(buffer)
+    def _move_to(self, capacity: int) -> None:
+        """Go on in a new buffer, with the bytes that are pending at its start and room behind them."""
         pending = self.pending
-        if pending > len(buffer):
-            buffer = bytearray(pending + self._read_bytes)
-            view = memoryview(buffer)
+        buffer = bytearray(capacity if pending < capacity else pending + self._read_bytes)
+        view = memoryview(buffer)
         view[:pending] = self._view[self._start : self._stop]
         self._buffer, self._view = buffer, view
         self._start, self._stop = 0, pending
+        self._small_reads = 0
 
 
 class RequestHeader(NamedTuple):
