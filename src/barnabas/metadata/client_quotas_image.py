@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from barnabas.protocol.messages import ClientQuotaRecord
+from barnabas.protocol import messages
 
 # Sorted by type, so that one entity is one key.
 QuotaEntity = tuple[tuple[str, str | None], ...]
@@ -30,11 +30,14 @@ class ClientQuotasImage:
 
     entities: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
 
-    def records(self) -> Iterator[ClientQuotaRecord]:
+    def records(self) -> Iterator[messages.ClientQuotaRecord]:
         for entity in sorted(self.entities, key=_entity_order):
             for key, value in sorted(self.entities[entity].items()):
-                yield ClientQuotaRecord(
-                    entity=[ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+                yield messages.ClientQuotaRecord(
+                    entity=[
+                        messages.ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name)
+                        for kind, name in entity
+                    ],
                     key=key,
                     value=value,
                     remove=False,
@@ -48,7 +51,7 @@ class ClientQuotasDelta:
         self.image = image
         self.changed: dict[QuotaEntity, dict[str, float | None]] = {}
 
-    def replay(self, record: ClientQuotaRecord) -> None:
+    def replay(self, record: messages.ClientQuotaRecord) -> None:
         entity = quota_entity([(part.entity_type, part.entity_name) for part in record.entity])
         self.changed.setdefault(entity, {})[record.key] = None if record.remove else record.value
 

@@ -13,16 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from barnabas.protocol.messages import (
-    BrokerRegistrationChangeRecord,
-    FenceBrokerRecord,
-    RegisterBrokerRecord,
-    RegisterControllerRecord,
-    UnfenceBrokerRecord,
-    UnregisterBrokerRecord,
-    UnregisterControllerRecord,
-)
-from barnabas.protocol.primitives import Uuid
+from barnabas.protocol import messages
 
 
 class Endpoint(NamedTuple):
@@ -43,20 +34,20 @@ class VersionRange(NamedTuple):
 class BrokerRegistration:
     id: int
     epoch: int
-    incarnation_id: Uuid
+    incarnation_id: bytes
     listeners: tuple[Endpoint, ...]
     supported_features: Mapping[str, VersionRange]
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
-    directories: tuple[Uuid, ...]
-    cordoned_directories: tuple[Uuid, ...] = ()
+    directories: tuple[bytes, ...]
+    cordoned_directories: tuple[bytes, ...] = ()
 
     def listener(self, name: str) -> Endpoint | None:
         return next((endpoint for endpoint in self.listeners if endpoint.name == name), None)
 
     @classmethod
-    def from_record(cls, record: RegisterBrokerRecord) -> BrokerRegistration:
+    def from_record(cls, record: messages.RegisterBrokerRecord) -> BrokerRegistration:
         return cls(
             id=record.broker_id,
             epoch=record.broker_epoch,
@@ -72,19 +63,21 @@ class BrokerRegistration:
             cordoned_directories=tuple(record.cordoned_log_dirs or ()),
         )
 
-    def to_record(self) -> RegisterBrokerRecord:
-        return RegisterBrokerRecord(
+    def to_record(self) -> messages.RegisterBrokerRecord:
+        return messages.RegisterBrokerRecord(
             broker_id=self.id,
             incarnation_id=self.incarnation_id,
             broker_epoch=self.epoch,
             end_points=[
-                RegisterBrokerRecord.BrokerEndpoint(
+                messages.RegisterBrokerRecord.BrokerEndpoint(
                     name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol
                 )
                 for e in self.listeners
             ],
             features=[
-                RegisterBrokerRecord.BrokerFeature(name=n, min_supported_version=r.min, max_supported_version=r.max)
+                messages.RegisterBrokerRecord.BrokerFeature(
+                    name=n, min_supported_version=r.min, max_supported_version=r.max
+                )
                 for n, r in sorted(self.supported_features.items())
             ],
             rack=self.rack,
@@ -98,12 +91,12 @@ class BrokerRegistration:
 @dataclass(frozen=True, slots=True)
 class ControllerRegistration:
     id: int
-    incarnation_id: Uuid
+    incarnation_id: bytes
     listeners: tuple[Endpoint, ...]
     supported_features: Mapping[str, VersionRange]
 
     @classmethod
-    def from_record(cls, record: RegisterControllerRecord) -> ControllerRegistration:
+    def from_record(cls, record: messages.RegisterControllerRecord) -> ControllerRegistration:
         return cls(
             record.controller_id,
             record.incarnation_id,
@@ -111,19 +104,19 @@ class ControllerRegistration:
             {f.name: VersionRange(f.min_supported_version, f.max_supported_version) for f in record.features},
         )
 
-    def to_record(self) -> RegisterControllerRecord:
-        return RegisterControllerRecord(
+    def to_record(self) -> messages.RegisterControllerRecord:
+        return messages.RegisterControllerRecord(
             controller_id=self.id,
             incarnation_id=self.incarnation_id,
             zk_migration_ready=False,
             end_points=[
-                RegisterControllerRecord.ControllerEndpoint(
+                messages.RegisterControllerRecord.ControllerEndpoint(
                     name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol
                 )
                 for e in self.listeners
             ],
             features=[
-                RegisterControllerRecord.ControllerFeature(
+                messages.RegisterControllerRecord.ControllerFeature(
                     name=n, min_supported_version=r.min, max_supported_version=r.max
                 )
                 for n, r in sorted(self.supported_features.items())
@@ -141,7 +134,7 @@ class ClusterImage:
     def live_brokers(self) -> list[BrokerRegistration]:
         return [broker for broker in self.brokers.values() if not broker.fenced]
 
-    def records(self) -> Iterator[RegisterBrokerRecord | RegisterControllerRecord]:
+    def records(self) -> Iterator[messages.RegisterBrokerRecord | messages.RegisterControllerRecord]:
         for controller in self.controllers.values():
             yield controller.to_record()
         for broker in self.brokers.values():
@@ -167,20 +160,20 @@ class ClusterDelta:
         assert broker.epoch == epoch, f"{cause} has epoch {epoch} for broker {node_id}, which has {broker.epoch}"
         return broker
 
-    def replay_register_broker(self, record: RegisterBrokerRecord) -> None:
+    def replay_register_broker(self, record: messages.RegisterBrokerRecord) -> None:
         self.changed_brokers[record.broker_id] = BrokerRegistration.from_record(record)
 
-    def replay_unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+    def replay_unregister_broker(self, record: messages.UnregisterBrokerRecord) -> None:
         self._registered(record.broker_id, record.broker_epoch, "UnregisterBrokerRecord")
         self.changed_brokers[record.broker_id] = None
 
-    def replay_fence(self, record: FenceBrokerRecord) -> None:
+    def replay_fence(self, record: messages.FenceBrokerRecord) -> None:
         self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=True)
 
-    def replay_unfence(self, record: UnfenceBrokerRecord) -> None:
+    def replay_unfence(self, record: messages.UnfenceBrokerRecord) -> None:
         self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=False)
 
-    def replay_broker_change(self, record: BrokerRegistrationChangeRecord) -> None:
+    def replay_broker_change(self, record: messages.BrokerRegistrationChangeRecord) -> None:
         broker = self._registered(record.broker_id, record.broker_epoch, "BrokerRegistrationChangeRecord")
         # Fenced: 1 fence, -1 unfence, 0 no change. Controlled shutdown: 1 begins, 0 no change.
         if record.fenced:
@@ -193,10 +186,10 @@ class ClusterDelta:
             broker = replace(broker, cordoned_directories=tuple(record.cordoned_log_dirs))
         self.changed_brokers[broker.id] = broker
 
-    def replay_register_controller(self, record: RegisterControllerRecord) -> None:
+    def replay_register_controller(self, record: messages.RegisterControllerRecord) -> None:
         self.changed_controllers[record.controller_id] = ControllerRegistration.from_record(record)
 
-    def replay_unregister_controller(self, record: UnregisterControllerRecord) -> None:
+    def replay_unregister_controller(self, record: messages.UnregisterControllerRecord) -> None:
         self.changed_controllers[record.controller_id] = None
 
     def apply(self) -> ClusterImage:

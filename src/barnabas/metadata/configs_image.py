@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.protocol.messages import ConfigRecord, RemoveTopicRecord
+from barnabas.protocol import messages
 
 ConfigResource = tuple[int, str]
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -31,10 +31,10 @@ class ConfigurationsImage:
         """The resources of a type that have a value, in name order."""
         return sorted(name for kind, name in self.by_resource if kind == resource_type)
 
-    def records(self) -> Iterator[ConfigRecord]:
+    def records(self) -> Iterator[messages.ConfigRecord]:
         for kind, name in sorted(self.by_resource):
             for key, value in sorted(self.by_resource[kind, name].items()):
-                yield ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+                yield messages.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
 
 
 class ConfigurationsDelta:
@@ -44,11 +44,11 @@ class ConfigurationsDelta:
         self.image = image
         self.changed: dict[ConfigResource, dict[str, str | None]] = {}
 
-    def replay(self, record: ConfigRecord) -> None:
+    def replay(self, record: messages.ConfigRecord) -> None:
         resource = (record.resource_type, record.resource_name)
         self.changed.setdefault(resource, {})[record.name] = record.value
 
-    def replay_remove_topic(self, record: RemoveTopicRecord, topic: str) -> None:
+    def replay_remove_topic(self, record: messages.RemoveTopicRecord, topic: str) -> None:
         """A topic's settings die with it."""
         resource = (int(ConfigResourceType.TOPIC), topic)
         gone: dict[str, str | None] = dict.fromkeys(self.image.for_resource(*resource))

@@ -27,7 +27,7 @@ from barnabas.metadata.image import MetadataImage, MetadataProvenance, ProducerI
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord
 from barnabas.metadata.security_images import AclsDelta, DelegationTokensDelta, ScramDelta
 from barnabas.metadata.topics_image import TopicsDelta
-from barnabas.protocol.messages import ProducerIdsRecord, RemoveTopicRecord
+from barnabas.protocol import messages
 
 
 class MetadataDelta:
@@ -96,7 +96,7 @@ class MetadataDelta:
             self.delegation_tokens = DelegationTokensDelta(self.image.delegation_tokens)
         return self.delegation_tokens
 
-    def replay_remove_topic(self, record: RemoveTopicRecord) -> None:
+    def replay_remove_topic(self, record: messages.RemoveTopicRecord) -> None:
         topics = self.or_topics()
         changed = topics.changed.get(record.topic_id)
         name = changed.name if changed else self.image.topics.name_of(record.topic_id)
@@ -105,7 +105,7 @@ class MetadataDelta:
         if self.configs is not None or self.image.configs.for_resource(2, name):
             self.or_configs().replay_remove_topic(record, name)
 
-    def replay_producer_ids(self, record: ProducerIdsRecord) -> None:
+    def replay_producer_ids(self, record: messages.ProducerIdsRecord) -> None:
         self.producer_ids = ProducerIdsImage(record.next_producer_id)
 
     def apply(self, provenance: MetadataProvenance | None = None) -> MetadataImage:

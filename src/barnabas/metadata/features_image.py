@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from barnabas.protocol.messages import FeatureLevelRecord
+from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
 
@@ -35,12 +35,12 @@ class FeaturesImage:
             levels[METADATA_VERSION] = self.metadata_version
         return dict(sorted(levels.items()))
 
-    def records(self) -> Iterator[FeatureLevelRecord]:
+    def records(self) -> Iterator[messages.FeatureLevelRecord]:
         # metadata.version first: a reader needs it to read the rest.
         if self.metadata_version is not None:
-            yield FeatureLevelRecord(name=METADATA_VERSION, feature_level=self.metadata_version)
+            yield messages.FeatureLevelRecord(name=METADATA_VERSION, feature_level=self.metadata_version)
         for name, level in sorted(self.finalized.items()):
-            yield FeatureLevelRecord(name=name, feature_level=level)
+            yield messages.FeatureLevelRecord(name=name, feature_level=level)
 
 
 class FeaturesDelta:
@@ -48,7 +48,7 @@ class FeaturesDelta:
         self.image = image
         self.changed: dict[str, int] = {}
 
-    def replay(self, record: FeatureLevelRecord) -> None:
+    def replay(self, record: messages.FeatureLevelRecord) -> None:
         self.changed[record.name] = record.feature_level
 
     def apply(self) -> FeaturesImage:

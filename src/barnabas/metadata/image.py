@@ -21,7 +21,7 @@ from barnabas.metadata.features_image import FeaturesImage
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.security_images import AclsImage, DelegationTokensImage, ScramImage
 from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
-from barnabas.protocol.messages import ProducerIdsRecord
+from barnabas.protocol import messages
 
 __all__ = [
     "BrokerRegistration",
@@ -50,9 +50,9 @@ class ProducerIdsImage:
 
     next_producer_id: int = -1
 
-    def records(self) -> Iterator[ProducerIdsRecord]:
+    def records(self) -> Iterator[messages.ProducerIdsRecord]:
         if self.next_producer_id >= 0:
-            yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=self.next_producer_id)
+            yield messages.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=self.next_producer_id)
 
 
 @dataclass(frozen=True, slots=True)

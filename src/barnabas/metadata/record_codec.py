@@ -11,12 +11,11 @@ Sources: Kafka's `MetadataRecordSerde`, `AbstractApiMessageSerde`.
 from __future__ import annotations
 
 from barnabas.metadata.metadata_version import record_version
-from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
-from barnabas.protocol.messages import metadata_record_class
+from barnabas.protocol.versioned import decode_metadata_record, encode_metadata_record
 
 MetadataRecord = Message
-FRAME_VERSION = 1
 
 
 class UnknownRecord(Exception):
@@ -25,23 +24,7 @@ class UnknownRecord(Exception):
 
 def encode_record(record: MetadataRecord, metadata_version: int) -> bytes:
     """One record as the value of a log record, in the version that this metadata.version calls for."""
-    version = record_version(record.NAME, metadata_version)
-    assert record.API_KEY is not None and record.API_KEY < 0x80 and version < 0x80, "types and versions take one byte"
-    out = bytearray((FRAME_VERSION, record.API_KEY, version))
-    record.write(out, version)
-    return bytes(out)
-
-
-def _read_uvarint(value: bytes, position: int) -> tuple[int, int]:
-    result = shift = 0
-    while position < len(value) and shift < 35:
-        byte = value[position]
-        position += 1
-        result |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return result, position
-        shift += 7
-    raise MalformedMessage("a metadata record's frame is cut short")
+    return encode_metadata_record(record, record_version(record.NAME, metadata_version))
 
 
 def decode_record(value: bytes) -> MetadataRecord:
@@ -51,18 +34,9 @@ def decode_record(value: bytes) -> MetadataRecord:
         MalformedMessage: the bytes are no metadata record.
         UnknownRecord: they are one of a type or version from a later Kafka.
     """
-    frame, position = _read_uvarint(value, 0)
-    if frame != FRAME_VERSION:
-        raise UnknownRecord(f"a metadata record has frame version {frame}; this version reads {FRAME_VERSION}")
-    record_type, position = _read_uvarint(value, position)
-    version, position = _read_uvarint(value, position)
     try:
-        record_class = metadata_record_class(record_type)
-    except KeyError:
-        raise UnknownRecord(f"a metadata record has type {record_type}, which this version does not know") from None
-    if not record_class.MIN_VERSION <= version <= record_class.MAX_VERSION:
-        raise UnknownRecord(f"{record_class.NAME} has version {version}, later than this version reads")
-    message, end = record_class.read(value, position, version)
-    if end != len(value):
-        raise MalformedMessage(f"{record_class.NAME} v{version}: {len(value) - end} bytes follow the record")
-    return message
+        return decode_metadata_record(value)
+    except KafkaError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise UnknownRecord(f"the metadata log holds a record this version cannot read: {error.message}") from None
+        raise

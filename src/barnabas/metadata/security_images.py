@@ -13,15 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.protocol.messages import (
-    AccessControlEntryRecord,
-    DelegationTokenRecord,
-    RemoveAccessControlEntryRecord,
-    RemoveDelegationTokenRecord,
-    RemoveUserScramCredentialRecord,
-    UserScramCredentialRecord,
-)
-from barnabas.protocol.primitives import Uuid
+from barnabas.protocol import messages
 
 
 class AccessControlEntry(NamedTuple):
@@ -54,11 +46,11 @@ class DelegationToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AclsImage:
-    entries: Mapping[Uuid, AccessControlEntry] = field(default_factory=dict)
+    entries: Mapping[bytes, AccessControlEntry] = field(default_factory=dict)
 
-    def records(self) -> Iterator[AccessControlEntryRecord]:
+    def records(self) -> Iterator[messages.AccessControlEntryRecord]:
         for entry_id, entry in sorted(self.entries.items()):
-            yield AccessControlEntryRecord(id=entry_id, **entry._asdict())
+            yield messages.AccessControlEntryRecord(id=entry_id, **entry._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +59,18 @@ class ScramImage:
 
     credentials: Mapping[tuple[str, int], ScramCredential] = field(default_factory=dict)
 
-    def records(self) -> Iterator[UserScramCredentialRecord]:
+    def records(self) -> Iterator[messages.UserScramCredentialRecord]:
         for (name, mechanism), credential in sorted(self.credentials.items()):
-            yield UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict())
+            yield messages.UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict())
 
 
 @dataclass(frozen=True, slots=True)
 class DelegationTokensImage:
     tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
 
-    def records(self) -> Iterator[DelegationTokenRecord]:
+    def records(self) -> Iterator[messages.DelegationTokenRecord]:
         for token_id, token in sorted(self.tokens.items()):
-            yield DelegationTokenRecord(
+            yield messages.DelegationTokenRecord(
                 owner=token.owner,
                 requester=token.requester,
                 renewers=list(token.renewers),
@@ -92,9 +84,9 @@ class DelegationTokensImage:
 class AclsDelta:
     def __init__(self, image: AclsImage) -> None:
         self.image = image
-        self.changed: dict[Uuid, AccessControlEntry | None] = {}
+        self.changed: dict[bytes, AccessControlEntry | None] = {}
 
-    def replay(self, record: AccessControlEntryRecord) -> None:
+    def replay(self, record: messages.AccessControlEntryRecord) -> None:
         self.changed[record.id] = AccessControlEntry(
             record.resource_type,
             record.resource_name,
@@ -105,7 +97,7 @@ class AclsDelta:
             record.permission_type,
         )
 
-    def replay_remove(self, record: RemoveAccessControlEntryRecord) -> None:
+    def replay_remove(self, record: messages.RemoveAccessControlEntryRecord) -> None:
         known = record.id in self.changed or record.id in self.image.entries
         assert known, "RemoveAccessControlEntryRecord names an entry that no record has created"
         self.changed[record.id] = None
@@ -120,11 +112,11 @@ class ScramDelta:
         self.image = image
         self.changed: dict[tuple[str, int], ScramCredential | None] = {}
 
-    def replay(self, record: UserScramCredentialRecord) -> None:
+    def replay(self, record: messages.UserScramCredentialRecord) -> None:
         credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
         self.changed[record.name, record.mechanism] = credential
 
-    def replay_remove(self, record: RemoveUserScramCredentialRecord) -> None:
+    def replay_remove(self, record: messages.RemoveUserScramCredentialRecord) -> None:
         self.changed[record.name, record.mechanism] = None
 
     def apply(self) -> ScramImage:
@@ -137,7 +129,7 @@ class DelegationTokensDelta:
         self.image = image
         self.changed: dict[str, DelegationToken | None] = {}
 
-    def replay(self, record: DelegationTokenRecord) -> None:
+    def replay(self, record: messages.DelegationTokenRecord) -> None:
         self.changed[record.token_id] = DelegationToken(
             record.owner,
             record.requester,
@@ -147,7 +139,7 @@ class DelegationTokensDelta:
             record.expiration_timestamp,
         )
 
-    def replay_remove(self, record: RemoveDelegationTokenRecord) -> None:
+    def replay_remove(self, record: messages.RemoveDelegationTokenRecord) -> None:
         self.changed[record.token_id] = None
 
     def apply(self) -> DelegationTokensImage:

@@ -19,14 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.protocol.messages import (
-    ClearElrRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    RemoveTopicRecord,
-    TopicRecord,
-)
-from barnabas.protocol.primitives import Uuid, uuid_to_str
+from barnabas.protocol import messages
+from barnabas.protocol.primitives import uuid_to_str
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
@@ -41,7 +35,7 @@ class PartitionRegistration(NamedTuple):
     leader: int
     leader_epoch: int
     partition_epoch: int
-    directories: tuple[Uuid, ...] = ()
+    directories: tuple[bytes, ...] = ()
     removing_replicas: tuple[int, ...] = ()
     adding_replicas: tuple[int, ...] = ()
     elr: tuple[int, ...] = ()
@@ -49,7 +43,7 @@ class PartitionRegistration(NamedTuple):
     leader_recovery_state: int = LEADER_RECOVERED
 
     @classmethod
-    def from_record(cls, record: PartitionRecord) -> PartitionRegistration:
+    def from_record(cls, record: messages.PartitionRecord) -> PartitionRegistration:
         replicas = tuple(record.replicas)
         isr = tuple(record.isr)
         return cls(
@@ -66,7 +60,7 @@ class PartitionRegistration(NamedTuple):
             record.leader_recovery_state,
         )
 
-    def changed_by(self, record: PartitionChangeRecord) -> PartitionRegistration:
+    def changed_by(self, record: messages.PartitionChangeRecord) -> PartitionRegistration:
         """The registration after this change; what the record leaves out stays."""
         leader, leader_epoch = self.leader, self.leader_epoch
         if record.leader != NO_LEADER_CHANGE:
@@ -86,8 +80,8 @@ class PartitionRegistration(NamedTuple):
             self.leader_recovery_state if recovery < 0 else recovery,
         )
 
-    def to_record(self, topic_id: Uuid, partition_id: int) -> PartitionRecord:
-        return PartitionRecord(
+    def to_record(self, topic_id: bytes, partition_id: int) -> messages.PartitionRecord:
+        return messages.PartitionRecord(
             partition_id=partition_id,
             topic_id=topic_id,
             replicas=list(self.replicas),
@@ -117,7 +111,7 @@ class TopicImage:
     """One topic; `partitions` is in index order."""
 
     name: str
-    topic_id: Uuid
+    topic_id: bytes
     partitions: Mapping[int, PartitionRegistration]
 
     def __repr__(self) -> str:
@@ -127,21 +121,21 @@ class TopicImage:
 @dataclass(frozen=True, slots=True)
 class TopicsImage:
     by_name: Mapping[str, TopicImage] = field(default_factory=dict)
-    by_id: Mapping[Uuid, TopicImage] = field(default_factory=dict)
+    by_id: Mapping[bytes, TopicImage] = field(default_factory=dict)
 
     def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         found = self.by_name.get(topic)
         return None if found is None else found.partitions.get(index)
 
-    def name_of(self, topic_id: Uuid) -> str | None:
+    def name_of(self, topic_id: bytes) -> str | None:
         found = self.by_id.get(topic_id)
         return None if found is None else found.name
 
-    def records(self) -> Iterator[TopicRecord | PartitionRecord]:
+    def records(self) -> Iterator[messages.TopicRecord | messages.PartitionRecord]:
         """What a snapshot says about topics, in name and partition order."""
         for name in sorted(self.by_name):
             topic = self.by_name[name]
-            yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+            yield messages.TopicRecord(name=topic.name, topic_id=topic.topic_id)
             for index, registration in topic.partitions.items():
                 yield registration.to_record(topic.topic_id, index)
 
@@ -159,7 +153,7 @@ class TopicDelta:
         return self.image.name
 
     @property
-    def topic_id(self) -> Uuid:
+    def topic_id(self) -> bytes:
         return self.image.topic_id
 
     def current(self, index: int) -> PartitionRegistration | None:
@@ -186,13 +180,13 @@ class TopicsDelta:
 
     def __init__(self, image: TopicsImage) -> None:
         self.image = image
-        self.changed: dict[Uuid, TopicDelta] = {}
-        self.deleted: dict[Uuid, TopicImage] = {}
+        self.changed: dict[bytes, TopicDelta] = {}
+        self.deleted: dict[bytes, TopicImage] = {}
 
     def created(self) -> list[TopicDelta]:
         return [topic for topic in self.changed.values() if topic.is_new]
 
-    def _topic(self, topic_id: Uuid, cause: str) -> TopicDelta:
+    def _topic(self, topic_id: bytes, cause: str) -> TopicDelta:
         found = self.changed.get(topic_id)
         if found is None:
             image = self.image.by_id.get(topic_id)
@@ -201,28 +195,28 @@ class TopicsDelta:
             found = self.changed[topic_id] = TopicDelta(image, is_new=False)
         return found
 
-    def replay_topic(self, record: TopicRecord) -> None:
+    def replay_topic(self, record: messages.TopicRecord) -> None:
         assert record.topic_id not in self.changed, f"topic id {uuid_to_str(record.topic_id)} is created twice"
         created = TopicDelta(TopicImage(record.name, record.topic_id, {}), is_new=True)
         self.changed[record.topic_id] = created
 
-    def replay_partition(self, record: PartitionRecord) -> None:
+    def replay_partition(self, record: messages.PartitionRecord) -> None:
         topic = self._topic(record.topic_id, "PartitionRecord")
         topic.partition_changes[record.partition_id] = PartitionRegistration.from_record(record)
 
-    def replay_partition_change(self, record: PartitionChangeRecord) -> None:
+    def replay_partition_change(self, record: messages.PartitionChangeRecord) -> None:
         topic = self._topic(record.topic_id, "PartitionChangeRecord")
         before = topic.current(record.partition_id)
         assert before is not None, f"PartitionChangeRecord names {topic.name}-{record.partition_id}, which is unknown"
         topic.partition_changes[record.partition_id] = before.changed_by(record)
 
-    def replay_remove_topic(self, record: RemoveTopicRecord) -> None:
+    def replay_remove_topic(self, record: messages.RemoveTopicRecord) -> None:
         removed = self._topic(record.topic_id, "RemoveTopicRecord")
         del self.changed[record.topic_id]
         if not removed.is_new:
             self.deleted[record.topic_id] = removed.image
 
-    def replay_clear_elr(self, record: ClearElrRecord) -> None:
+    def replay_clear_elr(self, record: messages.ClearElrRecord) -> None:
         """Forget eligible leader replicas, of one topic or, for an empty name, of all."""
         for topic in list(self.image.by_id.values()):
             if record.topic_name not in ("", topic.name) or topic.topic_id in self.deleted:

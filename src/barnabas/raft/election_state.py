@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from barnabas.protocol.primitives import ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
+from barnabas.protocol.primitives import ZERO_UUID, uuid_from_str, uuid_to_str
 
 NO_NODE = -1
 
@@ -31,7 +31,7 @@ class ElectionState:
     epoch: int = -1
     leader_id: int = NO_NODE
     voted_id: int = NO_NODE
-    voted_directory_id: Uuid = ZERO_UUID
+    voted_directory_id: bytes = ZERO_UUID
 
     @property
     def has_leader(self) -> bool:

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage
-from barnabas.protocol.primitives import Uuid
+from barnabas.protocol import messages
 from barnabas.raft import quorum
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.roles import Role, may_become
@@ -57,7 +56,7 @@ class ReplicaProgress:
     """What the leader knows of one replica, for DescribeQuorum; times are -1 while unknown."""
 
     id: int
-    directory_id: Uuid
+    directory_id: bytes
     end_offset: int = -1
     last_fetch_ms: int = -1
     last_caught_up_ms: int = -1
@@ -90,7 +89,7 @@ class RaftNode:
     """
 
     node_id: int
-    directory_id: Uuid
+    directory_id: bytes
     voters: VoterSet
     election: ElectionState
     end_offset: int
@@ -155,19 +154,20 @@ class RaftNode:
         return Ready(election=self.election, batches=(batch,), flush=True)
 
     def _start_of_epoch(self, now_ms: int) -> bytearray:
-        change = LeaderChangeMessage(
+        change = messages.LeaderChangeMessage(
             version=1,
             leader_id=self.node_id,
             voters=[
-                LeaderChangeMessage.Voter(voter_id=v.id, voter_directory_id=v.directory_id) for v in self.voters.voters
+                messages.LeaderChangeMessage.Voter(voter_id=v.id, voter_directory_id=v.directory_id)
+                for v in self.voters.voters
             ],
             granting_voters=[
-                LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.directory_id),
+                messages.LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.directory_id),
             ],
         )
         records: list[tuple[ControlRecordType, object]] = [(ControlRecordType.LEADER_CHANGE, change)]
         if self.write_voters:
-            records.append((ControlRecordType.KRAFT_VERSION, KRaftVersionRecord(version=0, k_raft_version=1)))
+            records.append((ControlRecordType.KRAFT_VERSION, messages.KRaftVersionRecord(version=0, k_raft_version=1)))
             records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
             self.write_voters = False
         batch = build_control_batch(

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from barnabas.protocol.messages import VotersRecord
-from barnabas.protocol.primitives import Uuid
+from barnabas.protocol import messages
 
 
 class VoterEndpoint(NamedTuple):
@@ -23,7 +22,7 @@ class VoterEndpoint(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Voter:
     id: int
-    directory_id: Uuid
+    directory_id: bytes
     endpoints: tuple[VoterEndpoint, ...] = ()
     kraft_min_version: int = 0
     kraft_max_version: int = 1
@@ -42,18 +41,20 @@ class VoterSet:
     def ids(self) -> tuple[int, ...]:
         return tuple(voter.id for voter in self.voters)
 
-    def contains(self, node_id: int, directory_id: Uuid) -> bool:
+    def contains(self, node_id: int, directory_id: bytes) -> bool:
         return any(v.id == node_id and v.directory_id == directory_id for v in self.voters)
 
-    def to_record(self) -> VotersRecord:
-        return VotersRecord(
+    def to_record(self) -> messages.VotersRecord:
+        return messages.VotersRecord(
             version=0,
             voters=[
-                VotersRecord.Voter(
+                messages.VotersRecord.Voter(
                     voter_id=voter.id,
                     voter_directory_id=voter.directory_id,
-                    endpoints=[VotersRecord.Endpoint(name=e.name, host=e.host, port=e.port) for e in voter.endpoints],
-                    k_raft_version_feature=VotersRecord.KRaftVersionFeature(
+                    endpoints=[
+                        messages.VotersRecord.Endpoint(name=e.name, host=e.host, port=e.port) for e in voter.endpoints
+                    ],
+                    k_raft_version_feature=messages.VotersRecord.KRaftVersionFeature(
                         min_supported_version=voter.kraft_min_version, max_supported_version=voter.kraft_max_version
                     ),
                 )
@@ -62,7 +63,7 @@ class VoterSet:
         )
 
     @classmethod
-    def from_record(cls, record: VotersRecord) -> VoterSet:
+    def from_record(cls, record: messages.VotersRecord) -> VoterSet:
         return cls.of(
             Voter(
                 voter.voter_id,
