@@ -1,0 +1,10 @@
+"""The coordinators: state machines that live in the partitions of internal topics (control plane, pure).
+
+A coordinator owns one shard of state per partition it leads. It never changes durable state while it handles a request:
+it returns records and a response, `CoordinatorRuntime` appends the records, hands them back through `replay`, and lets
+the response go when they are committed. Loading a partition after an election is the same `replay`, from the log.
+
+Reading order: `runtime` (the machine), `result` (what an operation returns), `coordinator_log` (the seam to the log),
+`group_coordinator` (the front of the groups), `group_shard` (one shard of it), `join_group`, `rebalance`, `sync_group`,
+`group_membership` (the classic protocol), `offset_manager` (committed offsets), `producer_id_manager` (producer ids).
+"""
