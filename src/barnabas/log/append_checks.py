@@ -1,0 +1,221 @@
+"""What a leader asks of a set of batches before it appends them (data plane).
+
+On the usual way — one batch from a producer, CreateTime, the client's codec — the header and the CRC decide, and the records
+stay closed: length, magic and CRC, the counts against each other, base offset 0, no control batch, a sequence where
+there is a producer, the base and the largest timestamp within bounds, the size within max.message.bytes. The records
+are opened only where the answer depends on them:
+
+- a compacted topic refuses records without key, and names each of them (KIP-467);
+- message.timestamp.before.max.ms is finite, or the header's timestamps are out of bounds: to name the records;
+- the topic's codec differs from the batch's: the batch is built anew.
+
+A producer that lies in its header about what is inside harms only its own records: readers check them.
+
+Source: Kafka's `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; KIP-32, KIP-467, KIP-937.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from barnabas.log.errors import InvalidRecords, InvalidTimestamp, MessageTooLarge
+from barnabas.log.log_config import INT64_MAX, LogConfig
+from barnabas.records.builder import build_batch
+from barnabas.records.compression import Compression
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import (
+    BatchHeader,
+    CorruptRecord,
+    InvalidRecord,
+    check_batch,
+    check_client_batch,
+    set_max_timestamp_log_append,
+)
+
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+NO_TIMESTAMP = -1
+RECORD_ERRORS_SHOWN = 3
+
+Batch = tuple[int, BatchHeader]
+
+
+class AppendOrigin(enum.Enum):
+    """Who writes; it decides what is checked."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+    RAFT = "raft"
+    REPLICATION = "replication"
+
+
+class AppendChecks:
+    """The checks of one log, with its settings prepared."""
+
+    __slots__ = ("_after_max_ms", "_config", "_open_records", "_target_codec", "_where")
+
+    def __init__(self, config: LogConfig, where: str) -> None:
+        self._config = config
+        self._where = where
+        self._target_codec = -1 if config.compression_type == "producer" else _codec(config.compression_type)
+        # Whether records must be looked at one by one although nothing is wrong with the header.
+        self._open_records = config.compact or config.message_timestamp_before_max_ms != INT64_MAX
+        self._after_max_ms = config.message_timestamp_after_max_ms
+
+    def check(self, view: memoryview, origin: AppendOrigin, now_ms: int) -> tuple[memoryview, list[Batch]]:
+        """Checks every batch of a set and stamps or recompresses it where the settings say so.
+
+        Returns:
+            The bytes to append, the caller's own unless recompressed, and position and header of each batch in them.
+
+        Raises:
+            CorruptRecord, InvalidRecord, MessageTooLarge, InvalidTimestamp, InvalidRecords.
+        """
+        config = self._config
+        batches: list[Batch] = []
+        from_client = origin is AppendOrigin.CLIENT
+        unlimited = origin is AppendOrigin.RAFT
+        position = 0
+        end = len(view)
+        recompress = False
+        while position < end:
+            header = check_batch(view, position)
+            size = header[1] + 12
+            if from_client:
+                check_client_batch(header)
+                if header[0]:
+                    raise InvalidRecord(
+                        f"The baseOffset of the record batch in the append to {self._where} should be 0, but it is "
+                        f"{header[0]}"
+                    )
+                if header[5] & LOG_APPEND_TIME:
+                    raise InvalidTimestamp(
+                        "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
+                    )
+            if not unlimited:
+                if size > config.max_message_bytes:
+                    raise self._too_large(size)
+                if self._target_codec >= 0 and header[5] & COMPRESSION_MASK != self._target_codec:
+                    recompress = True
+            batches.append((position, header))
+            position += size
+        if not batches:
+            raise CorruptRecord(f"the append to {self._where} holds no record batch")
+        if from_client:
+            if config.message_timestamp_type == "LogAppendTime":
+                if config.compact:
+                    self._check_records(view, batches, now_ms)
+            elif self._open_records:
+                self._check_records(view, batches, now_ms)
+            else:
+                latest = now_ms + self._after_max_ms
+                for _, header in batches:
+                    if header[8] > latest or header[7] > latest:
+                        self._check_records(view, batches, now_ms)
+                        raise InvalidTimestamp(self._timestamp_out_of_range(header[8], 0, now_ms))
+        if recompress:
+            view, batches = self._recompress(view, batches)
+        if config.message_timestamp_type == "LogAppendTime" and not unlimited:
+            batches = self._stamp(view, batches, now_ms)
+        return view, batches
+
+    def _too_large(self, size: int) -> MessageTooLarge:
+        return MessageTooLarge(
+            f"The record batch size in the append to {self._where} is {size} bytes which exceeds the maximum "
+            f"configured value of {self._config.max_message_bytes})."
+        )
+
+    def _timestamp_out_of_range(self, timestamp: int, offset: int, now_ms: int) -> str:
+        config = self._config
+        earliest = now_ms - config.message_timestamp_before_max_ms
+        latest = now_ms + config.message_timestamp_after_max_ms
+        return (
+            f"Timestamp {timestamp} of message with offset {offset} is out of range. "
+            f"The timestamp should be within [{max(earliest, -(2**63))}, {min(latest, INT64_MAX)}]"
+        )
+
+    def _check_records(self, view: memoryview, batches: list[Batch], now_ms: int) -> None:
+        """Opens the records; raises the error that names each record at fault."""
+        config = self._config
+        earliest = now_ms - config.message_timestamp_before_max_ms
+        latest = now_ms + config.message_timestamp_after_max_ms
+        check_timestamps = not config.log_append_time
+        keyless: list[tuple[int, str]] = []
+        untimely: list[tuple[int, str]] = []
+        for position, header in batches:
+            for index, record in enumerate(iter_records(view, position, header=header)):
+                if config.compact and record.key is None:
+                    message = f"Compacted topic cannot accept message without key in topic partition {self._where}."
+                    keyless.append((index, message))
+                elif (
+                    check_timestamps and record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
+                ):
+                    message = self._timestamp_out_of_range(record.timestamp, record.offset, now_ms)
+                    untimely.append((index, message))
+        if keyless:
+            raise InvalidRecords(_summary(keyless), keyless)
+        if untimely:
+            raise InvalidTimestamp(_summary(untimely), untimely)
+
+    def _stamp(self, view: memoryview, batches: list[Batch], now_ms: int) -> list[Batch]:
+        stamped: list[Batch] = []
+        for position, header in batches:
+            set_max_timestamp_log_append(view, position, now_ms)
+            stamped.append(
+                (position, header._replace(max_timestamp=now_ms, attributes=header.attributes | LOG_APPEND_TIME))
+            )
+        return stamped
+
+    def _recompress(self, view: memoryview, batches: list[Batch]) -> tuple[memoryview, list[Batch]]:
+        """Builds the set anew with the topic's codec; control batches stay as they are."""
+        config = self._config
+        codec = Compression(self._target_codec)
+        level = config.compression_level(config.compression_type)
+        rebuilt = bytearray()
+        for position, header in batches:
+            size = header.size
+            if header.is_control or header.attributes & COMPRESSION_MASK == codec:
+                rebuilt += view[position : position + size]
+                continue
+            batch = build_batch(
+                (
+                    (record.timestamp, record.key, record.value, record.headers)
+                    for record in iter_records(view, position, header=header)
+                ),
+                base_offset=header.base_offset,
+                leader_epoch=header.partition_leader_epoch,
+                compression=codec,
+                level=level,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=header.base_sequence,
+                transactional=header.is_transactional,
+            )
+            if len(batch) > config.max_message_bytes:
+                raise self._too_large(len(batch))
+            rebuilt += batch
+        result = memoryview(rebuilt)
+        return result, [(position, header) for position, header in _headers(result)]
+
+
+def _headers(view: memoryview) -> Iterator[Batch]:
+    position = 0
+    while position < len(view):
+        header = check_batch(view, position)
+        yield position, header
+        position += header.size
+
+
+def _codec(name: str) -> int:
+    return int(Compression.from_name("none" if name == "uncompressed" else name))
+
+
+def _summary(errors: list[tuple[int, str]]) -> str:
+    shown = ", ".join(
+        f"RecordError(batchIndex={index}, message={message!r})" for index, message in errors[:RECORD_ERRORS_SHOWN]
+    )
+    return (
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
+        f"first three errors at most: [{shown}]"
+    )

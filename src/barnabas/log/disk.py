@@ -1,0 +1,266 @@
+"""The only door from the log to the file system (shell): a `Disk` of named files, and the operating system behind it.
+
+The log, the checkpoints and the metadata log call nothing but `Disk` and `DiskFile`. Production passes `OsDisk`; the
+simulator passes a disk in memory that forgets unsynced writes at a crash, tears the last write, fails, fills up and
+writes short. Paths are plain strings with `/`.
+
+What the callers may rely on, and no more:
+
+- `pwrite` may write fewer bytes than given; what was written sits in the page cache and survives the process, not the
+  power. It survives the power after `sync` of the file (or `sync_file` of its path, which may run in another thread).
+- A created, renamed or removed name is seen at once, and survives the power after `sync_dir` of its directory.
+- `write_file_atomic` replaces a small file as a whole: a reader sees the old content or the new one, never a mixture.
+  With `sync=False` a power cut may leave an empty or missing file; only files that can be rebuilt are written that way.
+- `lock` is held until `release` or the end of the process, against other processes and inside this one. It is a POSIX
+  record lock, the kind Java's `FileChannel.tryLock` takes: Apache Kafka and barnabas exclude each other.
+
+Kafka's counterpart: `FileRecords`, `FileLock`, `Utils.atomicMoveWithFallback`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from typing import NamedTuple, Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class DiskUsage(NamedTuple):
+    """Bytes of the file system that holds a path."""
+
+    total: int
+    free: int
+
+
+class DiskLocked(OSError):
+    """Another broker holds the lock."""
+
+
+class DiskFile(Protocol):
+    """One open file, read and written by position."""
+
+    def pread(self, size: int, offset: int) -> bytes: ...
+
+    def pwrite(self, data: Buffer, offset: int) -> int:
+        """Writes from the start of `data`; returns how many bytes, possibly fewer than given."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None: ...
+
+    def size(self) -> int: ...
+
+    def close(self) -> None: ...
+
+    def fileno(self) -> int:
+        """The descriptor for sendfile, or -1 when there is none."""
+        ...
+
+
+class DiskLock(Protocol):
+    """A held lock."""
+
+    def release(self) -> None: ...
+
+
+class Disk(Protocol):
+    """A file system. Missing names raise FileNotFoundError; every other trouble is another OSError."""
+
+    def open(self, path: str, *, create: bool = False) -> DiskFile: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def listdir(self, path: str) -> list[str]:
+        """The names in a directory, sorted."""
+        ...
+
+    def mkdir(self, path: str) -> None:
+        """Creates a directory and its missing parents; one that exists is no error."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+
+    def rmtree(self, path: str) -> None: ...
+
+    def rename(self, source: str, target: str) -> None: ...
+
+    def sync_dir(self, path: str) -> None: ...
+
+    def sync_file(self, path: str) -> None:
+        """Makes durable what any handle has written to the file; safe to call in another thread."""
+        ...
+
+    def file_size(self, path: str) -> int: ...
+
+    def modified_ms(self, path: str) -> int: ...
+
+    def read_file(self, path: str) -> bytes: ...
+
+    def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None: ...
+
+    def lock(self, path: str) -> DiskLock:
+        """Raises DiskLocked when somebody holds it."""
+        ...
+
+    def disk_usage(self, path: str) -> DiskUsage: ...
+
+
+def write_fully(file: DiskFile, data: Buffer, offset: int) -> None:
+    """Writes all of `data`, going on after short writes.
+
+    Raises:
+        OSError: the disk failed or is full; some of the data may be in the file.
+    """
+    written = file.pwrite(data, offset)
+    if written == len(data):
+        return
+    view = memoryview(data)
+    while written < len(view):
+        count = file.pwrite(view[written:], offset + written)
+        if count <= 0:
+            raise OSError(errno.ENOSPC, "the disk took no more bytes")
+        written += count
+
+
+class OsDiskFile:
+    """A file descriptor."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __repr__(self) -> str:
+        return f"<OsDiskFile fd={self._fd}>"
+
+    def pread(self, size: int, offset: int) -> bytes:
+        return os.pread(self._fd, size, offset)
+
+    def pwrite(self, data: Buffer, offset: int) -> int:
+        return os.pwrite(self._fd, data, offset)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def sync(self) -> None:
+        os.fsync(self._fd)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def fileno(self) -> int:
+        return self._fd
+
+
+class OsLock:
+    """A POSIX record lock on a file, and a mark inside this process, where record locks do not exclude each other."""
+
+    _held: set[str] = set()
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.realpath(path)
+        if self._path in self._held:
+            raise DiskLocked(errno.EWOULDBLOCK, "already locked by this process", path)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._fd)
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise DiskLocked(errno.EWOULDBLOCK, "locked by another process", path) from error
+            raise
+        self._held.add(self._path)
+
+    def release(self) -> None:
+        if self._path in self._held:
+            self._held.remove(self._path)
+            os.close(self._fd)
+
+
+class OsDisk:
+    """The operating system's files."""
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False) -> OsDiskFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsDiskFile(os.open(path, flags, 0o644))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def listdir(self, path: str) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def mkdir(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def rmtree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def rename(self, source: str, target: str) -> None:
+        os.rename(source, target)
+
+    def sync_dir(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def sync_file(self, path: str) -> None:
+        # fsync writes back every dirty page of the inode, whichever descriptor dirtied it.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def file_size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def read_file(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        temporary = path + ".tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
+        if sync:
+            self.sync_dir(os.path.dirname(path) or ".")
+
+    def lock(self, path: str) -> OsLock:
+        return OsLock(path)
+
+    def disk_usage(self, path: str) -> DiskUsage:
+        stat = os.statvfs(path)
+        return DiskUsage(stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize)

@@ -1,0 +1,71 @@
+"""What the log refuses, with the code Kafka gives it (data plane).
+
+    KafkaError
+    ├─ OffsetOutOfRange             OFFSET_OUT_OF_RANGE          below the log start or above the log end
+    ├─ MessageTooLarge              MESSAGE_TOO_LARGE            a batch over max.message.bytes
+    ├─ RecordListTooLarge           RECORD_LIST_TOO_LARGE        a set of batches over segment.bytes
+    ├─ InvalidTimestamp             INVALID_TIMESTAMP            outside message.timestamp.before/after.max.ms
+    ├─ InvalidRecords               INVALID_RECORD               with the complaint per record (KIP-467)
+    ├─ OutOfOrderSequence           OUT_OF_ORDER_SEQUENCE_NUMBER a gap in a producer's sequence
+    ├─ InvalidProducerEpoch         INVALID_PRODUCER_EPOCH       an epoch that a newer one has fenced
+    └─ KafkaStorageError            KAFKA_STORAGE_ERROR          the disk failed or is full
+
+A corrupt batch raises the record room's `CorruptRecord`. A storage error leaves the log as it was before the call: what
+was written of the append is cut off again before anything else is written.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+
+class OffsetOutOfRange(KafkaError):
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int, where: str) -> None:
+        super().__init__(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"Received request for offset {offset} for partition {where}, but we only have log segments in the range "
+            f"{log_start_offset} to {log_end_offset}.",
+        )
+
+
+class MessageTooLarge(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.MESSAGE_TOO_LARGE, message)
+
+
+class RecordListTooLarge(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+
+
+class _RecordsRefused(KafkaError):
+    """Carries the complaint about each record: (index in the batch, sentence)."""
+
+    def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors or []
+
+
+class InvalidTimestamp(_RecordsRefused):
+    def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
+        super().__init__(ErrorCode.INVALID_TIMESTAMP, message, record_errors)
+
+
+class InvalidRecords(_RecordsRefused):
+    def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message, record_errors)
+
+
+class OutOfOrderSequence(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
+
+
+class InvalidProducerEpoch(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_PRODUCER_EPOCH, message)
+
+
+class KafkaStorageError(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)

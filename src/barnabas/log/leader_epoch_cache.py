@@ -1,0 +1,131 @@
+"""Which leader epoch wrote which offsets (data plane): the `leader-epoch-checkpoint` of one log.
+
+    epoch   0      3              4
+    offset  0 ---- 1200 --------- 1800 ------ log end
+
+A follower that has lost its leader asks the new one where its own last epoch ended, and truncates there (KIP-101, KIP-279).
+
+Invariants: epochs and start offsets both ascend; an epoch's end is the start of the next, the last one's is the log's end.
+
+Crash argument: rewritten by rename when an epoch begins, which is rare, and not synced: a power cut can leave it old,
+empty or missing. Every batch carries its epoch, so the cache is corrected from the batches that recovery reads, and read from
+all of them when the file is not whole. Entries at or beyond the log's end are dropped.
+
+Source: Kafka's `LeaderEpochFileCache`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+
+from barnabas.log.checkpoints import CorruptCheckpoint, decode_lines, encode_lines
+from barnabas.log.disk import Disk
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class LeaderEpochCache:
+    """The epochs of one log, in memory and in their file."""
+
+    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self._epochs: list[int] = []
+        self._start_offsets: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<LeaderEpochCache {self.entries()}>"
+
+    def entries(self) -> list[tuple[int, int]]:
+        """Epoch and start offset of each, ascending."""
+        return list(zip(self._epochs, self._start_offsets, strict=True))
+
+    @property
+    def latest_epoch(self) -> int:
+        """The epoch of the last batch, -1 when there is none."""
+        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+
+    def load(self) -> bool:
+        """Reads the file; returns False, and leaves the cache empty, when it is missing or not whole."""
+        self._epochs, self._start_offsets = [], []
+        try:
+            entries = [(int(epoch), int(offset)) for epoch, offset in decode_lines(self._disk.read_file(self._path))]
+        except (FileNotFoundError, CorruptCheckpoint, ValueError):
+            return False
+        if any(a[0] >= b[0] or a[1] > b[1] for a, b in itertools.pairwise(entries)):
+            return False
+        self._epochs = [epoch for epoch, _ in entries]
+        self._start_offsets = [offset for _, offset in entries]
+        return True
+
+    def assign(self, epoch: int, start_offset: int, *, write: bool = True) -> bool:
+        """Begins an epoch at an offset; returns whether anything changed. Epochs that this contradicts are dropped."""
+        assert epoch >= 0, "a leader epoch is never negative"
+        if self._epochs and self._epochs[-1] == epoch:
+            return False
+        keep = len(self._epochs)
+        while keep and (self._epochs[keep - 1] >= epoch or self._start_offsets[keep - 1] >= start_offset):
+            keep -= 1
+        self._epochs[keep:] = [epoch]
+        self._start_offsets[keep:] = [start_offset]
+        if write:
+            self.write()
+        return True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """Where the largest known epoch at or below `epoch` ends.
+
+        Returns:
+            (epoch, end offset); (-1, -1) when `epoch` is older than all, newer than all, or unknown.
+        """
+        if epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        slot = bisect_right(self._epochs, epoch)
+        if slot == len(self._epochs):
+            return UNDEFINED_EPOCH, UNDEFINED_OFFSET
+        if slot == 0:
+            # Older than all that is kept: the answer is the start of the first, under the asked epoch, as in Kafka.
+            return epoch, self._start_offsets[0]
+        return self._epochs[slot - 1], self._start_offsets[slot]
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that wrote an offset, -1 when it is older than all entries."""
+        slot = bisect_right(self._start_offsets, offset)
+        return self._epochs[slot - 1] if slot else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int, *, write: bool = True) -> None:
+        """Drops the epochs that begin at or after `end_offset`."""
+        keep = len(self._epochs)
+        while keep and self._start_offsets[keep - 1] >= end_offset:
+            keep -= 1
+        if keep < len(self._epochs):
+            del self._epochs[keep:]
+            del self._start_offsets[keep:]
+            if write:
+                self.write()
+
+    def truncate_from_start(self, start_offset: int, *, write: bool = True) -> None:
+        """Drops the epochs that end at or before `start_offset`; the one that spans it begins there."""
+        slot = bisect_right(self._start_offsets, start_offset)
+        if slot and (slot > 1 or self._start_offsets[0] != start_offset):
+            del self._epochs[: slot - 1]
+            del self._start_offsets[: slot - 1]
+            self._start_offsets[0] = start_offset
+            if write:
+                self.write()
+
+    def clear(self, *, write: bool = True) -> None:
+        if self._epochs:
+            self._epochs, self._start_offsets = [], []
+            if write:
+                self.write()
+
+    def write(self, *, sync: bool = False) -> None:
+        data = encode_lines(f"{epoch} {offset}" for epoch, offset in self.entries())
+        self._disk.write_file_atomic(self._path, data, sync=sync)

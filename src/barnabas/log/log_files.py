@@ -1,0 +1,53 @@
+"""The names of the files of a log (data plane, pure).
+
+    <topic>-<partition>/
+        00000000000000000123.log          batches from offset 123 on
+        00000000000000000123.index        offset index of that segment
+        00000000000000000123.timeindex    time index of that segment
+        00000000000000000123.txnindex     aborted transactions of that segment
+        00000000000000000123.snapshot     producer state before offset 123
+        leader-epoch-checkpoint           first offset of each leader epoch
+        partition.metadata                topic id
+    <topic>-<partition>.<uuid>-delete/    a deleted partition on its way out
+
+Offsets are 20 digits with leading zeros, so that names sort as numbers do. Source: Kafka's `LogFileUtils`.
+"""
+
+from __future__ import annotations
+
+import re
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TRANSACTION_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+DELETED = ".deleted"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+DELETE_DIR_SUFFIX = "-delete"
+
+_OFFSET_FILE = re.compile(r"(\d{20})(\.[a-z]+)\Z")
+_PARTITION_DIR = re.compile(r"(.+)-(\d+)\Z")
+
+
+def file_name(offset: int, suffix: str) -> str:
+    return f"{offset:020d}{suffix}"
+
+
+def parse_file_name(name: str) -> tuple[int, str] | None:
+    """Splits `00000000000000000123.log` into (123, ".log"); None for any other name."""
+    match = _OFFSET_FILE.match(name)
+    return (int(match[1]), match[2]) if match else None
+
+
+def partition_dir_name(topic: str, partition: int) -> str:
+    return f"{topic}-{partition}"
+
+
+def parse_partition_dir_name(name: str) -> tuple[str, int] | None:
+    """Splits `orders-3` into ("orders", 3); None for any other name, deleted directories among them."""
+    if name.endswith(DELETE_DIR_SUFFIX):
+        return None
+    match = _PARTITION_DIR.match(name)
+    return (match[1], int(match[2])) if match else None

@@ -1,0 +1,58 @@
+"""What a read returns: a range of bytes of one segment, on batch borders (data plane).
+
+A slice holds no bytes and no open file. `fileno` and `position` are for `sendfile`, `read` for everyone else. The descriptor is good
+until control returns to the event loop; a sender that is interrupted asks again. The bytes themselves stay
+readable while the segment's files exist, that is file.delete.delay.ms beyond its deletion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from barnabas.log.errors import KafkaStorageError
+
+if TYPE_CHECKING:
+    from barnabas.log.log_segment import LogSegment
+
+
+class LogSlice:
+    """Whole batches in one segment; `size` 0 when there is nothing to read."""
+
+    __slots__ = ("_segment", "position", "size")
+
+    def __init__(self, segment: LogSegment, position: int, size: int) -> None:
+        self._segment = segment
+        self.position = position
+        self.size = size
+
+    def __repr__(self) -> str:
+        return f"<LogSlice {self._segment.base_offset}@{self.position}+{self.size}>"
+
+    def __len__(self) -> int:
+        return self.size
+
+    def fileno(self) -> int:
+        """The descriptor of the segment's file, -1 when it has none."""
+        try:
+            return self._segment.file().fileno()
+        except OSError as error:
+            raise KafkaStorageError(f"cannot open {self._segment.path}: {error.strerror or error}") from error
+
+    def read(self) -> bytes:
+        """The bytes.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the file ends before the slice does.
+        """
+        if not self.size:
+            return b""
+        try:
+            data = self._segment.file().pread(self.size, self.position)
+            while len(data) < self.size:
+                more = self._segment.file().pread(self.size - len(data), self.position + len(data))
+                if not more:
+                    raise KafkaStorageError(f"{self._segment.path} ends within a batch")
+                data += more
+        except OSError as error:
+            raise KafkaStorageError(f"cannot read {self._segment.path}: {error.strerror or error}") from error
+        return data

@@ -1,0 +1,445 @@
+"""What a log knows of each idempotent producer (data plane): its epoch, its last five batches, its open transaction.
+
+A producer numbers its batches per partition. The log accepts the next number, answers one of the last five again with
+the offsets it got the first time, and refuses a gap. State is a function of the log; `snapshot` files spare reading it all again.
+
+    .snapshot, big-endian: Kafka's ProducerSnapshot, version 1
+        0   2  version = 1
+        2   4  crc = CRC-32C of everything after it
+        6   4  entry count
+       10  42  per entry: producerId 8, producerEpoch 2, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8,
+               coordinatorEpoch 4, currentTxnFirstOffset 8
+        …      ours, behind the last entry, where Kafka's reader has stopped: how many batches (4), then for each
+               older batch: producerId 8, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8
+
+Kafka's format keeps one batch per producer, so after a clean restart a broker no longer recognises a retry of the last but
+one and fails the producer. The part behind the entries, covered by the same checksum, keeps all five; it is present only when needed.
+
+Rules (Kafka's `ProducerAppendInfo`):
+
+- No state for the producer id: any sequence is accepted. Its state may have expired, or been removed with old segments.
+- An older epoch: INVALID_PRODUCER_EPOCH. A newer epoch: must begin with sequence 0.
+- The same epoch: the sequence follows the last one; 0 follows 2^31 - 1. Otherwise OUT_OF_ORDER_SEQUENCE_NUMBER.
+- A marker (control batch) ends the transaction; when it raises the epoch, the next batch begins with sequence 0.
+
+Crash argument: a snapshot is written beside its name and renamed; one whose checksum or length is wrong is removed and
+the one before it used, in the end none: then all batches are read. Recovery replays the batches after the snapshot's offset,
+so a snapshot that is older than the log costs time, never state. One that is newer than the log's end is removed.
+
+Source: Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`; KIP-98, KIP-360, KIP-890.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from barnabas.log import log_files
+from barnabas.log.disk import Disk
+from barnabas.log.errors import InvalidProducerEpoch, OutOfOrderSequence
+from barnabas.records.checksum import crc32c
+
+NO_EPOCH = -1
+NO_SEQUENCE = -1
+NO_OFFSET = -1
+SEQUENCE_MASK = 0x7FFFFFFF
+BATCHES_TO_RETAIN = 5
+
+SNAPSHOT_VERSION = 1
+_HEAD = struct.Struct(">hIi")
+_ENTRY = struct.Struct(">qhiqiqiq")
+_OLDER = struct.Struct(">qiqiq")
+_COUNT = struct.Struct(">i")
+CRC_END = 6
+
+
+class BatchMetadata(NamedTuple):
+    """One batch a producer has written."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerStateEntry:
+    """One producer's state in one log. Timestamps in epoch milliseconds; -1 where Kafka has no value."""
+
+    __slots__ = ("batches", "coordinator_epoch", "last_timestamp", "producer_epoch", "producer_id", "txn_first_offset")
+
+    def __init__(self, producer_id: int, producer_epoch: int = NO_EPOCH) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = -1
+        self.last_timestamp = -1
+        self.txn_first_offset = NO_OFFSET
+        self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_TO_RETAIN)
+
+    def __repr__(self) -> str:
+        return f"<ProducerStateEntry {self.producer_id}/{self.producer_epoch} last_sequence={self.last_sequence}>"
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+    def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
+        """The batch with these very sequences among the last five."""
+        if producer_epoch != self.producer_epoch:
+            return None
+        for batch in self.batches:
+            if batch.last_sequence == last_sequence and batch.first_sequence == first_sequence:
+                return batch
+        return None
+
+
+class CompletedTransaction(NamedTuple):
+    """What a marker ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    aborted: bool
+
+
+class ProducerStateManager:
+    """The producers of one log."""
+
+    __slots__ = (
+        "_directory",
+        "_disk",
+        "_snapshots",
+        "expiration_ms",
+        "map_end_offset",
+        "ongoing",
+        "producers",
+        "unreplicated",
+    )
+
+    def __init__(self, disk: Disk, directory: str, *, expiration_ms: int) -> None:
+        self._disk = disk
+        self._directory = directory
+        self.expiration_ms = expiration_ms
+        self.producers: dict[int, ProducerStateEntry] = {}
+        # First offset -> producer id of each open transaction, ascending as dictionaries keep the order of insertion.
+        self.ongoing: dict[int, int] = {}
+        # First offset -> marker offset of transactions whose marker the high watermark has not passed.
+        self.unreplicated: dict[int, int] = {}
+        self.map_end_offset = 0
+        self._snapshots: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<ProducerStateManager producers={len(self.producers)} end={self.map_end_offset}>"
+
+    # Checks and updates
+
+    def check(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        *,
+        replicated: bool = False,
+    ) -> BatchMetadata | None:
+        """Judges a batch that is about to be appended.
+
+        Args:
+            replicated: the leader has judged it already; nothing is refused.
+
+        Returns:
+            The batch it repeats, or None when it is new.
+
+        Raises:
+            InvalidProducerEpoch: a newer instance of the producer has written here.
+            OutOfOrderSequence: batches are missing between the last one and this one.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is None or replicated:
+            return None
+        batches = entry.batches
+        if producer_epoch == entry.producer_epoch:
+            if not batches:
+                # Only a marker is known of this epoch, or nothing at all.
+                if first_sequence != 0:
+                    raise self._out_of_order(entry, first_sequence)
+                return None
+            last = batches[-1].last_sequence
+            if first_sequence == ((last + 1) & SEQUENCE_MASK):
+                return None
+            duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+            if duplicate is None:
+                raise self._out_of_order(entry, first_sequence)
+            return duplicate
+        if producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpoch(
+                f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch "
+                f"{entry.producer_epoch}"
+            )
+        if first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
+            raise OutOfOrderSequence(
+                f"Invalid sequence number for new epoch of producer {producer_id}: {producer_epoch} (request epoch), "
+                f"{first_sequence} (seq. number), {entry.producer_epoch} (current producer epoch)"
+            )
+        return None
+
+    def _out_of_order(self, entry: ProducerStateEntry, first_sequence: int) -> OutOfOrderSequence:
+        return OutOfOrderSequence(
+            f"Out of order sequence number for producer {entry.producer_id}: {first_sequence} (incoming seq. number), "
+            f"{entry.last_sequence} (current end sequence number)"
+        )
+
+    def update(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        last_sequence: int,
+        first_offset: int,
+        last_offset: int,
+        timestamp: int,
+        *,
+        transactional: bool = False,
+    ) -> None:
+        """Notes a batch that has been appended."""
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerStateEntry(producer_id, producer_epoch)
+        elif entry.producer_epoch != producer_epoch:
+            entry.producer_epoch = producer_epoch
+            entry.batches.clear()
+        entry.batches.append(BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp))
+        entry.last_timestamp = timestamp
+        if transactional and entry.txn_first_offset == NO_OFFSET:
+            entry.txn_first_offset = first_offset
+            self.ongoing[first_offset] = producer_id
+
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp: int,
+        *,
+        aborted: bool,
+    ) -> CompletedTransaction | None:
+        """Notes a marker at `offset`; returns the transaction it ended, None when none was open.
+
+        Raises:
+            InvalidProducerEpoch: the marker is of an older epoch than the log has seen.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerStateEntry(producer_id, producer_epoch)
+        elif producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpoch(
+                f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch "
+                f"{entry.producer_epoch}"
+            )
+        elif producer_epoch > entry.producer_epoch:
+            entry.producer_epoch = producer_epoch
+            entry.batches.clear()
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        first_offset, entry.txn_first_offset = entry.txn_first_offset, NO_OFFSET
+        if first_offset == NO_OFFSET:
+            return None
+        self.ongoing.pop(first_offset, None)
+        self.unreplicated[first_offset] = offset
+        return CompletedTransaction(producer_id, first_offset, offset, aborted)
+
+    def first_unstable_offset(self) -> int | None:
+        """The first offset that a read_committed reader must not see yet, None when all is decided."""
+        if not self.ongoing and not self.unreplicated:
+            return None
+        return min([*self.ongoing, *self.unreplicated])
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """The last stable offset once this transaction is out of the way: what its index entry records."""
+        others = [first for first in self.ongoing if first != completed.first_offset]
+        return min(others, default=completed.last_offset + 1)
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Forgets the ended transactions whose marker is below the high watermark."""
+        if self.unreplicated:
+            self.unreplicated = {
+                first: marker for first, marker in self.unreplicated.items() if marker >= high_watermark
+            }
+
+    def expire(self, now_ms: int) -> int:
+        """Forgets producers that have been silent and have no open transaction; returns how many."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.producers.items()
+            if entry.txn_first_offset == NO_OFFSET and now_ms - entry.last_timestamp >= self.expiration_ms
+        ]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        return len(expired)
+
+    def forget_before(self, log_start_offset: int) -> None:
+        """Follows the log's start: transactions below it can no longer be seen."""
+        self.unreplicated = {first: marker for first, marker in self.unreplicated.items() if marker >= log_start_offset}
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+
+    # Snapshots
+
+    def _path(self, offset: int) -> str:
+        return f"{self._directory}/{log_files.file_name(offset, log_files.SNAPSHOT)}"
+
+    @property
+    def snapshots(self) -> list[int]:
+        """The offsets of the snapshot files, ascending."""
+        return self._snapshots
+
+    def found_snapshots(self, offsets: Iterable[int]) -> None:
+        """Says which snapshot files the directory holds."""
+        self._snapshots = sorted(offsets)
+
+    def take_snapshot(self, *, sync: bool = False) -> str | None:
+        """Writes the state as of `map_end_offset`; returns the file's path, None when it is there already."""
+        offset = self.map_end_offset
+        if self._snapshots and self._snapshots[-1] >= offset:
+            return None
+        if not offset:
+            return None
+        path = self._path(offset)
+        self._disk.write_file_atomic(path, encode_snapshot(self.producers.values()), sync=sync)
+        self._snapshots.append(offset)
+        return path
+
+    def load_snapshot(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
+        """Replaces the state by the newest usable snapshot in the range; removes the unusable and those beyond the end.
+
+        `map_end_offset` then says from where the batches must be replayed.
+        """
+        self.producers.clear()
+        self.ongoing.clear()
+        self.unreplicated.clear()
+        self.map_end_offset = log_start_offset
+        while self._snapshots:
+            offset = self._snapshots[-1]
+            if log_start_offset <= offset <= log_end_offset:
+                try:
+                    entries = decode_snapshot(self._disk.read_file(self._path(offset)))
+                except (CorruptSnapshot, FileNotFoundError):
+                    pass
+                else:
+                    for entry in entries:
+                        if entry.txn_first_offset != NO_OFFSET or now_ms - entry.last_timestamp < self.expiration_ms:
+                            self.producers[entry.producer_id] = entry
+                    open_transactions = [e for e in self.producers.values() if e.txn_first_offset != NO_OFFSET]
+                    for entry in sorted(open_transactions, key=_txn_first_offset):
+                        self.ongoing[entry.txn_first_offset] = entry.producer_id
+                    self.map_end_offset = offset
+                    return
+            elif offset < log_start_offset:
+                return
+            self._remove_snapshot(offset)
+
+    def remove_snapshots(self, which: Callable[[int], bool]) -> None:
+        """Removes the snapshot files that the predicate picks."""
+        for offset in [offset for offset in self._snapshots if which(offset)]:
+            self._remove_snapshot(offset)
+
+    def _remove_snapshot(self, offset: int) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._disk.remove(self._path(offset))
+        self._snapshots.remove(offset)
+
+    def clear(self, offset: int) -> None:
+        """Forgets everything, files included; the state now ends at `offset`."""
+        self.producers.clear()
+        self.ongoing.clear()
+        self.unreplicated.clear()
+        self.remove_snapshots(lambda _: True)
+        self.map_end_offset = offset
+
+
+def _txn_first_offset(entry: ProducerStateEntry) -> int:
+    return entry.txn_first_offset
+
+
+class CorruptSnapshot(ValueError):
+    """The file is not a whole snapshot."""
+
+
+def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
+    """Encodes producers as Kafka's ProducerSnapshot, with their older batches behind it."""
+    count = 0
+    body = bytearray()
+    older = bytearray()
+    for entry in entries:
+        count += 1
+        last = entry.batches[-1] if entry.batches else BatchMetadata(NO_SEQUENCE, NO_OFFSET, 0, entry.last_timestamp)
+        body += _ENTRY.pack(
+            entry.producer_id,
+            entry.producer_epoch,
+            last.last_sequence,
+            last.last_offset,
+            last.offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.txn_first_offset,
+        )
+        for batch in list(entry.batches)[:-1]:
+            older += _OLDER.pack(entry.producer_id, *batch)
+    if older:
+        body += _COUNT.pack(len(older) // _OLDER.size) + older
+    checked = _COUNT.pack(count) + body
+    return _HEAD.pack(SNAPSHOT_VERSION, crc32c(checked), count) + body
+
+
+def decode_snapshot(data: bytes) -> list[ProducerStateEntry]:
+    """Decodes a snapshot, Kafka's or ours.
+
+    Raises:
+        CorruptSnapshot: wrong length, version or checksum.
+    """
+    if len(data) < _HEAD.size:
+        raise CorruptSnapshot(f"{len(data)} bytes are no snapshot")
+    version, crc, count = _HEAD.unpack_from(data)
+    if version != SNAPSHOT_VERSION:
+        raise CorruptSnapshot(f"unknown snapshot version {version}")
+    if crc32c(memoryview(data)[CRC_END:]) != crc:
+        raise CorruptSnapshot("the snapshot fails its checksum")
+    position = _HEAD.size
+    if count < 0 or position + count * _ENTRY.size > len(data):
+        raise CorruptSnapshot(f"{count} entries do not fit the file")
+    entries: dict[int, ProducerStateEntry] = {}
+    last_batches: dict[int, BatchMetadata] = {}
+    for _ in range(count):
+        fields = _ENTRY.unpack_from(data, position)
+        producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, txn_first_offset = fields
+        position += _ENTRY.size
+        entry = entries[producer_id] = ProducerStateEntry(producer_id, epoch)
+        entry.last_timestamp = timestamp
+        entry.coordinator_epoch = coordinator_epoch
+        entry.txn_first_offset = txn_first_offset
+        if last_offset >= 0:
+            last_batches[producer_id] = BatchMetadata(last_sequence, last_offset, delta, timestamp)
+    if len(data) - position >= _COUNT.size:
+        (older,) = _COUNT.unpack_from(data, position)
+        position += _COUNT.size
+        if older < 0 or position + older * _OLDER.size != len(data):
+            raise CorruptSnapshot(f"{older} older batches do not fit the file")
+        for producer_id, *batch in _OLDER.iter_unpack(data[position:]):
+            if producer_id in entries:
+                entries[producer_id].batches.append(BatchMetadata(*batch))
+    for producer_id, last in last_batches.items():
+        entries[producer_id].batches.append(last)
+    return list(entries.values())

@@ -1,0 +1,319 @@
+"""Opening a log's directory: what is there, what of it is good, and what must be derived again (data plane).
+
+    list the directory           leftovers of deletions and of atomic writes are removed
+    each segment, in order       after an unclean stop, from the recovery point's segment on: read whole, cut at the first bad
+                                 batch, indexes rebuilt. Otherwise: the indexes' shape and the tail behind the last
+                                 index entry are looked at, and the segment is rebuilt like that if they do not fit
+    a cut in the unflushed part  all later segments are removed, as Kafka does: they follow a hole
+    a cut in the flushed part    later segments are kept: they were flushed, and readers step over a hole as after compaction
+    log start                    checkpoint, if it lies inside the log; else the first segment
+    leader epochs                from their file, or from the batches if it is not whole or behind them
+    producers                    newest usable snapshot, then the batches after it
+
+The base offset and the leader epoch lie outside a batch's CRC. A batch whose base offset jumps over offsets is believed when the next batch
+follows it, since compaction leaves such holes; the last batch of an active segment, which compaction never touches, must follow on.
+
+Nothing here depends on the order in which the crashed process's unsynced writes reached the disk.
+
+Source: Kafka's `LogLoader`, `UnifiedLog.rebuildProducerState`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from barnabas.log import log_files
+from barnabas.log.disk import Disk
+from barnabas.log.leader_epoch_cache import LeaderEpochCache
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_segment import LogSegment
+from barnabas.log.open_files import OpenFiles
+from barnabas.log.producer_state import NO_OFFSET, ProducerStateManager
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.records.control import ControlRecordType, EndTransactionMarker, parse_control_record
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import BatchHeader
+
+logger = logging.getLogger(__name__)
+
+SEGMENT_SUFFIXES = frozenset(
+    {log_files.LOG, log_files.INDEX, log_files.TIME_INDEX, log_files.TRANSACTION_INDEX, log_files.SNAPSHOT}
+)
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    """What a directory turned out to hold."""
+
+    segments: list[LogSegment]
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    bytes_cut: int = 0
+
+
+class LogLoader:
+    """Opens one directory."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        open_files: OpenFiles,
+        directory: str,
+        config: LogConfig,
+        epochs: LeaderEpochCache,
+        producers: ProducerStateManager,
+        *,
+        now_ms: int,
+    ) -> None:
+        self._disk = disk
+        self._open_files = open_files
+        self._directory = directory
+        self._config = config
+        self._epochs = epochs
+        self._producers = producers
+        self._now_ms = now_ms
+        self._bytes_cut = 0
+        self._rebuilt = False
+        self._saw_marker = False
+
+    def load(self, *, log_start_offset: int, recovery_point: int, clean: bool) -> LoadedLog:
+        """Opens the directory; creates the first segment when there is none.
+
+        Args:
+            log_start_offset: from the checkpoint, 0 when unknown.
+            recovery_point: up to where the log was flushed, 0 when unknown.
+            clean: the last owner closed the log, so nothing needs recovery.
+        """
+        bases = self._list()
+        epochs_known = self._epochs.load()
+        segments = self._open_segments(bases, recovery_point, clean)
+        if not segments:
+            first = self._new_segment(log_start_offset, 0)
+            first.create()
+            segments = [first]
+        log_end_offset = segments[-1].next_offset()
+        if not segments[0].base_offset <= log_start_offset <= log_end_offset:
+            log_start_offset = segments[0].base_offset
+        self._load_epochs(segments, epochs_known, log_start_offset, log_end_offset)
+        self._load_producers(segments, log_start_offset, log_end_offset)
+        if clean and not self._rebuilt:
+            recovery_point = log_end_offset
+        return LoadedLog(
+            segments, log_start_offset, log_end_offset, min(recovery_point, log_end_offset), self._bytes_cut
+        )
+
+    def _list(self) -> list[int]:
+        """Removes leftovers; returns the base offsets of the segments."""
+        bases: list[int] = []
+        snapshots: list[int] = []
+        others: list[tuple[int, str]] = []
+        for name in self._disk.listdir(self._directory):
+            if name.endswith((log_files.DELETED, ".tmp")):
+                self._remove(name)
+                continue
+            parsed = log_files.parse_file_name(name)
+            if parsed is None or parsed[1] not in SEGMENT_SUFFIXES:
+                continue
+            if parsed[1] == log_files.LOG:
+                bases.append(parsed[0])
+            elif parsed[1] == log_files.SNAPSHOT:
+                snapshots.append(parsed[0])
+            else:
+                others.append((parsed[0], name))
+        known = frozenset(bases)
+        for offset, name in others:
+            if offset not in known:
+                self._remove(name)
+        self._producers.found_snapshots(snapshots)
+        return sorted(bases)
+
+    def _remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._disk.remove(f"{self._directory}/{name}")
+
+    def _new_segment(self, base: int, size: int) -> LogSegment:
+        return LogSegment(
+            self._disk,
+            self._open_files,
+            self._directory,
+            base,
+            index_interval_bytes=self._config.index_interval_bytes,
+            created_ms=self._now_ms,
+            size=size,
+        )
+
+    # Segments
+
+    def _open_segments(self, bases: list[int], recovery_point: int, clean: bool) -> list[LogSegment]:
+        segments: list[LogSegment] = []
+        for index, base in enumerate(bases):
+            segment = self._new_segment(base, 0)
+            segment.size = segment.file().size()
+            segment.transaction_index.note_present()
+            is_last = index + 1 == len(bases)
+            next_base = None if is_last else bases[index + 1]
+            flushed = clean or (next_base is not None and next_base <= recovery_point)
+            segments.append(segment)
+            if flushed and (segment.open_existing() if is_last else segment.open_sealed()):
+                continue
+            cut = self._rebuild(segment, is_last=is_last)
+            if cut and not flushed:
+                self._remove_later(bases[index + 1 :])
+                break
+            if not is_last:
+                segment.seal()
+        if segments and segments[-1].offset_index.is_sealed:
+            segments[-1].open_existing()
+        return segments
+
+    def _rebuild(self, segment: LogSegment, *, is_last: bool) -> int:
+        """Rebuilds a segment's indexes from its batches; returns the bytes cut off behind the last good one."""
+        self._rebuilt = True
+        before = segment.size
+        expected = segment.base_offset
+        doubtful: tuple[int, int] | None = None
+        position = 0
+        for header, _ in segment.rebuild():
+            doubtful = None if header.base_offset == expected else (position, header.base_offset)
+            expected = header.next_offset
+            position += header.size
+            self._saw_marker = self._saw_marker or (header.is_control and header.has_producer)
+            if header.partition_leader_epoch > self._epochs.latest_epoch:
+                self._epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
+        if doubtful is not None and is_last:
+            segment.truncate_to(doubtful[1])
+        cut = before - segment.size
+        if cut:
+            self._bytes_cut += cut
+            logger.warning("%s: cut %d bytes behind the last good batch", segment.path, cut)
+        return cut
+
+    def _remove_later(self, bases: list[int]) -> None:
+        for base in bases:
+            logger.warning("%s: removing segment %d, which follows a cut", self._directory, base)
+            for path in self._new_segment(base, 0).file_paths():
+                with contextlib.suppress(FileNotFoundError):
+                    self._disk.remove(path)
+
+    # Leader epochs
+
+    def _load_epochs(self, segments: list[LogSegment], known: bool, log_start: int, log_end: int) -> None:
+        epochs = self._epochs
+        before = epochs.entries() if known else None
+        if not known or self._last_epoch(segments) > epochs.latest_epoch:
+            epochs.clear(write=False)
+            for segment in segments:
+                for _, header in segment.headers():
+                    if header.partition_leader_epoch > epochs.latest_epoch:
+                        epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
+        epochs.truncate_from_end(log_end, write=False)
+        epochs.truncate_from_start(log_start, write=False)
+        if epochs.entries() != (before or []):
+            epochs.write()
+
+    def _last_epoch(self, segments: list[LogSegment]) -> int:
+        for segment in reversed(segments):
+            epoch = -1
+            last = segment.offset_index.last_entry()
+            for _, header in segment.headers(last[1] if last else 0):
+                epoch = header.partition_leader_epoch
+            if epoch >= 0:
+                return epoch
+        return -1
+
+    # Producers
+
+    def _load_producers(self, segments: list[LogSegment], log_start: int, log_end: int) -> None:
+        producers = self._producers
+        bases = frozenset(segment.base_offset for segment in segments)
+        snapshots = producers.snapshots
+        newest = snapshots[-1] if snapshots else -1
+        # Snapshots of segments that are gone serve nobody, the newest excepted.
+        producers.remove_snapshots(lambda offset: offset not in bases and offset != newest)
+        producers.load_snapshot(log_start, log_end, self._now_ms)
+        if producers.map_end_offset < log_end:
+            replay_producers(segments, producers, log_end)
+            producers.expire(self._now_ms)
+        producers.map_end_offset = log_end
+        if self._saw_marker:
+            self._rebuild_transaction_indexes(segments)
+
+    def _rebuild_transaction_indexes(self, segments: list[LogSegment]) -> None:
+        """Reads aborted transactions again for segments whose index recovery has emptied."""
+        emptied = [segment for segment in segments if not segment.transaction_index.is_kept]
+        if not emptied:
+            return
+        scratch = ProducerStateManager(self._disk, self._directory, expiration_ms=self._producers.expiration_ms)
+        first = emptied[0].base_offset
+        for segment in segments:
+            for position, header in segment.headers():
+                aborted = apply_batch(scratch, header, _marker_bytes(segment, position, header))
+                if aborted is not None and segment.base_offset >= first and not segment.transaction_index.is_kept:
+                    segment.transaction_index.append(aborted)
+
+
+def _marker_bytes(segment: LogSegment, position: int, header: BatchHeader) -> Callable[[], bytes]:
+    return lambda: segment.read_batch(position, header)
+
+
+def replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
+    """Applies the batches from `map_end_offset` on to the producers' state."""
+    start_offset = producers.map_end_offset
+    for index, segment in enumerate(segments):
+        if index + 1 < len(segments) and segments[index + 1].base_offset <= start_offset:
+            continue
+        start = segment.locate(start_offset) if start_offset > segment.base_offset else 0
+        for position, header in segment.headers(start):
+            if header.base_offset >= log_end:
+                break
+            if header.last_offset >= start_offset and header.producer_id >= 0:
+                apply_batch(producers, header, _marker_bytes(segment, position, header))
+    producers.map_end_offset = log_end
+
+
+def apply_batch(
+    producers: ProducerStateManager, header: BatchHeader, read: Callable[[], bytes | memoryview]
+) -> AbortedTransaction | None:
+    """Notes an appended batch in the producers' state; returns the transaction that it aborts, if it does."""
+    if header.producer_id < 0:
+        return None
+    if not header.is_control:
+        producers.update(
+            header.producer_id,
+            header.producer_epoch,
+            header.last_sequence,
+            header.base_offset,
+            header.last_offset,
+            header.max_timestamp,
+            transactional=header.is_transactional,
+        )
+        return None
+    for record in iter_records(read()):
+        marker = parse_control_record(record)
+        if marker.type not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
+            continue
+        assert isinstance(marker.value, EndTransactionMarker)
+        entry = producers.producers.get(header.producer_id)
+        if entry is not None and header.producer_epoch < entry.producer_epoch:
+            # Whoever wrote it has judged it; a replay only follows.
+            entry.producer_epoch = header.producer_epoch
+        completed = producers.end_transaction(
+            header.producer_id,
+            header.producer_epoch,
+            marker.value.coordinator_epoch,
+            record.offset,
+            record.timestamp,
+            aborted=marker.type is ControlRecordType.ABORT,
+        )
+        if completed is not None and completed.aborted and completed.first_offset != NO_OFFSET:
+            return AbortedTransaction(
+                completed.producer_id,
+                completed.first_offset,
+                completed.last_offset,
+                producers.last_stable_offset_after(completed),
+            )
+    return None

@@ -1,0 +1,96 @@
+"""The aborted transactions of a segment (data plane).
+
+    .txnindex: 34 bytes an entry, ascending in lastOffset, big-endian
+        0   2  version = 0
+        2   8  producerId
+        10  8  firstOffset of the transaction
+        18  8  lastOffset: that of its ABORT marker
+        26  8  lastStableOffset when the marker was written
+
+A fetch with isolation level read_committed carries the entries that overlap what it returns. The file exists only when the segment
+has an aborted transaction; few have, so entries are written at once and read from the file when asked for.
+
+Crash argument: a function of the `.log`; recovery of a segment empties it and writes it again from the markers. A cut
+inside an entry ends the reading before it, and only unsynced segments, which are recovered, can have such a cut.
+
+Source: Kafka's `TransactionIndex`, `AbortedTxn`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from typing import NamedTuple
+
+from barnabas.log.disk import Disk, write_fully
+
+ENTRY = struct.Struct(">hqqqq")
+VERSION = 0
+
+
+class AbortedTransaction(NamedTuple):
+    """One aborted transaction."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The transaction index of one segment."""
+
+    __slots__ = ("_disk", "_maybe_present", "is_kept", "path")
+
+    def __init__(self, disk: Disk, path: str, *, maybe_present: bool = False) -> None:
+        self._disk = disk
+        self.path = path
+        self._maybe_present = maybe_present
+        # False once recovery has emptied it: then it must be filled again from the markers.
+        self.is_kept = True
+
+    def note_present(self) -> None:
+        """Says that the file was seen when the directory was listed."""
+        self._maybe_present = True
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        file = self._disk.open(self.path, create=True)
+        try:
+            size = file.size()
+            write_fully(file, ENTRY.pack(VERSION, *aborted), size - size % ENTRY.size)
+        finally:
+            file.close()
+        self._maybe_present = True
+
+    def entries(self) -> list[AbortedTransaction]:
+        if not self._maybe_present:
+            return []
+        try:
+            data = self._disk.read_file(self.path)
+        except FileNotFoundError:
+            return []
+        found = []
+        for version, *fields in ENTRY.iter_unpack(data[: len(data) - len(data) % ENTRY.size]):
+            if version != VERSION:
+                break
+            found.append(AbortedTransaction(*fields))
+        return found
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops the transactions whose marker lies at or above `offset`."""
+        entries = self.entries()
+        kept = [entry for entry in entries if entry.last_offset < offset]
+        if len(kept) != len(entries):
+            file = self._disk.open(self.path)
+            try:
+                file.truncate(len(kept) * ENTRY.size)
+            finally:
+                file.close()
+
+    def reset(self) -> None:
+        """Empties the index, to be filled again from the log's markers."""
+        self.is_kept = False
+        if self._maybe_present or self._disk.exists(self.path):
+            self._maybe_present = False
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.remove(self.path)
