@@ -1,0 +1,16 @@
+"""One property a module; each `check(history)` returns what it found wrong, in words, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.simulation.checkers import committed_offsets, dense_offsets, durability, exactly_once_in_order, recovery
+from tests.simulation.history import History
+
+ALL: dict[str, Callable[[History], list[str]]] = {
+    "durability": durability.check,
+    "exactly_once_in_order": exactly_once_in_order.check,
+    "dense_offsets": dense_offsets.check,
+    "committed_offsets": committed_offsets.check,
+    "recovery": recovery.check,
+}

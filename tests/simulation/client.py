@@ -1,0 +1,55 @@
+"""A small asyncio client for the simulated world: one connection, one request at a time, any message."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
+from barnabas.protocol.messages import RequestHeader, ResponseHeader
+
+
+class Client:
+    """Connects when first used and again after any failure; a failure is the caller's to handle."""
+
+    def __init__(self, address: tuple[str, int], client_id: str, timeout: float = 10.0) -> None:
+        self._address, self._client_id, self._timeout = address, client_id, timeout
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._correlation = 0
+
+    async def request(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        """Send one request and decode its answer.
+
+        Raises:
+            ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: the answer did not come; the request may have been done.
+        """
+        try:
+            return await asyncio.wait_for(self._exchange(key, version, message, response_class), self._timeout)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            self.drop()
+            raise
+
+    async def _exchange(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._address)
+        reader, writer = self._streams
+        self._correlation += 1
+        header = RequestHeader(
+            request_api_key=int(key),
+            request_api_version=version,
+            correlation_id=self._correlation,
+            client_id=self._client_id,
+        )
+        data = header.encode(request_header_version(key, version)) + message.encode(version)
+        writer.write(struct.pack(">i", len(data)) + data)
+        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        answer = memoryview(await reader.readexactly(size))
+        head, at = ResponseHeader.read(answer, 0, response_header_version(key, version))
+        assert head.correlation_id == self._correlation, "an answer to another request"
+        return response_class.decode(answer[at:], version)
+
+    def drop(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None

@@ -1,0 +1,68 @@
+"""What the clients of a simulated run were told, in the order they were told it; the only thing checkers look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Partition(NamedTuple):
+    topic: str
+    index: int
+
+
+@dataclass
+class Batch:
+    """One batch of an idempotent producer and its fate.
+
+    `survives` says that an acknowledgement of it was a promise for every crash that came later in this run: after a power cut only what
+    was flushed is promised, after a kill everything that was acknowledged.
+    """
+
+    producer: str
+    partition: Partition
+    values: list[bytes]
+    acknowledged_at: float | None = None
+    base_offset: int = -1
+    survives: bool = False
+
+
+@dataclass
+class Commit:
+    """One OffsetCommit and whether it was answered without an error."""
+
+    group: str
+    partition: Partition
+    offset: int
+    acknowledged: bool = False
+    survives: bool = False
+
+
+@dataclass
+class History:
+    batches: list[Batch] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    """Every commit in the order sent; one member a group and partition, which sends the next when the last was answered."""
+    final_logs: dict[Partition, list[tuple[int, bytes]]] = field(default_factory=dict)
+    """What a reader from the log start sees at the end: (offset, value)."""
+    final_bounds: dict[Partition, tuple[int, int]] = field(default_factory=dict)
+    """Log start offset and log end offset at the end."""
+    final_commits: dict[tuple[str, Partition], int] = field(default_factory=dict)
+    recoveries: list[tuple[float, str]] = field(default_factory=list)
+    """For each start after a crash: virtual seconds it took, and what went wrong, if anything."""
+    crashes: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    """Exceptions that reached an event loop: always a fault of the broker."""
+
+    def power_cut(self, flushed: bool) -> None:
+        """A power cut breaks every promise that was not flushed to disk."""
+        self.crashes.append("power cut")
+        if not flushed:
+            for batch in self.batches:
+                batch.survives = False
+            for commit in self.commits:
+                commit.survives = False
+
+    def kill(self) -> None:
+        """A killed process leaves the page cache to the system: every promise stands."""
+        self.crashes.append("kill")

@@ -1,0 +1,206 @@
+"""Clients that keep the broker busy and write down what they were told. Their state outlives a crash; their connections do not.
+
+- `Producer`: idempotent, one partition each; a batch whose answer does not come is sent again with the same sequence, as every
+  client does. If the broker no longer knows what came before (it lost unflushed records), the producer begins anew with a new identity.
+- `Committer`: one member that commits a rising offset for a group, each commit after the last one was answered.
+- `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes while nothing crashes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import (
+    FetchRequest,
+    FetchResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from barnabas.records.builder import build_batch
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
+from tests.simulation.client import Client
+from tests.simulation.history import Batch, Commit, History, Partition
+
+LOST = (OSError, TimeoutError, asyncio.IncompleteReadError)
+# The broker does not know the records before these, or knows others: the identity is of no more use.
+IDENTITY_LOST = {
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+}
+NOT_YET = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.REQUEST_TIMED_OUT,
+}
+
+
+class Producer:
+    """Sends numbered values to one partition until stopped."""
+
+    def __init__(self, name: str, partition: Partition, history: History, rng: random.Random) -> None:
+        self.name, self.partition, self.history, self.rng = name, partition, history, rng
+        self.identity: tuple[int, int] | None = None
+        self.sequence = 0
+        self.sent = 0
+        self.pending: Batch | None = None
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, self.name)
+        while True:
+            try:
+                await self.step(client, loop)
+            except LOST:
+                await asyncio.sleep(self.rng.random() * 0.2)
+            if self.rng.random() < 0.3:
+                await asyncio.sleep(self.rng.random() * 0.1)
+
+    async def step(self, client: Client, loop: Any) -> None:
+        if self.identity is None:
+            answer = await client.request(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(), InitProducerIdResponse)
+            if answer.error_code:
+                await asyncio.sleep(0.05)
+                return
+            self.identity, self.sequence, self.pending = (answer.producer_id, answer.producer_epoch), 0, None
+        batch = self.pending or self.next_batch()
+        error, base_offset = await self.send(client, batch, loop)
+        if error in NOT_YET:
+            await asyncio.sleep(0.05)
+        elif error in IDENTITY_LOST:
+            self.identity = None
+        elif error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            batch.acknowledged_at, batch.base_offset = loop.time(), base_offset
+            # An answer that only says "known already" does not tell the offset, so nothing is promised about it.
+            batch.survives = error == ErrorCode.NONE and base_offset >= 0
+            self.sequence += len(batch.values)
+            self.pending = None
+        else:
+            raise AssertionError(f"{self.name} was answered {ErrorCode(error).name}")
+
+    def next_batch(self) -> Batch:
+        values = []
+        for _ in range(self.rng.randrange(1, 6)):
+            self.sent += 1
+            values.append(f"{self.name}:{self.sent}:".encode() + b"." * self.rng.randrange(0, 200))
+        self.pending = Batch(self.name, self.partition, values)
+        self.history.batches.append(self.pending)
+        return self.pending
+
+    async def send(self, client: Client, batch: Batch, loop: Any) -> tuple[int, int]:
+        assert self.identity is not None
+        records = build_batch(
+            [(loop.now_ms(), None, value, []) for value in batch.values],
+            producer_id=self.identity[0],
+            producer_epoch=self.identity[1],
+            base_sequence=self.sequence,
+        )
+        topic = ProduceRequest.TopicProduceData(name=self.partition.topic)
+        topic.partition_data = [ProduceRequest.PartitionProduceData(index=self.partition.index, records=bytes(records))]
+        request = ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[topic])
+        answer = await client.request(ApiKey.PRODUCE, 9, request, ProduceResponse)
+        result = answer.responses[0].partition_responses[0]
+        return result.error_code, result.base_offset
+
+
+class Committer:
+    """Commits 1, 2, 3 … for one group and partition."""
+
+    def __init__(self, group: str, partition: Partition, history: History, rng: random.Random) -> None:
+        self.group, self.partition, self.history, self.rng = group, partition, history, rng
+        self.offset = 0
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, self.group)
+        while True:
+            try:
+                await self.find(client)
+                await self.step(client)
+            except LOST:
+                pass
+            await asyncio.sleep(self.rng.random() * 0.2)
+
+    async def find(self, client: Client) -> None:
+        request = FindCoordinatorRequest(coordinator_keys=[self.group])
+        await client.request(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse)
+
+    async def step(self, client: Client) -> None:
+        self.offset += 1
+        commit = Commit(self.group, self.partition, self.offset)
+        self.history.commits.append(commit)
+        topic = OffsetCommitRequest.OffsetCommitRequestTopic(name=self.partition.topic)
+        topic.partitions = [
+            OffsetCommitRequest.OffsetCommitRequestPartition(
+                partition_index=self.partition.index, committed_offset=self.offset, committed_metadata="simulated"
+            )
+        ]
+        request = OffsetCommitRequest(group_id=self.group, topics=[topic])
+        answer = await client.request(ApiKey.OFFSET_COMMIT, 8, request, OffsetCommitResponse)
+        error = answer.topics[0].partitions[0].error_code
+        if error == ErrorCode.NONE:
+            commit.acknowledged = commit.survives = True
+        elif error not in NOT_YET:
+            raise AssertionError(f"{self.group} was answered {ErrorCode(error).name}")
+
+
+class Reader:
+    """Follows one partition with long polls; what it saw must not change while the broker lives."""
+
+    def __init__(self, partition: Partition, history: History) -> None:
+        self.partition, self.history = partition, history
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, "reader")
+        seen: dict[int, bytes] = {}
+        offset = 0
+        while True:
+            try:
+                error, records = await fetch(client, self.partition, offset, wait_ms=500)
+            except LOST:
+                await asyncio.sleep(0.1)
+                continue
+            if error == ErrorCode.OFFSET_OUT_OF_RANGE or error in NOT_YET:
+                await asyncio.sleep(0.1)
+                continue
+            for at, value in records:
+                if seen.setdefault(at, value) != value:
+                    self.history.errors.append(f"{self.partition} offset {at} changed under a reader")
+                offset = max(offset, at + 1)
+            if not records and len(seen) > 50:
+                offset, seen = 0, {}
+
+
+async def fetch(
+    client: Client, partition: Partition, offset: int, wait_ms: int = 0
+) -> tuple[int, list[tuple[int, bytes]]]:
+    """One Fetch of one partition: its error code, and the records from `offset` on."""
+    wanted = FetchRequest.FetchPartition(
+        partition=partition.index, fetch_offset=offset, partition_max_bytes=1 << 16, current_leader_epoch=-1
+    )
+    topic = FetchRequest.FetchTopic(topic=partition.topic, partitions=[wanted])
+    request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=[topic])
+    answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
+    result = answer.responses[0].partitions[0]
+    found = []
+    data = memoryview(result.records or b"")
+    for at, header in iter_batches(data):
+        if not header.is_control:
+            found += [
+                (r.offset, r.value or b"") for r in iter_records(data[at : at + header.size]) if r.offset >= offset
+            ]
+    return result.error_code, found
