@@ -349,6 +349,13 @@ class ScriptRunner:
         self.epoch += 1
         self.coordinator.on_elected(0, self.epoch)
 
+    def do_elect_and_do(self, *words: str) -> None:
+        """elect-and-do COMMAND: lead the partition again, and run the command before it is loaded"""
+        self.clients.setdefault(words[1] if len(words) > 1 else "", Client("nobody"))
+        self.do_resign()
+        self.do_elect()
+        getattr(self, "do_" + words[0].replace("-", "_"))(*words[1:])
+
     def do_hold_commits(self) -> None:
         """hold-commits: what is appended from here is not committed until `release`"""
         self.coordinator  # noqa: B018
