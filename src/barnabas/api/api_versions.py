@@ -50,7 +50,9 @@ _PROMISES = {
 def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     version, services = context.version, context.services
     if version >= 3:
-        if not (_SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)):
+        if not (
+            _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+        ):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.connection.client_software_name = request.client_software_name
         context.connection.client_software_version = request.client_software_version

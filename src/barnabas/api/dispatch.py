@@ -33,9 +33,8 @@ from typing import Any
 from barnabas.api import APIS
 from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext
 from barnabas.api.error_response import error_response
-from barnabas.protocol import messages
-from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, request_header_version, response_header_version
-from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
+from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.primitives import RecordSlice
 
@@ -61,14 +60,16 @@ class Route:
 
     __slots__ = ("carries_records", "handle", "key", "max_version", "min_version", "name", "request", "response")
 
-    def __init__(self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int) -> None:
+    def __init__(
+        self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int
+    ) -> None:
         self.key = int(description.key)
         self.name = description.name
         self.handle = handle
         self.min_version = min_version
         self.max_version = max_version
-        self.request = getattr(messages, f"{description.name}Request")
-        self.response = getattr(messages, f"{description.name}Response")
+        self.request: Any = description.request_class
+        self.response: Any = description.response_class
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
     def __repr__(self) -> str:
@@ -83,17 +84,14 @@ def _not_served(context: RequestContext, request: Any) -> Any:
 
 def _resolve(key: int) -> Route:
     """Find an API's route; the handler's module is imported here, at the API's first request."""
-    try:
-        description = api(key)
-    except (KeyError, ValueError):
-        raise RefusedRequest(f"unknown API key {key}") from None
+    description = api(key)
     served = APIS.get(key)
     if served is not None:
         module = importlib.import_module(f"barnabas.api.{served.module}")
         return Route(description, module.handle, served.min_served, served.max_version)
     if "broker" not in description.listeners:
         raise RefusedRequest(f"{description.name} is served on controller listeners only")
-    return Route(description, _not_served, description.min_version, description.max_version)
+    return Route(description, _not_served, description.min_version, description.latest_stable)
 
 
 class Dispatcher:
@@ -118,7 +116,9 @@ class Dispatcher:
             route = self._routes[key] = _resolve(key)
         return route
 
-    def dispatch(self, connection: ConnectionInfo, frame: memoryview) -> tuple[RequestContext, Output | None | asyncio.Future[Any]]:
+    def dispatch(
+        self, connection: ConnectionInfo, frame: memoryview
+    ) -> tuple[RequestContext, Output | asyncio.Future[Any] | None]:
         """Handle one request.
 
         Args:
@@ -133,8 +133,8 @@ class Dispatcher:
         """
         try:
             header, position = parse_request_header(frame)
-        except MalformedMessage as error:
-            raise RefusedRequest(f"malformed request header: {error}") from None
+        except KafkaError as error:
+            raise RefusedRequest(f"request header: {error.message}") from None
         key, version = header.api_key, header.api_version
         route = self._routes.get(key) or self.route(key)
         context = RequestContext(self._services, connection, key, version, header.correlation_id, header.client_id)
@@ -159,7 +159,7 @@ class Dispatcher:
         return context, self.encode(context, response)
 
     def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
-        """The bytes of a response that had to wait; `future` is done and was not cancelled."""
+        """The bytes of a response that had to wait; `future` is done and was not cancelled. Raises as `dispatch`."""
         error = future.exception()
         response = future.result() if error is None else self._failed(context, context.request, error)
         context.request = None
@@ -167,6 +167,14 @@ class Dispatcher:
 
     def encode(self, context: RequestContext, response: Any) -> Output:
         """Length, response header and body, as few parts as can be."""
+        try:
+            return self._encode(context, response)
+        except EncodeError as error:
+            # A handler put into the response what this version cannot carry: ours, and the client must not wait for ever.
+            log.error("%r has a response that cannot be encoded: %s", context, error.message)
+            raise RefusedRequest("its response cannot be encoded") from None
+
+    def _encode(self, context: RequestContext, response: Any) -> Output:
         version = context.version
         head = bytearray(_PREFIX.pack(0, context.correlation_id))
         if response_header_version(context.api_key, version):
@@ -198,7 +206,5 @@ class Dispatcher:
     def _unknown_api_versions(self) -> Any:
         own = APIS[_API_VERSIONS]
         response = self._routes[_API_VERSIONS].response
-        entry = response.ApiVersion(
-            api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version
-        )
+        entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])

@@ -56,9 +56,7 @@ def _named_by(spec: StructSpec, source: Any) -> str | None:
     return None
 
 
-def error_response(
-    api_key: int, version: int, request: Any, code: ErrorCode | int, message: str | None = None
-) -> Any:
+def error_response(api_key: int, version: int, request: Any, code: ErrorCode | int, message: str | None = None) -> Any:
     """Build the response to a request that failed as a whole.
 
     Args:

@@ -1,0 +1,175 @@
+"""A listening socket and the connections that came in by it. Shell.
+
+- Limits: `max.connections`, `max.connections.per.ip`, `socket.request.max.bytes`, `connections.max.idle.ms`.
+- Idle connections are found by a coarse sweep: the listener counts ticks, a connection notes the tick of its last byte, and
+  a connection `TICKS` ticks behind is closed. One timer for all connections, one integer store for each arrival. A connection
+  lives therefore between 1.0 and 1.1 times `connections.max.idle.ms`.
+- The sweep also takes back the read buffers of connections that were silent for a whole tick of the shorter beat.
+
+Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from barnabas.api.context import ConnectionInfo
+from barnabas.api.dispatch import Dispatcher
+from barnabas.server.connection import Connection
+
+__all__ = ["Listener"]
+
+log = logging.getLogger(__name__)
+
+TICKS = 10
+"""Ticks of silence after which a connection is idle."""
+
+RELEASE_MS = 5_000
+"""How often buffers of silent connections are taken back."""
+
+
+class Listener:
+    """One listener.
+
+    Args:
+        name: the listener's name in `listeners`; Metadata answers with addresses of the same name.
+        host: the address to bind; empty for every address.
+        port: 0 picks a free one, see `port` after `start`.
+        max_idle_ms: negative for no limit.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        dispatcher: Dispatcher,
+        *,
+        name: str = "PLAINTEXT",
+        host: str = "",
+        port: int = 0,
+        max_frame_bytes: int = 104857600,
+        max_idle_ms: int = 600_000,
+        max_connections: int = 2147483647,
+        max_connections_per_ip: int = 2147483647,
+        backlog: int = 50,
+    ) -> None:
+        self.loop = loop
+        self.dispatcher = dispatcher
+        self.name = name
+        self.host = host
+        self.port = port
+        self.max_frame_bytes = max_frame_bytes
+        self.tick = 0
+        self._max_idle_ms = max_idle_ms
+        self._max_connections = max_connections
+        self._max_connections_per_ip = max_connections_per_ip
+        self._backlog = backlog
+        self._count = 0
+        self._connections: dict[Connection, None] = {}
+        self._by_ip: dict[str, int] = {}
+        self._server: asyncio.AbstractServer | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def __repr__(self) -> str:
+        return f"Listener({self.name} on {self.host}:{self.port}, {len(self._connections)} connections)"
+
+    async def start(self) -> None:
+        """Bind and accept.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        # With a free port to pick, one address family is enough; two would pick two ports.
+        host = self.host or ("0.0.0.0" if self.port == 0 else None)
+        self._server = await self.loop.create_server(
+            lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+        if self._max_idle_ms >= 0:
+            self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
+        self._every(RELEASE_MS, self._release_buffers)
+
+    async def stop(self) -> None:
+        """Stop accepting and close every connection."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    # What a connection asks.
+
+    def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo:
+        """Who is on the other side."""
+        peer = transport.get_extra_info("peername") or ("", 0)
+        local = transport.get_extra_info("sockname") or (self.host, self.port)
+        peer_host, local_host = _plain(peer[0]), _plain(local[0])
+        self._count += 1
+        connection_id = f"{local_host}:{local[1]}-{peer_host}:{peer[1]}-{self._count}"
+        return ConnectionInfo(connection_id, self.name, peer_host, peer[1], local_host, local[1])
+
+    def admit(self, connection: Connection) -> str | None:
+        """Count a connection in; a text says why it must close."""
+        ip = connection.info.peer_host
+        self._connections[connection] = None
+        self._by_ip[ip] = self._by_ip.get(ip, 0) + 1
+        if len(self._connections) > self._max_connections:
+            return f"more than {self._max_connections} connections (max.connections)"
+        if self._by_ip[ip] > self._max_connections_per_ip:
+            return f"more than {self._max_connections_per_ip} connections from {ip} (max.connections.per.ip)"
+        return None
+
+    def forget(self, connection: Connection) -> None:
+        """Count a connection out."""
+        if self._connections.pop(connection, self) is not None:
+            return
+        ip = connection.info.peer_host
+        self._by_ip[ip] -= 1
+        if not self._by_ip[ip]:
+            del self._by_ip[ip]
+
+    # Timers.
+
+    def _every(self, period_ms: float, sweep: object) -> None:
+        assert callable(sweep)
+        place = len(self._timers)
+
+        def again() -> None:
+            sweep()
+            self._timers[place] = self.loop.call_later(period_ms / 1000, again)
+
+        self._timers.append(self.loop.call_later(period_ms / 1000, again))
+
+    def _sweep_idle(self) -> None:
+        self.tick += 1
+        oldest = self.tick - TICKS
+        for connection in list(self._connections):
+            if connection.active_tick < oldest and connection.is_idle:
+                connection.abort("idle for connections.max.idle.ms")
+
+    def _release_buffers(self) -> None:
+        for connection in self._connections:
+            connection.release_buffer()
+
+
+def _plain(host: str) -> str:
+    """An IPv4 address that came in by an IPv6 socket, as IPv4."""
+    return host.removeprefix("::ffff:") if "." in host else host
+
+
+def is_free(host: str, port: int) -> bool:
+    """Whether a port can be bound now; for a clear line before a start fails half way."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
