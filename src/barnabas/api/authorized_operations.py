@@ -1,0 +1,25 @@
+"""The operations a client may perform, as bits, where a response says so. Control plane.
+
+Without an authorizer everyone may do everything, and Kafka answers with every operation the kind of resource supports: bit n
+for `AclOperation` n. Where a client did not ask, the field keeps its default, the lowest 32-bit integer.
+
+Source: Kafka's `AuthHelper.authorizedOperations`, `AclEntry.supportedOperations`; KIP-430.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CLUSTER_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS"]
+
+_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _CLUSTER_ACTION = 3, 4, 5, 6, 7, 8, 9
+_DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 10, 11, 12
+
+
+def _bits(*operations: int) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+NOT_ASKED = -(1 << 31)
+TOPIC_OPERATIONS = _bits(_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+CLUSTER_OPERATIONS = _bits(
+    _CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE
+)

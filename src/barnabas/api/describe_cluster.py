@@ -1,0 +1,56 @@
+"""DescribeCluster (key 60), versions 0-2. Control plane.
+
+- Lists the live brokers, with fenced ones too when asked (v2), and one of them as the controller.
+- Endpoint type 1 means brokers; asking a broker for controllers (2) is MISMATCHED_ENDPOINT_TYPE, any other type
+  UNSUPPORTED_ENDPOINT_TYPE.
+
+v1 endpoint type (KIP-919); v2 fenced brokers (KIP-1073).
+"""
+
+from __future__ import annotations
+
+from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
+
+__all__ = ["handle"]
+
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    if request.endpoint_type != _BROKERS:
+        return _wrong_type(request.endpoint_type)
+    services = context.services
+    brokers = []
+    for broker in services.image().cluster.brokers.values():
+        endpoint = advertised_endpoint(context, broker.id)
+        if endpoint is None or (broker.fenced and not request.include_fenced_brokers):
+            continue
+        brokers.append(
+            DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=broker.id, host=endpoint[0], port=endpoint[1], rack=broker.rack, is_fenced=broker.fenced
+            )
+        )
+    live = [broker.broker_id for broker in brokers if not broker.is_fenced]
+    return DescribeClusterResponse(
+        cluster_id=services.cluster_id,
+        controller_id=services.node_id if services.node_id in live else min(live, default=-1),
+        brokers=brokers,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _wrong_type(endpoint_type: int) -> DescribeClusterResponse:
+    if endpoint_type == _CONTROLLERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+        )
+    return DescribeClusterResponse(
+        error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=f"Unsupported endpoint type {endpoint_type}"
+    )

@@ -1,0 +1,108 @@
+"""DescribeTopicPartitions (key 75), version 0. Control plane.
+
+- Topics in name order, a page of partitions at a time: at most the client's limit and `max.request.partition.size.limit`; the
+  cursor says where the next page begins. Java's admin client asks this before it falls back to Metadata.
+- No topics asked for means all. A cursor's topic must be among those asked for, and its partition not negative; else the
+  request fails with INVALID_REQUEST.
+- Eligible leader replicas are listed as the image knows them (KIP-966).
+
+v0 only (KIP-966).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.api.authorized_operations import TOPIC_OPERATIONS
+from barnabas.api.context import RequestContext
+from barnabas.api.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+__all__ = ["handle"]
+
+_Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+_Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition
+
+
+def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    image = context.services.image()
+    cursor = request.cursor
+    names = _names(image, request)
+    limit = context.services.config.int_value("max.request.partition.size.limit")
+    left = max(min(limit, request.response_partition_limit), 1)
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if left <= 0:
+            response.next_cursor = _cursor(name, 0)
+            break
+        first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        topic = image.topics.by_name.get(name)
+        if topic is None:
+            response.topics.append(_unknown(name))
+            continue
+        page = [item for item in topic.partitions.items() if item[0] >= first]
+        response.topics.append(_topic(image, topic, page[:left]))
+        if len(page) > left:
+            response.next_cursor = _cursor(name, page[left][0])
+            break
+        left -= len(page)
+    return response
+
+
+def _names(image: MetadataImage, request: DescribeTopicPartitionsRequest) -> list[str]:
+    cursor = request.cursor
+    start = cursor.topic_name if cursor is not None else ""
+    names = {topic.name for topic in request.topics} if request.topics else set(image.topics.by_name)
+    if cursor is not None:
+        if request.topics and cursor.topic_name not in names:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}",
+            )
+        if cursor.partition_index < 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, "DescribeTopicPartitionsRequest cursor partition must be valid."
+            )
+    return sorted(name for name in names if name >= start)
+
+
+def _cursor(name: str, index: int) -> DescribeTopicPartitionsResponse.Cursor:
+    return DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=index)
+
+
+def _unknown(name: str) -> Any:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return _Topic(
+        error_code=code,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _topic(image: MetadataImage, topic: TopicImage, page: list[tuple[int, PartitionRegistration]]) -> Any:
+    live = {broker.id for broker in image.cluster.live_brokers()}
+    return _Topic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_partition(index, partition, live) for index, partition in page],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(index: int, partition: PartitionRegistration, live: set[int]) -> Any:
+    has_leader = partition.leader in live
+    return _Partition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if has_leader else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=[replica for replica in partition.replicas if replica not in live],
+    )

@@ -1,0 +1,117 @@
+"""Fetch (1): read batches, and wait for them. Data plane.
+
+Versions: 4-18. Flexible from 12.
+
+Behaviour:
+
+- Whole batches up to the high watermark, or up to the last stable offset with isolation level 1 and then with the aborted
+  transactions of the range. The first batch found is returned even above max_bytes (KIP-74).
+- Waits up to max_wait_ms for min_bytes; an error in any partition ends the wait. Both byte limits are capped by fetch.max.bytes.
+- Fetch sessions as in `replication.fetch_session`.
+- Records go out as a slice of the segment's file; an empty partition has zero-length records, not null.
+- OFFSET_OUT_OF_RANGE and the other errors carry no offsets (-1), as in Kafka. There is no down-conversion (KIP-724), and the
+  preferred read replica is always -1: consumers are not sent to followers.
+- A follower's fetch is answered up to the log end and moves the high watermark; a node without a replica gets
+  NOT_LEADER_OR_FOLLOWER.
+
+Version notes: 4 isolation level, 5 log start offset, 7 sessions (KIP-227), 9 leader epoch (KIP-320), 10 zstd (KIP-110) below it
+UNSUPPORTED_COMPRESSION_TYPE for topics with compression.type=zstd, 11 rack (KIP-392), 12 flexible and diverging epochs (KIP-595),
+13 topic ids (KIP-516), 15 replica state (KIP-903), 16 node endpoints (KIP-951), 17 directory ids (KIP-853), 18 the follower's high
+watermark (KIP-1166).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.context import RequestContext
+from barnabas.protocol.messages import FetchRequest, FetchResponse
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+
+SESSION_VERSION = 7
+TOPIC_ID_VERSION = 13
+REPLICA_STATE_VERSION = 15
+NODE_ENDPOINTS_VERSION = 16
+
+
+def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | asyncio.Future[FetchResponse]:
+    """Answer now when there is enough, an error, or no time to wait; else park the request."""
+    services = context.services
+    version = context.version
+    uses_topic_ids = version >= TOPIC_ID_VERSION
+    replica_id = request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id
+    by_id = services.replica_manager.topics_by_id
+    wanted = []
+    for topic in request.topics:
+        if uses_topic_ids:
+            topic_id = Uuid(topic.topic_id)
+            hosted = by_id.get(topic_id)
+            name = None if hosted is None else hosted.name
+        else:
+            topic_id, name = ZERO_UUID, topic.topic
+        for asked in topic.partitions:
+            wanted.append(
+                FetchPartition(
+                    name,
+                    topic_id,
+                    asked.partition,
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                    asked.log_start_offset,
+                )
+            )
+    session_epoch = request.session_epoch
+    session = services.fetch_sessions.context(
+        request.session_id,
+        session_epoch,
+        wanted,
+        _forgotten(request, uses_topic_ids) if request.forgotten_topics_data else (),
+        uses_topic_ids=uses_topic_ids,
+        is_follower=replica_id >= 0,
+        now_ms=services.now_ms(),
+    )
+    if session.error:
+        return session.respond(None, session_epoch)
+    max_bytes = min(request.max_bytes, services.config.fetch_max_bytes)
+    params = FetchParams(
+        version,
+        replica_id,
+        request.max_wait_ms,
+        min(request.min_bytes, max_bytes),
+        max_bytes,
+        request.isolation_level,
+        session.only_changes,
+    )
+
+    def respond(read: FetchRead) -> FetchResponse:
+        response = session.respond(read, session_epoch)
+        if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
+            _name_leaders(context, read, response)
+        return response
+
+    answer: Any = services.replica_manager.fetch(params, session.partitions, respond)
+    return answer  # type: ignore[no-any-return]
+
+
+def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | bytes, int]]:
+    return [
+        (topic.topic_id if uses_topic_ids else topic.topic, index)
+        for topic in request.forgotten_topics_data
+        for index in topic.partitions
+    ]
+
+
+def _name_leaders(context: RequestContext, read: FetchRead, response: FetchResponse) -> None:
+    """Where the leaders are that the answer points to (KIP-951)."""
+    leaders = sorted({data.current_leader.leader_id for _, data in read.results if data.current_leader.leader_id >= 0})
+    for leader in leaders:
+        endpoint = advertised_endpoint(context, leader)
+        if endpoint is not None:
+            response.node_endpoints.append(
+                FetchResponse.NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
+            )

@@ -1,0 +1,79 @@
+"""ListOffsets (2): the offset at a timestamp, or at an end of the log. Data plane.
+
+Versions: 1-11. Flexible from 6.
+
+Behaviour:
+
+- -1 latest: the high watermark, or the last stable offset with isolation level 1; a debugging reader (replica id -2) and followers get
+  the log end. -2 earliest: the log start. -3 the record with the largest timestamp. -4 earliest local: the log start, as no tier
+  holds older records. -5 latest tiered and -6 earliest not yet tiered: -1, as nothing is tiered.
+- Any other timestamp: the first record at or after it, exact to the record, if it is below the offset that -1 would give; else
+  offset and timestamp -1 without an error.
+- A negative timestamp that the version does not know: UNSUPPORTED_VERSION. A partition named twice: INVALID_REQUEST.
+- The answer's leader epoch is that of the record found, or the current one for -1.
+
+Version notes: 2 isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE (KIP-207), 7 max timestamp (KIP-734),
+8 earliest local and 9 latest tiered (KIP-405, KIP-1005), 10 timeout_ms, which has nothing to wait for here, 11 earliest pending upload
+(KIP-1023).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from barnabas.replication.offset_lookup import FoundOffset, lookup_offset
+
+LEADER_EPOCH_VERSION = 4
+# Special timestamp → the version that brought it.
+_SPECIAL = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+
+_Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
+
+
+def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Answer each partition for itself."""
+    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    response = ListOffsetsResponse()
+    for topic in request.topics:
+        answered = []
+        for asked in topic.partitions:
+            if named[topic.name, asked.partition_index] > 1:
+                answered.append(_failed(asked.partition_index, ErrorCode.INVALID_REQUEST))
+            else:
+                answered.append(_answer(context, request, topic.name, asked))
+        response.topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=answered))
+    return response
+
+
+def _answer(context: RequestContext, request: ListOffsetsRequest, topic: str, asked: Any) -> Any:
+    timestamp = asked.timestamp
+    if timestamp < 0 and context.version < _SPECIAL.get(timestamp, 1 << 15):
+        return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        partition = context.services.replica_manager.partition(topic, asked.partition_index)
+        if request.replica_id == -2:
+            partition.check_epoch(asked.current_leader_epoch)
+        else:
+            partition.check_leader(asked.current_leader_epoch)
+        isolation_level = request.isolation_level if request.replica_id == -1 else None
+        found = lookup_offset(partition, timestamp, isolation_level)
+    except KafkaError as error:
+        return _failed(asked.partition_index, error.code)
+    return _found(context.version, asked.partition_index, found)
+
+
+def _found(version: int, index: int, found: FoundOffset) -> Any:
+    return _Partition(
+        partition_index=index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch if version >= LEADER_EPOCH_VERSION else -1,
+    )
+
+
+def _failed(index: int, code: ErrorCode) -> Any:
+    return _Partition(partition_index=index, error_code=int(code))

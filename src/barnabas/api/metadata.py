@@ -1,0 +1,195 @@
+"""Metadata (key 3), versions 0-13. Control plane.
+
+- A null list of topics asks for all, an empty one for none; version 0 has no null and its empty list asks for all.
+- Partitions come in index order: clients exist that map keys to them by the order received.
+- `controller_id` is a live broker, this one if it is live: clients send admin requests there and any broker takes them.
+- An unknown topic is created when `auto.create.topics.enable` and the request allow it (versions below 4 always do). The
+  response waits for the creation, so a first produce needs no retry; should the image still lack the topic then, it is
+  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka answers UNKNOWN_TOPIC_OR_PARTITION at once and has the client ask again.
+- An impossible name is INVALID_TOPIC_EXCEPTION, an unknown topic id UNKNOWN_TOPIC_ID.
+- Only live brokers with a listener of the connection's name are listed; a partition whose leader is not among them has
+  LEADER_NOT_AVAILABLE or, from version 6, LISTENER_NOT_FOUND.
+- REBOOTSTRAP_REQUIRED (v13) is not sent from here: this node knows one cluster.
+
+v4 auto-creation flag; v5 offline replicas; v7 leader epochs; v8 authorized operations (KIP-430), the cluster's until
+v10; v10 topic ids, answerable by id from v12 (KIP-516); v13 error code of the whole response (KIP-1102).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from barnabas.api.context import RequestContext
+from barnabas.api.topic_creation import create_topics
+from barnabas.api.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import MetadataRequest, MetadataResponse
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+
+__all__ = ["handle"]
+
+
+def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse | asyncio.Future[MetadataResponse]:
+    wanted = _wanted(context, request)
+    missing = _to_create(context, request, wanted)
+    if not missing:
+        return _response(context, request, wanted, {})
+    done: asyncio.Future[MetadataResponse] = context.services.loop.create_future()
+
+    def answer(codes: dict[str, int]) -> None:
+        if not done.done():
+            done.set_result(_response(context, request, wanted, codes))
+
+    create_topics(context, missing, answer)
+    return done
+
+
+def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataRequest.MetadataRequestTopic] | None:
+    """The topics asked for; None for all."""
+    topics = request.topics
+    if topics is None or (context.version == 0 and not topics):
+        return None
+    for topic in topics:
+        if context.version < 12 and topic.name is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Topic name can not be null for version {context.version}")
+        if context.version < 12 and topic.topic_id != ZERO_UUID:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {context.version}"
+            )
+    return topics
+
+
+def _to_create(
+    context: RequestContext, request: MetadataRequest, wanted: list[MetadataRequest.MetadataRequestTopic] | None
+) -> list[str]:
+    if wanted is None or not request.allow_auto_topic_creation:
+        return []
+    if not context.services.config.auto_create_topics_enable:
+        return []
+    by_name = context.services.image().topics.by_name
+    names = (topic.name for topic in wanted if topic.topic_id == ZERO_UUID)
+    return list(dict.fromkeys(name for name in names if name and name not in by_name and is_valid(name)))
+
+
+def _response(
+    context: RequestContext,
+    request: MetadataRequest,
+    wanted: list[MetadataRequest.MetadataRequestTopic] | None,
+    creation_codes: dict[str, int],
+) -> MetadataResponse:
+    image = context.services.image()
+    brokers = _brokers(context, image)
+    live = {broker.node_id for broker in brokers}
+    found = _Topics(context, image, live, creation_codes, request.include_topic_authorized_operations)
+    if wanted is None:
+        topics = [found.topic(topic) for topic in image.topics.by_name.values()]
+    else:
+        topics = [found.asked(topic) for topic in _distinct(wanted)]
+    return MetadataResponse(
+        brokers=brokers,
+        cluster_id=context.services.cluster_id,
+        controller_id=_controller_id(context, live),
+        topics=topics,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def _distinct(topics: Iterable[Any]) -> list[Any]:
+    return list({(topic.name, topic.topic_id): topic for topic in topics}.values())
+
+
+def _brokers(context: RequestContext, image: MetadataImage) -> list[MetadataResponse.MetadataResponseBroker]:
+    brokers = []
+    for broker in image.cluster.live_brokers():
+        endpoint = advertised_endpoint(context, broker.id)
+        if endpoint is not None:
+            brokers.append(
+                MetadataResponse.MetadataResponseBroker(
+                    node_id=broker.id, host=endpoint[0], port=endpoint[1], rack=broker.rack
+                )
+            )
+    return brokers
+
+
+def _controller_id(context: RequestContext, live: set[int]) -> int:
+    if context.services.node_id in live:
+        return context.services.node_id
+    return min(live, default=-1)
+
+
+class _Topics:
+    """Turns topics of the image into topics of one response."""
+
+    def __init__(
+        self,
+        context: RequestContext,
+        image: MetadataImage,
+        live: set[int],
+        creation_codes: dict[str, int],
+        include_operations: bool,
+    ) -> None:
+        self._image = image
+        self._live = live
+        self._registered = image.cluster.brokers
+        self._creation_codes = creation_codes
+        self._operations = TOPIC_OPERATIONS if include_operations else NOT_ASKED
+        self._version = context.version
+
+    def asked(self, topic: MetadataRequest.MetadataRequestTopic) -> MetadataResponse.MetadataResponseTopic:
+        if topic.topic_id != ZERO_UUID:
+            by_id = self._image.topics.by_id.get(topic.topic_id)
+            if by_id is None:
+                return self._failed(None, ErrorCode.UNKNOWN_TOPIC_ID, topic.topic_id)
+            return self.topic(by_id)
+        name = topic.name or ""
+        found = self._image.topics.by_name.get(name)
+        if found is not None:
+            return self.topic(found)
+        if not is_valid(name):
+            return self._failed(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        return self._failed(name, self._creation_codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+
+    def _failed(
+        self, name: str | None, code: int, topic_id: Uuid = ZERO_UUID
+    ) -> MetadataResponse.MetadataResponseTopic:
+        return MetadataResponse.MetadataResponseTopic(
+            error_code=code,
+            name=name if name is not None or self._version >= 12 else "",
+            topic_id=topic_id,
+            is_internal=name in INTERNAL_TOPICS,
+            topic_authorized_operations=self._operations,
+        )
+
+    def topic(self, topic: TopicImage) -> MetadataResponse.MetadataResponseTopic:
+        return MetadataResponse.MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=topic.name in INTERNAL_TOPICS,
+            partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
+            topic_authorized_operations=self._operations,
+        )
+
+    def _partition(self, index: int, partition: PartitionRegistration) -> MetadataResponse.MetadataResponsePartition:
+        leader, live = partition.leader, self._live
+        code = ErrorCode.NONE
+        if leader not in live:
+            is_registered = leader in self._registered and not self._registered[leader].fenced
+            listener_missing = is_registered and self._version >= 6
+            code = ErrorCode.LISTENER_NOT_FOUND if listener_missing else ErrorCode.LEADER_NOT_AVAILABLE
+            leader = -1
+        return MetadataResponse.MetadataResponsePartition(
+            error_code=code,
+            partition_index=index,
+            leader_id=leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            offline_replicas=[replica for replica in partition.replicas if replica not in live],
+        )

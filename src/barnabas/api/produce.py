@@ -1,0 +1,260 @@
+"""Produce (0): append batches, one to a partition. Data plane.
+
+Versions: 3-13, advertised from 0. Flexible from 9.
+
+Behaviour:
+
+- Each partition succeeds or fails for itself. Exactly one batch of format v2 a partition; none or several are INVALID_RECORD.
+- acks 0, 1 or -1, else INVALID_REQUIRED_ACKS. acks=-1 waits until the in-sync replicas have the records, at most timeout_ms.
+- acks=0 has no response; if any partition fails the connection is closed, which is all the client can notice.
+- Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
+- An unknown topic or partition: UNKNOWN_TOPIC_OR_PARTITION; an unknown topic id: UNKNOWN_TOPIC_ID.
+- Only rejected records carry an error message, as in Kafka: the others are told by their code.
+- Transactions are not served yet: a transactional batch is answered INVALID_TXN_STATE, what a partition gives that was never
+  added to a transaction; without a transactional id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED as in Kafka.
+
+Version notes: 3 format v2 and transactions (KIP-98); 4 KAFKA_STORAGE_ERROR; 5 log start offset (KIP-107); 7 zstd (KIP-110), below
+it UNSUPPORTED_COMPRESSION_TYPE; 8 record errors (KIP-467); 9 flexible; 10 the new leader on NOT_LEADER_OR_FOLLOWER (KIP-951); 12
+transactions begin by producing (KIP-890); 13 topic ids (KIP-516).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.context import RequestContext
+from barnabas.log.partition_log import AppendInfo
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ProduceRequest, ProduceResponse
+from barnabas.replication.delayed_produce import AwaitedCommit
+from barnabas.replication.hosted_topic import HostedTopic
+from barnabas.replication.partition import Partition
+
+ACKS_ALL = -1
+TOPIC_ID_VERSION = 13
+LEADER_HINT_VERSION = 10
+ZSTD_VERSION = 7
+ADMIN_CLIENT_ID = "__admin_client"
+"""The client id under which Kafka's own tools may write to internal topics."""
+
+# baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes
+_HEAD = struct.Struct(">qiibIh")
+_HEAD_SIZE = _HEAD.size
+_LOG_OVERHEAD = 12
+_MIN_BATCH_LENGTH = 49
+_ZSTD = 4
+_CODEC_MASK = 7
+_TRANSACTIONAL = 0x10
+
+_TopicProduceResponse = ProduceResponse.TopicProduceResponse
+_PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
+_NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
+
+# Codes whose answer also tells the log start, because Kafka meets them once it has the log in hand.
+_WITHOUT_LOG_START = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+)
+
+
+def handle(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+    """Append everything, then answer now, later (acks=-1 with followers), or never (acks=0)."""
+    acks = request.acks
+    version = context.version
+    replicas = context.services.replica_manager
+    topics = replicas.topics
+    failed = False
+    waiting: list[tuple[AwaitedCommit, Any]] | None = None
+    answered = []
+    if not -1 <= acks <= 1:
+        return _invalid_acks(request)
+    if request.transactional_id is None and _has_transactional(request):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    for data in request.topic_data:
+        topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
+        partitions = []
+        for wanted in data.partition_data:
+            index = wanted.index
+            partition = None
+            try:
+                partition = topic.partitions.get(index) if topic is not None else None
+                if partition is None:
+                    partition = _missing(context, data, topic, index)
+                records = _checked(version, wanted.records)
+                if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+                info = replicas.append_to(partition, records, acks)
+                answer = _PartitionProduceResponse(
+                    index=index,
+                    base_offset=info.base_offset,
+                    log_append_time_ms=info.log_append_time_ms,
+                    log_start_offset=info.log_start_offset,
+                    record_errors=[],
+                    current_leader=_NO_LEADER,
+                )
+                if acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
+                    waiting = waiting or []
+                    waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
+            except KafkaError as error:
+                failed = True
+                answer = _refused(version, index, partition, error)
+            partitions.append(answer)
+        answered.append(_TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions))
+    if acks == 0:
+        context.close_connection = failed
+        return None
+    response = ProduceResponse(responses=answered)
+    if failed and version >= LEADER_HINT_VERSION:
+        _name_leaders(context, response)
+    if waiting is not None:
+        return _after_commit(context, request.timeout_ms, waiting, response)
+    return response
+
+
+def _checked(version: int, records: Any) -> memoryview:
+    """The one batch that a partition's records must be; bytes after it that make no batch are left out, as in Kafka."""
+    size = 0 if records is None else len(records)
+    if size < _HEAD_SIZE:
+        raise _not_one_batch(version)
+    _, length, _, magic, _, attributes = _HEAD.unpack_from(records)
+    end = length + _LOG_OVERHEAD
+    if magic != 2 or length < _MIN_BATCH_LENGTH or end > size:
+        raise _bad_batch(version, length, magic)
+    if end != size:
+        if _holds_another_batch(records[end:]):
+            raise _not_one_batch(version)
+        records = records[:end]
+    if attributes & _CODEC_MASK == _ZSTD and version < ZSTD_VERSION:
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if attributes & _TRANSACTIONAL:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+    checked: memoryview = records
+    return checked
+
+
+def _bad_batch(version: int, length: int, magic: int) -> KafkaError:
+    if not 0 <= magic <= 2 or length < 2:
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE)
+    if magic < 2 or length >= _MIN_BATCH_LENGTH:
+        return _not_one_batch(version)
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE)
+
+
+def _holds_another_batch(rest: memoryview) -> bool:
+    if len(rest) < _HEAD_SIZE:
+        return False
+    length = _HEAD.unpack_from(rest)[1]
+    return bool(length + _LOG_OVERHEAD <= len(rest))
+
+
+def _not_one_batch(version: int) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD)
+
+
+def _has_transactional(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            if records is not None and len(records) >= _HEAD_SIZE and records[22] & _TRANSACTIONAL:
+                return True
+    return False
+
+
+def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, index: int) -> Partition:
+    """Raises the reason why there is no replica here."""
+    name = data.name
+    if context.version >= TOPIC_ID_VERSION:
+        found = context.services.image().topics.name_of(data.topic_id)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        name = found
+    return context.services.replica_manager.partition(name, index)
+
+
+def _refused(version: int, index: int, partition: Partition | None, error: KafkaError) -> Any:
+    """A failed partition's part of the response."""
+    record_errors = getattr(error, "record_errors", None)
+    log = None
+    if partition is not None and error.code not in _WITHOUT_LOG_START:
+        log = partition.open_log
+    answer = _PartitionProduceResponse(
+        index=index,
+        error_code=int(error.code),
+        base_offset=-1,
+        log_start_offset=-1 if log is None else log.log_start_offset,
+        record_errors=[
+            ProduceResponse.BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
+            for at, message in record_errors or ()
+        ],
+        error_message=None if record_errors is None else error.message,
+    )
+    if version >= LEADER_HINT_VERSION and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
+        answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+            leader_id=partition.leader, leader_epoch=partition.leader_epoch
+        )
+    return answer
+
+
+def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
+    """Where the leaders are that the answer points to (KIP-951)."""
+    leaders = sorted(
+        {
+            answer.current_leader.leader_id
+            for topic in response.responses
+            for answer in topic.partition_responses
+            if answer.current_leader.leader_id >= 0
+        }
+    )
+    for leader in leaders:
+        endpoint = advertised_endpoint(context, leader)
+        if endpoint is not None:
+            response.node_endpoints.append(
+                ProduceResponse.NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
+            )
+
+
+def _invalid_acks(request: ProduceRequest) -> ProduceResponse:
+    return ProduceResponse(
+        responses=[
+            _TopicProduceResponse(
+                name=data.name,
+                topic_id=data.topic_id,
+                partition_responses=[
+                    _PartitionProduceResponse(
+                        index=wanted.index, error_code=ErrorCode.INVALID_REQUIRED_ACKS, base_offset=-1
+                    )
+                    for wanted in data.partition_data
+                ],
+            )
+            for data in request.topic_data
+        ]
+    )
+
+
+def _after_commit(
+    context: RequestContext, timeout_ms: int, waiting: list[tuple[AwaitedCommit, Any]], response: ProduceResponse
+) -> Any:
+    def respond(commits: Sequence[AwaitedCommit]) -> ProduceResponse:
+        for commit, answer in waiting:
+            if commit.error_code:
+                answer.error_code = int(commit.error_code)
+                answer.base_offset = -1
+                answer.log_append_time_ms = -1
+        return response
+
+    commits = [commit for commit, _ in waiting]
+    return context.services.replica_manager.await_commits(commits, max(timeout_ms, 0), respond)
