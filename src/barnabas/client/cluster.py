@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from barnabas.client.errors import BrokerNotAvailable, ClientError, RequestTimedOut
+from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -206,9 +206,9 @@ class Cluster:
                 return ask()
             except KafkaError as error:
                 # An address where nobody listens is told at once: a person waits for it.
-                if not error.code.retriable and not isinstance(error, ClientError):
+                if isinstance(error, BrokerNotAvailable) or not _may_pass(error, attempt):
                     raise
-                if isinstance(error, BrokerNotAvailable) or not self.pause(attempt, deadline):
+                if not self.pause(attempt, deadline):
                     raise
             attempt += 1
             self.forget()
@@ -419,6 +419,8 @@ class Cluster:
         items: Iterable[ItemT],
         route: Callable[[list[ItemT]], Mapping[ItemT, int | KafkaError]],
         ask: Callable[[BlockingConnection, list[ItemT]], Mapping[ItemT, ResultT | KafkaError]],
+        *,
+        repeatable: bool = True,
     ) -> dict[ItemT, ResultT | KafkaError]:
         """Asks each item's broker about it, and again what fails retriably, until the deadline.
 
@@ -426,6 +428,8 @@ class Cluster:
             items: what to ask about.
             route: says which broker to ask, or the error that already answers.
             ask: sends one request about some items to one broker.
+            repeatable: False when a request that went unanswered must not be sent again, because it may have been
+                carried out: creating and deleting.
 
         Returns:
             A result or an error for every item, in the items' order.
@@ -439,8 +443,10 @@ class Cluster:
             failed: list[ItemT] = []
             for item, answer in self._ask_once(pending, route, ask).items():
                 results[item] = answer
-                if isinstance(answer, KafkaError) and answer.code.retriable and not _is_final(answer):
-                    failed.append(item)
+                if isinstance(answer, KafkaError) and _may_pass(answer, attempt):
+                    unanswered = isinstance(answer, ConnectionLost | RequestTimedOut)
+                    if repeatable or not unanswered:
+                        failed.append(item)
             pending = failed
             if not pending or not self.pause(attempt, deadline):
                 break
@@ -472,15 +478,16 @@ class Cluster:
         return results
 
 
-def _is_final(error: KafkaError) -> bool:
-    """Errors that Kafka calls retriable but that waiting seldom cures: a person asked, and wants to know."""
-    return error.code in (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.ELECTION_NOT_NEEDED,
-        ErrorCode.LISTENER_NOT_FOUND,
-    )
+def _may_pass(error: KafkaError, attempt: int) -> bool:
+    """Whether asking again may help.
+
+    An unknown topic is retriable to Kafka, since a topic created a moment ago may not have reached this broker yet. Two
+    more attempts are enough for that; a person who mistyped a name should not wait for the deadline.
+    """
+    if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
+        return attempt < 2
+    final = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.LISTENER_NOT_FOUND)
+    return error.code.retriable and error.code not in final
 
 
 def _partition(partition: Any) -> PartitionMetadata:

@@ -1,0 +1,181 @@
+"""Topics and their partitions: list, describe, create, delete, grow. Shell plane; a part of Admin.
+
+Sources: CreateTopics (19), DeleteTopics (20), CreatePartitions (37), Metadata (3); KIP-464 (defaults of -1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from barnabas.client.cluster import TopicMetadata
+from barnabas.client.outcome import AdminPart, outcome_of
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to create.
+
+    Attributes:
+        partitions: -1 takes the broker's default.
+        replication_factor: -1 takes the broker's default.
+        configs: settings of its own.
+        assignments: replicas by partition; replaces ``partitions`` and ``replication_factor``.
+    """
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+class CreatedTopic(NamedTuple):
+    """What became of a new topic; -1 and a zero id where an old broker does not tell."""
+
+    name: str
+    topic_id: Uuid
+    partitions: int
+    replication_factor: int
+
+
+class TopicAdmin(AdminPart):
+    """Topics."""
+
+    def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
+        """All topics by name, internal ones only when asked for."""
+        topics = self.cluster.retry(self.cluster.metadata).topics.values()
+        return sorted((topic for topic in topics if internal or not topic.is_internal), key=lambda topic: topic.name)
+
+    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicMetadata | KafkaError]:
+        """Each topic with its partitions, or why not."""
+
+        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, TopicMetadata | KafkaError]:
+            metadata = self.cluster.metadata(batch)
+            answers: dict[str, TopicMetadata | KafkaError] = {**metadata.topics}
+            for name, error in metadata.errors.items():
+                if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    error = error_for(error.code, f"topic {name} does not exist")
+                elif error.code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                    error = error_for(error.code, f"{name!r} is no valid topic name")
+                answers[name] = error
+            return answers
+
+        return self.cluster.ask_each(names, self._to_any, ask)
+
+    def _to_any(self, items: list[str]) -> dict[str, int | KafkaError]:
+        return dict.fromkeys(items, next(iter(self.cluster.nodes())))
+
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False
+    ) -> dict[str, CreatedTopic | KafkaError]:
+        """Creates topics, or only checks whether it could."""
+        by_name = {topic.name: topic for topic in topics}
+        request_class = messages.CreateTopicsRequest
+
+        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, CreatedTopic | KafkaError]:
+            request = request_class(
+                topics=[_creatable(request_class, by_name[name]) for name in batch],
+                timeout_ms=self.cluster.timeout_ms,
+                validate_only=validate_only,
+            )
+            version = connection.version_for(request)
+            if version < 4:
+                for topic in request.topics:
+                    if not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor):
+                        return dict.fromkeys(
+                            batch,
+                            error_for(
+                                ErrorCode.UNSUPPORTED_VERSION,
+                                "this broker needs the number of partitions and the replication factor",
+                            ),
+                        )
+            response = connection.request(request, version=version)
+            return {
+                topic.name: outcome_of(topic.error_code, topic.error_message)
+                or CreatedTopic(topic.name, topic.topic_id, topic.num_partitions, topic.replication_factor)
+                for topic in response.topics
+            }
+
+        return self.cluster.ask_each(by_name, self._to_controller, ask, repeatable=False)
+
+    def delete_topics(self, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:
+        """Deletes topics with all their records; returns the ids they had."""
+        request_class = messages.DeleteTopicsRequest
+
+        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, Uuid | KafkaError]:
+            request = request_class(timeout_ms=self.cluster.timeout_ms)
+            if connection.version_for(request) >= 6:
+                request.topics = [request_class.DeleteTopicState(name=name) for name in batch]
+            else:
+                request.topic_names = batch
+            response = connection.request(request)
+            answers: dict[str, Uuid | KafkaError] = {}
+            for topic in response.responses:
+                if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    answers[topic.name] = error_for(topic.error_code, f"topic {topic.name} does not exist")
+                else:
+                    error = outcome_of(topic.error_code, topic.error_message)
+                    answers[topic.name] = error or Uuid(topic.topic_id or ZERO_UUID)
+            return answers
+
+        return self.cluster.ask_each(names, self._to_controller, ask, repeatable=False)
+
+    def create_partitions(
+        self,
+        totals: Mapping[str, int],
+        *,
+        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        validate_only: bool = False,
+    ) -> dict[str, int | KafkaError]:
+        """Grows topics to a total number of partitions; there is no way back.
+
+        Args:
+            totals: how many partitions each topic has afterwards.
+            assignments: the replicas of each new partition, by topic.
+
+        Returns:
+            The new total for each topic, or why it cannot be.
+        """
+        request_class = messages.CreatePartitionsRequest
+        assignments = assignments or {}
+
+        def replicas(name: str) -> list[Any] | None:
+            if name not in assignments:
+                return None
+            return [request_class.CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments[name]]
+
+        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, int | KafkaError]:
+            request = request_class(
+                topics=[
+                    request_class.CreatePartitionsTopic(name=name, count=totals[name], assignments=replicas(name))
+                    for name in batch
+                ],
+                timeout_ms=self.cluster.timeout_ms,
+                validate_only=validate_only,
+            )
+            return {
+                topic.name: outcome_of(topic.error_code, topic.error_message) or totals[topic.name]
+                for topic in connection.request(request).results
+            }
+
+        return self.cluster.ask_each(totals, self._to_controller, ask, repeatable=False)
+
+
+def _creatable(request_class: Any, topic: NewTopic) -> Any:
+    assigned = bool(topic.assignments)
+    return request_class.CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if assigned else topic.partitions,
+        replication_factor=-1 if assigned else topic.replication_factor,
+        assignments=[
+            request_class.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(brokers))
+            for partition, brokers in topic.assignments.items()
+        ],
+        configs=[request_class.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+    )
