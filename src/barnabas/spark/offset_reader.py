@@ -1,0 +1,304 @@
+"""The driver's questions to the cluster: which partitions, which offsets, which leaders; and the group's commit.
+
+Shell. Kafka's counterpart in Spark is `KafkaOffsetReader`. Everything here is a few small requests per trigger; no
+record is read on the driver.
+
+Invariants:
+
+- The end of a partition is asked for in the query's isolation level. Reading committed records it is the last stable
+  offset: tasks that were sent beyond it would wait for a transaction that somebody may leave open.
+- One answer of `latest` is one moment per broker, as its partitions are asked for in one request.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from barnabas.client.cluster import Cluster, ClusterMetadata, TopicMetadata
+from barnabas.client.cluster import TopicPartition as ClusterPartition
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.offsets import (
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    ByPartitionTimestamp,
+    ByTimestamp,
+    Earliest,
+    Latest,
+    OffsetLimit,
+    Position,
+    Specific,
+    TopicPartition,
+    missing_partitions,
+)
+from barnabas.spark.options import Assign, SourceOptions, Subscribe, TimestampStrategy
+
+ResultT = TypeVar("ResultT")
+
+# ListOffsets takes these in the place of a timestamp.
+_LATEST_TIMESTAMP = -1
+_EARLIEST_TIMESTAMP = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Where a partition is read, and which incarnation of its topic is meant."""
+
+    topic_id: bytes
+    host: str
+    port: int
+
+
+class OffsetReader:
+    """Answers where partitions begin and end. Dials on first use, so it is cheap to make and to throw away."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        connect: Callable[..., BlockingConnection] = BlockingConnection,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._options = options
+        self._cluster = Cluster(
+            options.bootstrap_servers,
+            client_id=options.consumer.client_id,
+            timeout_ms=options.consumer.request_timeout_ms,
+            connect=connect,
+        )
+        self._sleep = sleep
+        self._metadata: ClusterMetadata | None = None
+
+    def __repr__(self) -> str:
+        return f"OffsetReader({self._options.bootstrap_servers} {self._options.topics})"
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    # --- partitions -----------------------------------------------------------------------------------------------
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions the query reads as the cluster is now, in order.
+
+        Raises:
+            KafkaError: a subscribed topic does not exist, or no broker answers.
+        """
+        selection = self._options.topics
+        if isinstance(selection, Assign):
+            self._describe({topic for topic, _ in selection.partitions})
+            return list(selection.partitions)
+        if isinstance(selection, Subscribe):
+            topics = self._describe(selection.topics)
+        else:
+            pattern = re.compile(selection.pattern)
+            found = self._retried(lambda: self._ask_metadata(None))
+            topics = [topic for name, topic in found.topics.items() if pattern.fullmatch(name)]
+        return sorted((topic.name, each.partition) for topic in topics for each in topic.partitions)
+
+    def topic_ids(self) -> dict[str, bytes]:
+        """Return the ids of the topics last described; a topic created anew has another one."""
+        return {} if self._metadata is None else {t.name: bytes(t.topic_id) for t in self._metadata.topics.values()}
+
+    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
+        """Return where each partition is read.
+
+        What `partitions` last learnt is used while it names a leader for all of them.
+
+        Raises:
+            KafkaError: a partition does not exist or has no leader.
+        """
+        wanted = list(partitions)
+        known = self._known_leaders()
+        if not all(each in known for each in wanted):
+            self._retried(lambda: self._ask_leaders({topic for topic, _ in wanted}, wanted))
+            known = self._known_leaders()
+        return {each: known[each] for each in wanted}
+
+    # --- offsets --------------------------------------------------------------------------------------------------
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return the first offset each partition still holds."""
+        return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return the end of each partition in the query's isolation level."""
+        return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
+
+    def start(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return where a new query begins in each partition.
+
+        Raises:
+            ValueError: offsets or moments were given, but not for exactly these partitions; or a partition holds
+                nothing as young as the moment and the strategy is `error`.
+        """
+        wanted = list(partitions)
+        found = self._at(self._options.starting, wanted, "startingOffsets")
+        late = [each for each in wanted if each not in found]
+        if late and self._options.timestamp_strategy is TimestampStrategy.ERROR:
+            names = ", ".join(f"{topic}-{partition}" for topic, partition in late)
+            raise ValueError(
+                f"No offset matched from request of timestamp for topic-partition(s) {names}: nothing there is as young. "
+                "Set startingOffsetsByTimestampStrategy to latest to begin at their end."
+            )
+        return {**found, **self.latest(late)}
+
+    def end(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return where a batch ends in each partition; moments that nothing is as young as mean the partition's end."""
+        wanted = list(partitions)
+        found = self._at(self._options.ending, wanted, "endingOffsets")
+        return {**found, **self.latest(each for each in wanted if each not in found)}
+
+    def _at(self, limit: OffsetLimit, partitions: list[TopicPartition], option: str) -> Position:
+        """Return the offsets a limit stands for; partitions that hold nothing as young as asked are left out."""
+        if isinstance(limit, Earliest):
+            return self.earliest(partitions)
+        if isinstance(limit, Latest):
+            return self.latest(partitions)
+        if isinstance(limit, ByTimestamp):
+            return _matched(self._offsets(dict.fromkeys(partitions, limit.timestamp_ms)))
+        given = limit.timestamps_ms if isinstance(limit, ByPartitionTimestamp) else limit.offsets
+        if complaint := missing_partitions(partitions, given):
+            name = f"{option}ByTimestamp" if isinstance(limit, ByPartitionTimestamp) else option
+            raise ValueError(f"If {name} contains specific offsets, {complaint}")
+        if isinstance(limit, ByPartitionTimestamp):
+            return _matched(self._offsets(dict(limit.timestamps_ms)))
+        return self._specific(limit)
+
+    def _specific(self, limit: Specific) -> Position:
+        ends = {LATEST_OFFSET: _LATEST_TIMESTAMP, EARLIEST_OFFSET: _EARLIEST_TIMESTAMP}
+        asked = {each: ends[offset] for each, offset in limit.offsets.items() if offset in ends}
+        return {**limit.offsets, **self._offsets(asked)}
+
+    def _offsets(self, timestamps: Mapping[TopicPartition, int]) -> Position:
+        """Ask for the offset at a timestamp in each partition; -1 where nothing is as young."""
+        if not timestamps:
+            return {}
+        wanted = {ClusterPartition(*each): timestamp for each, timestamp in timestamps.items()}
+
+        def ask(connection: BlockingConnection, items: list[ClusterPartition]) -> dict[ClusterPartition, Any]:
+            return _list_offsets(connection, {each: wanted[each] for each in items}, self._isolation)
+
+        def attempt() -> Position:
+            found: Position = {}
+            for each, answer in self._cluster.ask_each(wanted, self._cluster.leaders, ask).items():
+                if isinstance(answer, KafkaError):
+                    raise answer
+                found[each.topic, each.partition] = answer
+            return found
+
+        return self._retried(attempt)
+
+    @property
+    def _isolation(self) -> int:
+        return self._options.consumer.isolation_level.value
+
+    # --- the group ------------------------------------------------------------------------------------------------
+
+    def commit(self, group_id: str, position: Mapping[TopicPartition, int]) -> None:
+        """Store a position as the offsets of a consumer group without members.
+
+        Raises:
+            KafkaError: UNKNOWN_MEMBER_ID when consumers are members of the group just now; or no coordinator answers.
+        """
+        by_topic: dict[str, list[Any]] = {}
+        request_class = messages.OffsetCommitRequest
+        for (topic, partition), offset in sorted(position.items()):
+            by_topic.setdefault(topic, []).append(
+                request_class.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+            )
+        request = request_class(
+            group_id=group_id,
+            generation_id_or_member_epoch=-1,
+            topics=[request_class.OffsetCommitRequestTopic(name=name, partitions=p) for name, p in by_topic.items()],
+        )
+
+        def ask() -> None:
+            connection = self._cluster.connection(self._cluster.coordinator(group_id))
+            # From version 10 on topics go by their ids, which adds nothing here.
+            for topic in connection.request(request, highest=9).topics:
+                for answer in topic.partitions:
+                    if answer.error_code:
+                        raise error_for(answer.error_code)
+
+        self._cluster.retry(ask)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:
+        wanted = sorted(topics)
+        found = self._retried(lambda: self._ask_metadata(wanted))
+        for name in wanted:
+            if name not in found.topics:
+                error = found.errors.get(name) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise error_for(error.code, f"topic {name} does not exist")
+                raise error
+        return [found.topics[name] for name in wanted]
+
+    def _ask_metadata(self, topics: list[str] | None) -> ClusterMetadata:
+        self._metadata = found = self._cluster.metadata(topics)
+        for error in found.errors.values():
+            if error.code.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise error
+        return found
+
+    def _ask_leaders(self, topics: set[str], partitions: list[TopicPartition]) -> None:
+        self._ask_metadata(sorted(topics))
+        known = self._known_leaders()
+        for topic, partition in partitions:
+            if (topic, partition) not in known:
+                raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {topic}-{partition} has no leader")
+
+    def _known_leaders(self) -> dict[TopicPartition, Leader]:
+        metadata = self._metadata
+        if metadata is None:
+            return {}
+        known: dict[TopicPartition, Leader] = {}
+        for topic in metadata.topics.values():
+            for each in topic.partitions:
+                if (node := metadata.brokers.get(each.leader)) is not None:
+                    known[topic.name, each.partition] = Leader(bytes(topic.topic_id), node.host, node.port)
+        return known
+
+    def _retried(self, ask: Callable[[], ResultT]) -> ResultT:
+        """Ask, and after a retriable error ask again: `fetchOffset.numRetries` times, `retryIntervalMs` apart."""
+        left = self._options.fetch_offset_retries
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                if left == 0 or not error.code.retriable or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    raise
+            left -= 1
+            self._cluster.forget()
+            self._sleep(self._options.fetch_offset_retry_interval_ms / 1000)
+
+
+def _list_offsets(
+    connection: BlockingConnection, timestamps: Mapping[ClusterPartition, int], isolation: int
+) -> dict[ClusterPartition, int | KafkaError]:
+    request_class = messages.ListOffsetsRequest
+    by_topic: dict[str, list[Any]] = {}
+    for each, timestamp in timestamps.items():
+        by_topic.setdefault(each.topic, []).append(
+            request_class.ListOffsetsPartition(partition_index=each.partition, timestamp=timestamp)
+        )
+    request = request_class(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[request_class.ListOffsetsTopic(name=name, partitions=parts) for name, parts in by_topic.items()],
+    )
+    found: dict[ClusterPartition, int | KafkaError] = {}
+    for topic in connection.request(request).topics:
+        for answer in topic.partitions:
+            each = ClusterPartition(topic.name, answer.partition_index)
+            found[each] = error_for(answer.error_code) if answer.error_code else answer.offset
+    return found
+
+
+def _matched(found: Position) -> Position:
+    return {each: offset for each, offset in found.items() if offset >= 0}

@@ -1,0 +1,79 @@
+"""The batch reader: `spark.read.format("barnabas")`.
+
+Shell. Spark makes it in a planning process, asks it for its partitions, pickles it and calls `read` on executors. It
+therefore holds values only; connections are made where they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from barnabas.spark.offset_reader import Leader, OffsetReader
+from barnabas.spark.offsets import Position
+from barnabas.spark.options import SourceOptions
+from barnabas.spark.ranges import OffsetRange, cut_ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class RangePartition(InputPartition):
+    """One task: a range, and where its partition was led when it was planned."""
+
+    def __init__(self, wanted: OffsetRange, leader: Leader) -> None:
+        self.wanted = wanted
+        self.leader = leader
+
+    def __repr__(self) -> str:
+        r = self.wanted
+        return f"RangePartition({r.topic}-{r.partition} [{r.start}, {r.end}) at {self.leader.host}:{self.leader.port})"
+
+
+def plan_tasks(reader: OffsetReader, options: SourceOptions, start: Position, end: Position) -> list[RangePartition]:
+    """Cut what lies between two positions into tasks.
+
+    Partitions that are not in both positions, or have nothing between them, are left out.
+    """
+    whole = [
+        OffsetRange(topic, partition, start[topic, partition], offset)
+        for (topic, partition), offset in sorted(end.items())
+        if start.get((topic, partition), offset) < offset
+    ]
+    ranges = cut_ranges(whole, options.min_partitions, options.max_records_per_partition)
+    leaders = reader.leaders((r.topic, r.partition) for r in whole)
+    return [RangePartition(r, leaders[r.topic, r.partition]) for r in ranges]
+
+
+def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Yield a task's rows; on an executor. Spark hands over an empty partition when nothing was planned."""
+    # pyarrow and numpy are imported where rows are made, not where queries are planned.
+    from barnabas.spark.fetcher import RangeFetcher
+
+    if isinstance(task, RangePartition):
+        yield from RangeFetcher(options, task.wanted, task.leader)
+
+
+class BatchReader(DataSourceReader):
+    """Reads from one position to another, both fixed when the query is planned."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Ask the cluster where the query begins and ends, and cut it into tasks."""
+        reader = OffsetReader(self._options)
+        try:
+            topic_partitions = reader.partitions()
+            start = reader.start(topic_partitions)
+            end = reader.end(topic_partitions)
+            tasks: Iterable[InputPartition] = plan_tasks(reader, self._options, start, end)
+            return list(tasks)
+        finally:
+            reader.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield one task's rows."""
+        return read_task(self._options, partition)

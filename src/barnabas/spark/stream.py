@@ -1,0 +1,224 @@
+"""The stream reader: `spark.readStream.format("barnabas")`.
+
+Shell, with the decisions in `admission` and `ranges`. Spark keeps one of these alive in one Python process for as
+long as the query runs and asks it, trigger by trigger: where does the query begin (`initialOffset`), how far may this
+batch go (`latestOffset`), which tasks are that (`partitions`), and tells it when a batch is done (`commit`). `read`
+runs on executors, on a pickled copy.
+
+Positions pass through Spark as `{"topic": {"0": 42}}` and lie in the checkpoint in that form, which is the one of
+Spark's own Kafka source.
+
+What is watched for, because a position alone does not show it:
+
+- **A partition that the query has not met yet** (the topic grew, or a pattern matches a new topic) is read from its
+  beginning. If that is not offset 0, earlier records are gone: data loss.
+- **A partition that disappeared**: data loss; without failing it is forgotten.
+- **A partition that ends before the query's position**: the log was cut or the topic deleted and created again: data
+  loss. Without failing, the query goes on at the partition's new end.
+- **A topic deleted and created again while the query runs** is recognised by its id even when it has grown past the
+  position by then: data loss. Without failing, the new topic is read from its beginning.
+
+Limits: Spark gives a Python source no place to keep its first position. A query that begins at the end (`latest`) and
+is killed in its very first batch begins at the end again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.spark.admission import MinimumOffsets, take_at_most
+from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.offset_reader import OffsetReader
+from barnabas.spark.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
+from barnabas.spark.options import SourceOptions
+from barnabas.spark.source import plan_tasks, read_task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_logger = logging.getLogger("barnabas.spark")
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Moves a query through its topics, batch by batch."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._offset_reader: OffsetReader | None = None
+        self._minimum = (
+            None
+            if options.min_offsets_per_trigger is None
+            else MinimumOffsets(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
+        )
+        self._first: Position | None = None
+        self._target: Position | None = None
+        self._topic_ids: dict[str, bytes] = {}
+        self._created_again: set[str] = set()
+        self._commit_failed = False
+
+    def __repr__(self) -> str:
+        return f"StreamReader({self._options.bootstrap_servers} {self._options.topics})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors get a copy; connections stay with the driver.
+        return {**self.__dict__, "_offset_reader": None}
+
+    # --- positions ------------------------------------------------------------------------------------------------
+
+    def initialOffset(self) -> SparkOffsets:
+        """Return where a query without a checkpoint begins."""
+        self._first = self._reader.start(self._partitions())
+        return to_spark(self._first)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return the limit that Spark hands to `latestOffset` in the triggers that heed one."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the end: records that arrive from now on are left for the next run."""
+        self._target = self._reader.latest(self._partitions())
+
+    def reportLatestOffset(self) -> SparkOffsets | None:
+        """Return the partitions' ends for the progress report, from which the query's lag can be told."""
+        return to_spark(self._reader.latest(self._partitions()))
+
+    def latestOffset(self, start: SparkOffsets, limit: ReadLimit) -> SparkOffsets:
+        """Return how far the next batch goes; `start` itself when there is nothing to do, or not enough yet.
+
+        Raises:
+            DataLoss: records between the query's position and the topics' ends are gone, and `failOnDataLoss` is true.
+        """
+        position = from_spark(start)
+        end = self._target if self._target is not None else self._reader.latest(self._partitions())
+        if self._target is None:
+            self._notice_topics_created_again()
+        self._check_partitions(position, end)
+        known = {**self._begin_of_new(position, end), **position}
+        end = self._never_back(known, end)
+        if self._is_held_back(limit, known, end):
+            return start
+        if isinstance(limit, ReadMaxRows):
+            end = take_at_most(limit.max_rows, known, end)
+        return to_spark(end)
+
+    def _is_held_back(self, limit: ReadLimit, start: Position, end: Position) -> bool:
+        # With a fixed end no more may ever come, and a trigger that asks for everything gets everything.
+        if self._minimum is None or self._target is not None or isinstance(limit, ReadAllAvailable):
+            return False
+        return self._minimum.holds_back(start, end, time.time_ns() // 1_000_000)
+
+    def _check_partitions(self, position: Position, end: Position) -> None:
+        if gone := sorted(set(position) - set(end)):
+            names = ", ".join(f"{topic}-{partition}" for topic, partition in gone)
+            report_data_loss(f"Partitions {names} are gone", fail=self._options.fail_on_data_loss)
+
+    def _begin_of_new(self, position: Position, end: Position) -> Position:
+        """Return where partitions begin that the query has not met yet."""
+        new = [each for each in end if each not in position]
+        begin = self._reader.earliest(new) if new else {}
+        for (topic, partition), offset in begin.items():
+            if offset > 0:
+                report_data_loss(
+                    f"Added partition {topic}-{partition} starts from {offset} instead of 0",
+                    fail=self._options.fail_on_data_loss,
+                )
+        return begin
+
+    def _never_back(self, start: Position, end: Position) -> Position:
+        """Check that no partition ends before the query's position.
+
+        With a fixed end the position may be past it rightly: then the partition has nothing more to read.
+        """
+        if self._target is not None:
+            return {each: max(offset, start[each]) for each, offset in end.items()}
+        for each, offset in end.items():
+            if offset < start[each] and each[0] not in self._created_again:
+                report_data_loss(
+                    f"Partition {each[0]}-{each[1]}'s offset was changed from {start[each]} to {offset}: "
+                    "the topic was created again or its log was cut",
+                    fail=self._options.fail_on_data_loss,
+                )
+        return end
+
+    def _notice_topics_created_again(self) -> None:
+        for topic, topic_id in self._reader.topic_ids().items():
+            if self._topic_ids.setdefault(topic, topic_id) != topic_id:
+                report_data_loss(f"Topic {topic} was deleted and created again", fail=self._options.fail_on_data_loss)
+                self._topic_ids[topic] = topic_id
+                self._created_again.add(topic)
+
+    # --- batches --------------------------------------------------------------------------------------------------
+
+    def partitions(self, start: SparkOffsets, end: SparkOffsets) -> list[InputPartition]:
+        """Return the tasks of the batch between two positions."""
+        begin, until = from_spark(start), from_spark(end)
+        anew = [each for each in until if each not in begin or each[0] in self._created_again]
+        if anew:
+            begin.update(self._reader.earliest(anew))
+            self._created_again.clear()
+        self._check_first_batch(begin, until)
+        return list(plan_tasks(self._reader, self._options, begin, until))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield one task's rows; on an executor."""
+        return read_task(self._options, partition)
+
+    def commit(self, end: SparkOffsets) -> None:
+        """Show the query's progress as a consumer group's offsets, if `kafka.group.id` is set.
+
+        The checkpoint is what counts; the group only tells lag tools about it. A commit that fails is therefore logged
+        and the query goes on.
+        """
+        if self._options.group_id is None:
+            return
+        try:
+            self._reader.commit(self._options.group_id, from_spark(end))
+            self._commit_failed = False
+        except KafkaError as error:
+            if not self._commit_failed:
+                _logger.warning("cannot commit progress to group %s: %s", self._options.group_id, error)
+            self._commit_failed = True
+
+    def stop(self) -> None:
+        """Close the driver's connections."""
+        if self._offset_reader is not None:
+            self._offset_reader.close()
+            self._offset_reader = None
+
+    def _check_first_batch(self, begin: Position, until: Position) -> None:
+        """Say so when a restarted first batch begins past its recorded end (see the limits above)."""
+        if self._first is not None and any(
+            until[each] < offset for each, offset in self._first.items() if each in until
+        ):
+            _logger.warning("the first batch's beginning was not recorded; the query goes on from the batch's end")
+
+    # --- the cluster ----------------------------------------------------------------------------------------------
+
+    @property
+    def _reader(self) -> OffsetReader:
+        if self._offset_reader is None:
+            self._offset_reader = OffsetReader(self._options)
+        return self._offset_reader
+
+    def _partitions(self) -> list[TopicPartition]:
+        found = self._reader.partitions()
+        for topic, topic_id in self._reader.topic_ids().items():
+            self._topic_ids.setdefault(topic, topic_id)
+        return found

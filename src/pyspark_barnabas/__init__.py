@@ -1,0 +1,119 @@
+"""`format("barnabas")`: the name under which Spark finds the source.
+
+Spark looks for installed top-level modules called `pyspark_…` and takes the class `DefaultSource` from each. It does
+so by importing them all, whatever a query reads, so this module imports nothing but Spark's base class: what a query
+needs is imported when a query needs it, and what is missing is then said in one sentence.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+__all__ = ["DefaultSource"]
+
+_COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int"
+)
+_HEADERS = ", headers array<struct<key: string, value: binary>>"
+
+
+class DefaultSource(DataSource):
+    """Topics of barnabas or Apache Kafka as a Spark source, with the columns and options of Spark's own Kafka source.
+
+    A batch, from one moment to the end:
+
+        orders = (
+            spark.read.format("barnabas")
+            .option("kafka.bootstrap.servers", "localhost:9092")
+            .option("subscribe", "orders")
+            .option("startingTimestamp", "-2h")
+            .load()
+        )
+        orders.selectExpr("cast(key as string)", "cast(value as string)").show()
+
+    A stream that goes on where it left off, and shows its progress as the offsets of a consumer group:
+
+        query = (
+            spark.readStream.format("barnabas")
+            .option("kafka.bootstrap.servers", "localhost:9092")
+            .option("subscribe", "orders")
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", 100_000)
+            .option("kafka.group.id", "orders-to-table")
+            .load()
+            .writeStream.option("checkpointLocation", "checkpoints/orders")
+            .toTable("orders")
+        )
+
+    Every option is described in `docs/spark.md`.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name to write in `format(...)`."""
+        return "barnabas"
+
+    def schema(self) -> str:
+        """Return the columns; with `includeHeaders` one more."""
+        from barnabas.spark.options import includes_headers
+
+        return _COLUMNS + (_HEADERS if includes_headers(dict(self.options)) else "")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of `spark.read`."""
+        _check_installation()
+        from barnabas.spark.options import parse_batch_options
+        from barnabas.spark.source import BatchReader
+
+        return BatchReader(parse_batch_options(dict(self.options), _now_ms()))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of `spark.readStream`."""
+        _check_installation()
+        from barnabas.spark.options import parse_stream_options
+        from barnabas.spark.stream import StreamReader
+
+        return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Refuse to write: there is no sink yet."""
+        _refuse_to_write()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Refuse to write: there is no sink yet."""
+        _refuse_to_write()
+
+
+def _refuse_to_write() -> NoReturn:
+    raise NotImplementedError('format("barnabas") reads only, so far; write with format("kafka") or a Kafka producer')
+
+
+def _check_installation() -> None:
+    import pyspark
+
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2):
+        raise RuntimeError(
+            f'format("barnabas") needs PySpark 4.2 or newer, this is {pyspark.__version__}: '
+            'pip install --upgrade "pyspark>=4.2"'
+        )
+    try:
+        import numpy  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise RuntimeError(f'format("barnabas") needs {error.name}: pip install "barnabas[spark]"') from error
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
