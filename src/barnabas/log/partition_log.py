@@ -448,6 +448,7 @@ class PartitionLog:
                 disk.sync_file(path)
             if directory is not None:
                 disk.sync_dir(directory)
+                disk.sync_dir(directory.rpartition("/")[0] or "/")
 
         return work
 
@@ -775,6 +776,16 @@ class PartitionLog:
         self._producers.remove_snapshots(lambda offset: offset < remaining_base)
         self._directory_is_synced = False
 
+    @property
+    def has_deleted_files(self) -> bool:
+        """Whether files of deleted segments still wait for their removal."""
+        return bool(self._deleted_files)
+
+    @property
+    def log_start_is_inside_a_segment(self) -> bool:
+        """Whether the log start needs a checkpoint: the first segment's name does not tell it."""
+        return self.log_start_offset > self._bases[0]
+
     def remove_deleted_files(self, *, at_once: bool = False) -> None:
         """Removes the files of deleted segments whose delay has passed."""
         if not self._deleted_files:
@@ -788,6 +799,12 @@ class PartitionLog:
                     self._disk.remove(path)
 
     # Settings and the end
+
+    def directory_renamed(self, directory: str) -> None:
+        """Follows a rename of the directory, so that reads that have begun can finish."""
+        self.directory = directory
+        for segment in self._segments:
+            segment.path = f"{directory}/{segment.path.rpartition('/')[2]}"
 
     def reconfigure(self, config: LogConfig) -> None:
         """Takes new settings; they hold from the next append, roll and retention run on."""

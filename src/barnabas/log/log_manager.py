@@ -1,0 +1,450 @@
+"""One data directory and the logs in it (data plane).
+
+    <root>/.lock                                held while a broker owns the directory
+    <root>/meta.properties                      whose directory it is
+    <root>/.kafka_cleanshutdown                 the last owner closed everything
+    <root>/recovery-point-offset-checkpoint     up to where each log was flushed
+    <root>/log-start-offset-checkpoint          log starts that lie inside a segment
+    <root>/replication-offset-checkpoint        high watermarks
+    <root>/<topic>-<partition>/                 one log each
+    <root>/<topic>-<partition>.<id>-delete/     deleted, its files go later
+    <root>/<topic>-<partition>.<id>-stray/      of a topic that no longer has this id; kept for a person to look at
+
+Opening. After a clean stop the directories are only listed, and each log is opened when somebody asks for it. After an unclean stop
+every log is recovered at once, so that a later clean stop speaks for all of them. The marker of the clean stop is removed, durably,
+before the first log is opened: from then on a crash is a crash.
+
+Durability of names. Creating a partition syncs nothing, which is what lets thousands be created in a second. The first flush of
+a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
+Checkpoints are synced, and always written after the syncs they speak of.
+
+`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention, writes the
+checkpoints and removes deleted files, each at its own interval; syncs go through `run_blocking`.
+
+The quorum's `__cluster_metadata-0` lies in the same directory and has another owner; it is neither opened nor listed here.
+
+Source: Kafka's `LogManager`, `CleanShutdownFileHandler`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from barnabas.log import checkpoints, log_files, meta_properties, partition_metadata
+from barnabas.log.disk import Disk, DiskLock, DiskUsage
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import INT64_MAX, LogConfig
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.log.open_files import OpenFiles
+from barnabas.log.partition_log import PartitionLog, RunBlocking, run_inline
+from barnabas.protocol.primitives import Uuid
+
+logger = logging.getLogger(__name__)
+
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+CLEAN_SHUTDOWN_CONTENT = b'{"version":0,"brokerEpoch":-1}'
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+STRAY_DIR_SUFFIX = "-stray"
+NAME_BYTES_MAX = 255
+
+Key = tuple[str, int]
+
+
+class BlockingFuture(Protocol):
+    """What the server's `run_blocking` returns: an asyncio or concurrent future."""
+
+    def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
+
+    def cancelled(self) -> bool: ...
+
+    def exception(self) -> BaseException | None: ...
+
+
+def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
+    """Adapts `loop.run_in_executor` and its like, which return a future, to the log's seam."""
+
+    def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        def finished(future: BlockingFuture) -> None:
+            done(FileNotFoundError("cancelled") if future.cancelled() else future.exception())
+
+        submit(work).add_done_callback(finished)
+
+    return run
+
+
+class LogManager:
+    """The logs of one data directory. `open` it before use."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        root_dir: str,
+        *,
+        now_ms: Callable[[], int],
+        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        config_for: Callable[[str], LogConfig] | None = None,
+        max_open_files: int = 512,
+        retention_check_interval_ms: int = 300_000,
+        checkpoint_interval_ms: int = 60_000,
+    ) -> None:
+        """
+        Args:
+            run_blocking: runs a function elsewhere and returns its future; None runs it at once.
+            config_for: a topic's settings, for logs that recovery opens before anyone hosts them.
+            max_open_files: how many `.log` files are open at once.
+        """
+        self._disk = disk
+        self.root_dir = root_dir
+        self._now_ms = now_ms
+        self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
+        self._config_for = config_for or (lambda _: LogConfig())
+        self._open_files = OpenFiles(max_open_files)
+        self._retention_check_interval_ms = retention_check_interval_ms
+        self._checkpoint_interval_ms = checkpoint_interval_ms
+        self._lock: DiskLock | None = None
+        self._logs: dict[Key, PartitionLog] = {}
+        self._topic_ids: dict[Key, Uuid | None] = {}
+        # Directories that were listed but not opened yet.
+        self._unopened: dict[Key, str] = {}
+        self._recovery_points: dict[Key, int] = {}
+        self._log_starts: dict[Key, int] = {}
+        self._high_watermarks: dict[Key, int] = {}
+        self._written: dict[str, bytes] = {}
+        # Renamed directories with the time their files may go.
+        self._doomed: list[tuple[int, str]] = []
+        self._renames = 0
+        self.had_clean_shutdown = False
+        self._next_retention_ms = 0
+        self._next_checkpoint_ms = 0
+
+    def __repr__(self) -> str:
+        return f"<LogManager {self.root_dir} logs={len(self._logs)} unopened={len(self._unopened)}>"
+
+    # Opening
+
+    def open(self) -> None:
+        """Takes the directory, and recovers its logs if the last owner did not close them.
+
+        Raises:
+            DiskLocked: another broker owns the directory.
+            KafkaStorageError: the disk failed.
+        """
+        self._disk.mkdir(self.root_dir)
+        self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
+        try:
+            self._take_over()
+        except OSError as error:
+            self._release()
+            raise KafkaStorageError(f"cannot open {self.root_dir}: {error.strerror or error}") from error
+        except BaseException:
+            self._release()
+            raise
+        now_ms = self._now_ms()
+        self._next_retention_ms = now_ms + self._retention_check_interval_ms
+        self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _take_over(self) -> None:
+        marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
+        self.had_clean_shutdown = self._disk.exists(marker)
+        if self.had_clean_shutdown:
+            self._disk.remove(marker)
+            self._disk.sync_dir(self.root_dir)
+        self._recovery_points = self._read_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT)
+        self._log_starts = self._read_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT)
+        self._high_watermarks = self._read_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT)
+        for name in self._disk.listdir(self.root_dir):
+            path = f"{self.root_dir}/{name}"
+            if name.endswith(log_files.DELETE_DIR_SUFFIX):
+                self._doomed.append((self._now_ms(), path))
+                continue
+            if name.endswith(".tmp") and not self._disk.is_dir(path):
+                self._disk.remove(path)
+                continue
+            key = log_files.parse_partition_dir_name(name)
+            if key is None or name.endswith(STRAY_DIR_SUFFIX) or key[0] == CLUSTER_METADATA_TOPIC:
+                continue
+            if self._disk.is_dir(path):
+                self._unopened[key] = path
+        if not self.had_clean_shutdown:
+            for key in list(self._unopened):
+                self._open_listed(key, self._config_for(key[0]))
+
+    def _read_checkpoint(self, name: str) -> dict[Key, int]:
+        offsets = checkpoints.read_offsets(self._disk, f"{self.root_dir}/{name}")
+        if offsets is None:
+            logger.warning("%s/%s is not whole and is ignored", self.root_dir, name)
+            return {}
+        return offsets
+
+    def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
+        path = self._unopened[key]
+        self._topic_ids[key] = partition_metadata.read(self._disk, f"{path}/{log_files.PARTITION_METADATA}")
+        log = self._open_log(key, path, config, clean=self.had_clean_shutdown)
+        del self._unopened[key]
+        return log
+
+    def _open_log(self, key: Key, path: str, config: LogConfig, *, clean: bool) -> PartitionLog:
+        log = PartitionLog(
+            self._disk,
+            path,
+            config,
+            now_ms=self._now_ms,
+            open_files=self._open_files,
+            run_blocking=self._run_blocking,
+            log_start_offset=self._log_starts.get(key, 0),
+            recovery_point=self._recovery_points.get(key, 0),
+            high_watermark=self._high_watermarks.get(key, 0),
+            clean=clean,
+        )
+        self._logs[key] = log
+        return log
+
+    # Identity
+
+    def read_meta(self) -> MetaProperties | None:
+        """Whose directory this is, None when it has not been formatted."""
+        return meta_properties.read(self._disk, self.root_dir)
+
+    def write_meta(self, meta: MetaProperties) -> None:
+        meta_properties.write(self._disk, self.root_dir, meta)
+
+    # Logs
+
+    @property
+    def logs(self) -> dict[Key, PartitionLog]:
+        """The open logs by topic and partition; not to be changed."""
+        return self._logs
+
+    def __iter__(self) -> Iterator[tuple[Key, PartitionLog]]:
+        return iter(list(self._logs.items()))
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        """A log that exists, opened if need be."""
+        key = (topic, partition)
+        log = self._logs.get(key)
+        if log is None and key in self._unopened:
+            log = self._open_listed(key, self._config_for(topic))
+        return log
+
+    def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
+        """The log of a partition, opened or created.
+
+        A directory of the same name with another topic id is of a topic that is gone: it becomes a stray.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        key = (topic, partition)
+        try:
+            log = self._logs.get(key)
+            if log is None and key in self._unopened:
+                log = self._open_listed(key, config)
+            if log is not None:
+                known_id = self._topic_ids.get(key)
+                if topic_id is None or known_id == topic_id:
+                    if log.config != config:
+                        log.reconfigure(config)
+                    return log
+                if known_id is None:
+                    self._write_topic_id(key, log.directory, topic_id)
+                    log.reconfigure(config)
+                    return log
+                logger.warning("%s belongs to a former topic of that name; it is set aside", log.directory)
+                self._move_away(key, STRAY_DIR_SUFFIX)
+            return self._create(key, topic_id, config)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot create {topic}-{partition}: {error.strerror or error}") from error
+
+    def _create(self, key: Key, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
+        self._forget_checkpoints(key)
+        path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
+        self._disk.mkdir(path)
+        if topic_id is not None:
+            self._write_topic_id(key, path, topic_id)
+        return self._open_log(key, path, config, clean=True)
+
+    def _write_topic_id(self, key: Key, path: str, topic_id: Uuid) -> None:
+        self._disk.write_file_atomic(
+            f"{path}/{log_files.PARTITION_METADATA}", partition_metadata.encode(topic_id), sync=False
+        )
+        self._topic_ids[key] = topic_id
+
+    def _forget_checkpoints(self, key: Key) -> None:
+        """Makes sure that no offset of a former log of this name is taken for the new one's after a crash."""
+        stale = key in self._recovery_points or key in self._log_starts or key in self._high_watermarks
+        self._recovery_points.pop(key, None)
+        self._log_starts.pop(key, None)
+        self._high_watermarks.pop(key, None)
+        if stale:
+            self.checkpoint()
+
+    def delete(self, topic: str, partition: int) -> None:
+        """Removes a log: its directory is renamed now and its files go after file.delete.delay.ms.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        key = (topic, partition)
+        if key not in self._logs and key not in self._unopened:
+            return
+        log = self._logs.get(key)
+        delay_ms = log.config.file_delete_delay_ms if log is not None else 0
+        try:
+            target = self._move_away(key, log_files.DELETE_DIR_SUFFIX)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot delete {topic}-{partition}: {error.strerror or error}") from error
+        self._doomed.append((self._now_ms() + delay_ms, target))
+
+    def _move_away(self, key: Key, suffix: str) -> str:
+        """Renames a log's directory; reads that have begun can still finish."""
+        self._renames += 1
+        unique = f".{self._now_ms():016x}{self._renames:016x}{suffix}"
+        source = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
+        target = f"{source[: len(self.root_dir) + 1 + NAME_BYTES_MAX - len(unique)]}{unique}"
+        self._disk.rename(source, target)
+        log = self._logs.pop(key, None)
+        if log is not None:
+            log.directory_renamed(target)
+            log.close(clean=False)
+        self._unopened.pop(key, None)
+        self._topic_ids.pop(key, None)
+        return target
+
+    def delete_unknown(self, is_known: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
+        """Deletes the logs that the metadata does not know any more, after a restart; returns which."""
+        unknown: list[Key] = []
+        for key in [*self._logs, *self._unopened]:
+            path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}/{log_files.PARTITION_METADATA}"
+            topic_id = self._topic_ids[key] if key in self._logs else partition_metadata.read(self._disk, path)
+            if not is_known(key[0], key[1], topic_id):
+                unknown.append(key)
+        for key in unknown:
+            self.delete(*key)
+        return unknown
+
+    def disk_usage(self) -> DiskUsage:
+        return self._disk.disk_usage(self.root_dir)
+
+    # Housekeeping
+
+    def housekeeping(self) -> None:
+        """Does what is due; cheap when nothing is. A log whose disk fails is logged and skipped."""
+        now_ms = self._now_ms()
+        self.flush_due()
+        if now_ms >= self._next_retention_ms:
+            self._next_retention_ms = now_ms + self._retention_check_interval_ms
+            self.apply_retention()
+        if now_ms >= self._next_checkpoint_ms:
+            self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
+            with self._logged("write the checkpoints"):
+                self.checkpoint()
+        self.remove_deleted()
+
+    @contextlib.contextmanager
+    def _logged(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (KafkaStorageError, OSError) as error:
+            logger.error("%s: cannot %s: %s", self.root_dir, what, error)
+
+    def flush_due(self) -> None:
+        """Flushes the logs whose flush.ms has passed since their last flush."""
+        now_ms = self._now_ms()
+        for log in self._logs.values():
+            if (
+                log.config.flush_ms != INT64_MAX
+                and log.recovery_point < log.log_end_offset
+                and now_ms - log.last_flush_ms >= log.config.flush_ms
+            ):
+                with self._logged(f"flush {log.name}"):
+                    log.flush_elsewhere()
+
+    def apply_retention(self) -> int:
+        """Applies retention to every log, and forgets silent producers; returns how many segments were deleted."""
+        deleted = 0
+        for key in list(self._unopened):
+            with self._logged(f"open {key[0]}-{key[1]}"):
+                self._open_listed(key, self._config_for(key[0]))
+        for log in list(self._logs.values()):
+            with self._logged(f"apply retention to {log.name}"):
+                deleted += log.apply_retention()
+                log.expire_producers()
+        return deleted
+
+    def remove_deleted(self) -> None:
+        """Removes the files of deleted segments and logs whose delay has passed."""
+        now_ms = self._now_ms()
+        due = [path for when, path in self._doomed if when <= now_ms]
+        if due:
+            self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+            for path in due:
+                with self._logged(f"remove {path}"):
+                    if self._disk.exists(path):
+                        self._disk.rmtree(path)
+        for log in self._logs.values():
+            if log.has_deleted_files:
+                with self._logged(f"remove deleted segments of {log.name}"):
+                    log.remove_deleted_files()
+
+    def checkpoint(self) -> None:
+        """Writes recovery points, log starts and high watermarks; files that would not change are left alone.
+
+        Raises:
+            KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
+        """
+        recovery_points = {k: v for k, v in self._recovery_points.items() if k in self._unopened}
+        log_starts = {k: v for k, v in self._log_starts.items() if k in self._unopened}
+        high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in self._unopened}
+        for key, log in self._logs.items():
+            if log.log_start_is_inside_a_segment:
+                # A start that is written down must lie in what is flushed, or it would point beyond the log's
+                # end after a power cut and could not be told from rot.
+                if log.log_start_offset > log.recovery_point:
+                    log.flush()
+                log_starts[key] = log.log_start_offset
+            recovery_points[key] = log.recovery_point
+            high_watermarks[key] = log.high_watermark
+        self._write_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points)
+        self._write_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts)
+        self._write_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks)
+        self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
+
+    def _write_checkpoint(self, name: str, offsets: dict[Key, int]) -> None:
+        data = checkpoints.encode_offsets(offsets)
+        if self._written.get(name) != data:
+            self._disk.write_file_atomic(f"{self.root_dir}/{name}", data)
+            self._written[name] = data
+
+    # The end
+
+    def close(self, *, clean: bool = True) -> None:
+        """Closes every log and gives the directory back; if all closed cleanly, says so on disk.
+
+        Args:
+            clean: False leaves the directory as a crash would, and costs nothing.
+        """
+        all_clean = clean
+        for log in self._logs.values():
+            try:
+                log.close(clean=clean)
+            except (KafkaStorageError, OSError) as error:
+                all_clean = False
+                logger.error("%s: closed without flushing: %s", log.name, error)
+        if all_clean:
+            try:
+                self.checkpoint()
+                self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", CLEAN_SHUTDOWN_CONTENT)
+            except (KafkaStorageError, OSError) as error:
+                logger.error("%s: closed, but not marked as clean: %s", self.root_dir, error)
+        self._logs.clear()
+        self._unopened.clear()
+        self._release()

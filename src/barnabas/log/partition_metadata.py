@@ -1,0 +1,39 @@
+"""The `partition.metadata` file: which topic a directory belongs to (data plane).
+
+    version: 0
+    topic_id: 8-r_aYGkTGyHkAk24Z8gPA
+
+A topic that is deleted and created again keeps its name and changes its id; the id tells an old directory from a new.
+
+Crash argument: written by rename when the directory is created, and not synced. Missing or not whole, it says nothing: the
+metadata log knows the id, and the file is written again when the partition is next hosted.
+
+Source: Kafka's `PartitionMetadataFile`.
+"""
+
+from __future__ import annotations
+
+from barnabas.log.disk import Disk
+from barnabas.protocol.primitives import Uuid, uuid_from_str, uuid_to_str
+
+
+def encode(topic_id: Uuid) -> bytes:
+    return f"version: 0\ntopic_id: {uuid_to_str(topic_id)}".encode()
+
+
+def decode(data: bytes) -> Uuid | None:
+    """The topic id, None when the file is not whole."""
+    try:
+        fields = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
+        if fields.get("version") != "0":
+            return None
+        return uuid_from_str(fields["topic_id"].strip())
+    except (KeyError, ValueError):
+        return None
+
+
+def read(disk: Disk, path: str) -> Uuid | None:
+    try:
+        return decode(disk.read_file(path))
+    except FileNotFoundError:
+        return None
