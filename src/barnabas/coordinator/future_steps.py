@@ -78,3 +78,20 @@ def gathered(
     for future in futures:
         when_done(future, step)
     return response
+
+
+def mapped(loop: FutureMaker, future: asyncio.Future[T], on_result: Callable[[T], R]) -> asyncio.Future[R]:
+    """A future of the result, changed by a function; errors stay errors."""
+    response: asyncio.Future[R] = loop.create_future()
+
+    def step(done: asyncio.Future[T]) -> None:
+        if response.done():
+            return
+        error = done.exception()
+        if error is not None:
+            response.set_exception(error)
+        else:
+            response.set_result(on_result(done.result()))
+
+    when_done(future, step)
+    return response

@@ -249,9 +249,9 @@ def _expiry_base(group: ClassicGroup) -> Callable[[OffsetAndMetadata], int] | No
     if group.is_empty:
         since_ms = group.current_state_timestamp_ms
         return lambda offset: since_ms if since_ms >= 0 else offset.commit_timestamp_ms
-    if group.uses_consumer_group_protocol and group.subscribed_topics is not None:
-        if group.is_in_state(ClassicGroupState.STABLE):
-            return lambda offset: offset.commit_timestamp_ms
+    knows_subscriptions = group.uses_consumer_group_protocol and group.subscribed_topics is not None
+    if knows_subscriptions and group.is_in_state(ClassicGroupState.STABLE):
+        return lambda offset: offset.commit_timestamp_ms
     return None
 
 

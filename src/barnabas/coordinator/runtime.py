@@ -324,7 +324,8 @@ class CoordinatorRuntime(Generic[S]):
 
     def _run_timer(self, partition: int, epoch: int, key: str, operation: TimerOperation) -> None:
         context = self._contexts.get(partition)
-        assert context is not None and context.epoch == epoch, f"timer {key} outlived its shard"
+        assert context is not None, f"timer {key} outlived its shard"
+        assert context.epoch == epoch, f"timer {key} of epoch {epoch} fires in {context!r}"
         result = operation()
 
         def finish(error: KafkaError | None) -> None:

@@ -1,0 +1,22 @@
+"""Heartbeat (API key 12). Control plane.
+
+Versions served: 0-4.
+
+- A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS when it must rejoin.
+- While the coordinator loads the group the answer is NONE, so that members stay calm.
+- The order of the errors is Kafka's: group, member, instance, generation.
+
+Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(context: RequestContext, request: HeartbeatRequest) -> asyncio.Future[HeartbeatResponse]:
+    """Renew a member's session."""
+    return context.services.group_coordinator.heartbeat(request)

@@ -1,0 +1,22 @@
+"""ListGroups (API key 16). Control plane.
+
+Versions served: 0-5.
+
+- The groups that this broker coordinates; clients ask every broker.
+- Filters by state and by type compare without case; an unknown one matches nothing.
+- While a partition of `__consumer_offsets` is being loaded: COORDINATOR_LOAD_IN_PROGRESS.
+
+Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.messages import ListGroupsRequest, ListGroupsResponse
+
+
+def handle(context: RequestContext, request: ListGroupsRequest) -> asyncio.Future[ListGroupsResponse]:
+    """List groups."""
+    return context.services.group_coordinator.list_groups(request)

@@ -1,0 +1,26 @@
+"""SyncGroup (API key 14). Control plane.
+
+Versions served: 0-5.
+
+- The leader's request carries the assignment; everyone's answer, theirs included, comes when it is written.
+- From version 5 protocol type and name must be given, and be the group's: INCONSISTENT_GROUP_PROTOCOL.
+
+Version 3 adds the group instance id (KIP-345), 4 is flexible, 5 adds protocol type and name (KIP-559).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse
+
+PROTOCOL_MANDATORY_SINCE = 5
+
+
+def handle(context: RequestContext, request: SyncGroupRequest) -> asyncio.Future[SyncGroupResponse] | SyncGroupResponse:
+    """Bring or fetch an assignment."""
+    if context.version >= PROTOCOL_MANDATORY_SINCE and (request.protocol_type is None or request.protocol_name is None):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return context.services.group_coordinator.sync_group(request)
