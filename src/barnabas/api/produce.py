@@ -27,7 +27,6 @@ from typing import Any
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
-from barnabas.log.partition_log import AppendInfo
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
 from barnabas.replication.delayed_produce import AwaitedCommit

@@ -1,0 +1,60 @@
+"""DeleteRecords (21): move the log start forward. Data plane.
+
+Versions: 0-2. Flexible from 2.
+
+Behaviour:
+
+- Offset -1 means the high watermark. Records below the offset are gone for every reader at once; whole segments follow with the
+  next retention run. An offset at or below the log start changes nothing.
+- Beyond the high watermark, or negative: OFFSET_OUT_OF_RANGE. A topic whose clean-up policy is compact alone: POLICY_VIOLATION.
+  Internal topics: INVALID_TOPIC_EXCEPTION.
+- The low watermark answered is the log start; with followers it will be the smallest of all replicas, and timeout_ms will wait
+  for them.
+
+Version notes: 1 brought nothing new, 2 is flexible (KIP-107, KIP-482).
+"""
+
+from __future__ import annotations
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
+
+INVALID_LOW_WATERMARK = -1
+HIGH_WATERMARK = -1
+
+_Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
+
+
+def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Delete in each partition; one failure does not stop the others."""
+    response = DeleteRecordsResponse()
+    for topic in request.topics:
+        answered = []
+        for asked in topic.partitions:
+            index = asked.partition_index
+            try:
+                low = _delete(context, topic.name, index, asked.offset)
+                answered.append(_Partition(partition_index=index, low_watermark=low))
+            except KafkaError as error:
+                answered.append(
+                    _Partition(partition_index=index, low_watermark=INVALID_LOW_WATERMARK, error_code=int(error.code))
+                )
+        response.topics.append(DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=answered))
+    return response
+
+
+def _delete(context: RequestContext, topic: str, index: int, offset: int) -> int:
+    partition = context.services.replica_manager.partition(topic, index)
+    if partition.topic.is_internal:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot delete records of internal topic {topic}")
+    partition.check_leader()
+    policy = partition.topic.config.cleanup_policy
+    if "compact" in policy and "delete" not in policy:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} is compacted: its records are not deleted by offset")
+    log = partition.log
+    if offset == HIGH_WATERMARK:
+        offset = log.high_watermark
+    if offset < 0:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is no offset of {topic}-{index}")
+    return log.delete_records_before(offset)

@@ -1,0 +1,48 @@
+"""DescribeProducers (61): the producers a partition remembers, for finding hanging transactions (KIP-664). Data plane.
+
+Versions: 0. Flexible.
+
+Behaviour:
+
+- Every idempotent producer whose state has not expired: its epoch, last sequence and timestamp, and the first offset of its open
+  transaction (-1 without one).
+
+Version notes: none.
+"""
+
+from __future__ import annotations
+
+from barnabas.api.context import RequestContext
+from barnabas.log.producer_state import ProducerStateEntry
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
+
+_Partition = DescribeProducersResponse.PartitionResponse
+
+
+def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    """Answer each partition for itself."""
+    response = DescribeProducersResponse()
+    for topic in request.topics:
+        answered = []
+        for index in topic.partition_indexes:
+            try:
+                partition = context.services.replica_manager.partition(topic.name, index)
+                partition.check_leader()
+                producers = [_described(producer) for producer in partition.log.producers()]
+                answered.append(_Partition(partition_index=index, active_producers=producers))
+            except KafkaError as error:
+                answered.append(_Partition(partition_index=index, error_code=int(error.code)))
+        response.topics.append(DescribeProducersResponse.TopicResponse(name=topic.name, partitions=answered))
+    return response
+
+
+def _described(producer: ProducerStateEntry) -> DescribeProducersResponse.ProducerState:
+    return DescribeProducersResponse.ProducerState(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        last_sequence=producer.last_sequence,
+        last_timestamp=producer.last_timestamp,
+        coordinator_epoch=producer.coordinator_epoch,
+        current_txn_start_offset=producer.txn_first_offset,
+    )

@@ -1,0 +1,257 @@
+"""Reads for one Fetch request: many partitions under one byte limit. Data plane.
+
+    FetchParams + FetchPartitions ──► read_partitions ──► FetchRead(results, bytes, respond at once?)
+
+- Partitions are read in the given order; each takes at most its own limit and what the request's limit has left. The first
+  batch found is returned whole even when it is larger than both (KIP-74), or a consumer could never get past it.
+- Clients see records below the high watermark, with isolation level read_committed below the last stable offset, and then
+  also the aborted transactions of the range; followers see all (KIP-98).
+- A batch is never cut: an offset inside a batch gets the whole batch.
+- Records stay in their file: a result carries a slice of it.
+- An error, a diverging epoch or enough bytes end the wait.
+
+In an incremental session only what changed is answered, so an idle partition costs a comparison and no object.
+
+Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchParams`; KIP-74, KIP-98, KIP-227, KIP-320, KIP-595.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from barnabas.log.errors import OffsetOutOfRange
+from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
+from barnabas.protocol.messages import FetchResponse
+from barnabas.protocol.primitives import Uuid
+from barnabas.replication.partition import Partition
+
+__all__ = ["FetchParams", "FetchPartition", "FetchRead", "PartitionLookup", "read_partitions"]
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+CONSUMER_REPLICA_ID = -1
+ZSTD_FETCH_VERSION = 10
+CURRENT_LEADER_FETCH_VERSION = 16
+
+_PartitionData = FetchResponse.PartitionData
+
+
+class FetchPartition:
+    """What a Fetch request asks of one partition, and in a session what it was last told.
+
+    Attributes:
+        topic: None when the request gave an id that names no topic.
+        partition: the replica, looked up at the first read and again once it is deleted.
+        sent_high_watermark, sent_log_start_offset: as of the session's last answer; -1 makes the next answer mention it.
+    """
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "index",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "partition",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        topic: str | None,
+        topic_id: Uuid,
+        index: int,
+        fetch_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        log_start_offset: int = -1,
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        self.partition: Partition | None = None
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+
+    def __repr__(self) -> str:
+        return f"<FetchPartition {self.topic or self.topic_id.hex()}-{self.index} at {self.fetch_offset}>"
+
+
+class FetchParams(NamedTuple):
+    """What a Fetch request asks of all its partitions.
+
+    Attributes:
+        replica_id: the follower's node id, -1 for a consumer.
+        only_changes: leave out partitions about which there is nothing new (an incremental session).
+    """
+
+    version: int
+    replica_id: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    only_changes: bool = False
+
+
+class FetchRead(NamedTuple):
+    """What one pass over the partitions found.
+
+    Attributes:
+        results: partition and its part of the response, in reading order.
+        bytes_read: sum of all records.
+        must_respond: some partition has an error or diverged, so waiting is pointless.
+    """
+
+    results: list[tuple[FetchPartition, FetchResponse.PartitionData]]
+    bytes_read: int
+    must_respond: bool
+
+
+class PartitionLookup(Protocol):
+    """Who knows the replicas."""
+
+    def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
+        """Raises: KafkaError when there is no such replica."""
+        ...
+
+
+def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], lookup: PartitionLookup) -> FetchRead:
+    """Read each partition up to the limits; errors are results, never raised."""
+    results = []
+    limit = params.max_bytes
+    bytes_read = 0
+    must_respond = False
+    only_changes = params.only_changes
+    committed_only = params.isolation_level == READ_COMMITTED
+    for wanted in partitions:
+        try:
+            partition = wanted.partition
+            if partition is None or partition.is_deleted:
+                wanted.partition = None
+                partition = wanted.partition = lookup.partition_for_fetch(wanted)
+            if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
+                partition.check_leader(wanted.current_leader_epoch)
+            log = partition.log
+            if params.version < ZSTD_FETCH_VERSION and partition.topic.config.compression_type == "zstd":
+                raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            high_watermark = log.high_watermark
+            if params.replica_id >= 0:
+                end = _end_for_follower(partition, log, params.replica_id, wanted)
+            elif committed_only:
+                end = log.last_stable_offset
+            else:
+                end = high_watermark
+            diverging = None
+            if wanted.last_fetched_epoch >= 0:
+                diverging = _diverging_epoch(partition, log, wanted)
+            offset = wanted.fetch_offset
+            if diverging is not None:
+                must_respond = True
+            elif offset != end:
+                allowed = min(wanted.max_bytes, limit)
+                if offset > end or offset < log.log_start_offset:
+                    _check_range(log, wanted)
+                elif allowed > 0 or bytes_read == 0:
+                    records = log.read(offset, max(allowed, 0), max_offset=end, min_one=bytes_read == 0)
+                    size = records.size
+                    if size > 0:
+                        bytes_read += size
+                        limit = max(0, limit - size)
+                        aborted = None
+                        if committed_only:
+                            aborted = _aborted(log, offset, end)
+                        data = _PartitionData(
+                            partition_index=wanted.index,
+                            high_watermark=high_watermark,
+                            last_stable_offset=log.last_stable_offset,
+                            log_start_offset=log.log_start_offset,
+                            aborted_transactions=aborted,
+                            records=records,
+                        )
+                        results.append((wanted, data))
+                        continue
+            if (
+                only_changes
+                and diverging is None
+                and wanted.sent_high_watermark == high_watermark
+                and wanted.sent_log_start_offset == log.log_start_offset
+            ):
+                continue
+            data = _PartitionData(
+                partition_index=wanted.index,
+                high_watermark=high_watermark,
+                last_stable_offset=log.last_stable_offset,
+                log_start_offset=log.log_start_offset,
+                aborted_transactions=[] if committed_only else None,
+                records=b"",
+            )
+            if diverging is not None:
+                data.diverging_epoch = diverging
+            results.append((wanted, data))
+        except KafkaError as error:
+            results.append((wanted, _failed(params, wanted, error)))
+            must_respond = True
+    return FetchRead(results, bytes_read, must_respond)
+
+
+def _end_for_follower(partition: Partition, log: PartitionLog, replica_id: int, wanted: FetchPartition) -> int:
+    partition.update_follower(replica_id, wanted.fetch_offset)
+    return log.log_end_offset
+
+
+def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:
+    """Between the high watermark and the log end there is nothing to give yet; outside the log it is an error."""
+    if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
+        raise OffsetOutOfRange(
+            wanted.fetch_offset, log.log_start_offset, log.log_end_offset, f"{wanted.topic}-{wanted.index}"
+        )
+
+
+def _diverging_epoch(
+    partition: Partition, log: PartitionLog, wanted: FetchPartition
+) -> FetchResponse.PartitionData.EpochEndOffset | None:
+    """Where the reader's log must be cut, when its last epoch is not ours (KIP-595); None when it follows ours."""
+    epoch, end_offset = partition.last_offset_for_leader_epoch(wanted.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0 or wanted.fetch_offset < log.log_start_offset:
+        raise OffsetOutOfRange(
+            wanted.fetch_offset, log.log_start_offset, log.log_end_offset, f"{wanted.topic}-{wanted.index}"
+        )
+    if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
+        return FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def _aborted(log: PartitionLog, start: int, end: int) -> list[FetchResponse.AbortedTransaction]:
+    return [
+        FetchResponse.AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+        for aborted in log.aborted_transactions(start, end)
+    ]
+
+
+def _failed(params: FetchParams, wanted: FetchPartition, error: KafkaError) -> FetchResponse.PartitionData:
+    """An error's part of the response: no offsets are told with it."""
+    data = _PartitionData(
+        partition_index=wanted.index, error_code=int(error.code), high_watermark=-1, log_start_offset=-1, records=b""
+    )
+    if (
+        params.version >= CURRENT_LEADER_FETCH_VERSION
+        and isinstance(error, StaleMetadataError)
+        and error.code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+        and wanted.partition is not None
+    ):
+        data.current_leader = FetchResponse.LeaderIdAndEpoch(
+            leader_id=wanted.partition.leader, leader_epoch=wanted.partition.leader_epoch
+        )
+    return data

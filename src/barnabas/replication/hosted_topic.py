@@ -1,0 +1,46 @@
+"""A topic of which this broker holds replicas. Data plane.
+
+Its settings are computed on first use and again after a change, because a broker holds thousands of topics and most of
+them are idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from barnabas.log.log_config import LogConfig
+from barnabas.protocol.primitives import Uuid
+from barnabas.replication.partition import Partition
+
+__all__ = ["INTERNAL_TOPICS", "HostedTopic"]
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics that only coordinators write (Kafka's `Topic.INTERNAL_TOPICS`)."""
+
+
+class HostedTopic:
+    """Attributes: `partitions` by index, only those whose replica is here."""
+
+    __slots__ = ("_config", "_config_of", "is_internal", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: Uuid, config_of: Callable[[str], LogConfig]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.is_internal = name in INTERNAL_TOPICS
+        self.partitions: dict[int, Partition] = {}
+        self._config_of = config_of
+        self._config: LogConfig | None = None
+
+    def __repr__(self) -> str:
+        return f"<HostedTopic {self.name} partitions={len(self.partitions)}>"
+
+    @property
+    def config(self) -> LogConfig:
+        if self._config is None:
+            self._config = self._config_of(self.name)
+        return self._config
+
+    def config_changed(self) -> None:
+        self._config = None
+        for partition in self.partitions.values():
+            partition.config_changed()

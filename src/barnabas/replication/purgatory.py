@@ -1,0 +1,132 @@
+"""Where requests wait for a condition on some keys, or for their time to run out. Data plane.
+
+A delayed operation is watched under one key for each thing whose change may complete it (a partition). Whoever changes
+such a thing calls `notify`; when nobody waits that is one look at an empty dict, so an append pays nothing for it.
+
+    watch(operation, keys, timeout_ms) ──► notify(key, amount) ──► operation.notified(amount) ─┐
+                                      └──► the timer ──────────► operation.expired() ─────────┴─► operation.finish()
+
+Invariants:
+
+- An operation finishes once. Finishing takes it from every key and cancels its timer, so nothing of it stays behind;
+  `watched` is the number of operations that wait, and `watchers` has no empty entries.
+- A cancelled future (its connection is gone) finishes its operation in the same way.
+- Operations under a key are notified in the order in which they came.
+
+Kafka scans its watcher lists for completed operations now and then; here the operation knows its keys and leaves at once.
+
+Source: Kafka's `DelayedOperationPurgatory`, `DelayedOperation`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+__all__ = ["DelayedOperation", "Purgatory"]
+
+
+class DelayedOperation:
+    """Something that waits. Subclasses say what a notification means and what happens when the time is up.
+
+    Attributes:
+        future: resolves with the result; the holder may cancel it.
+    """
+
+    __slots__ = ("_keys", "_purgatory", "_timer", "future", "is_finished")
+
+    def __init__(self, future: asyncio.Future[Any]) -> None:
+        self.future = future
+        self.is_finished = False
+        self._purgatory: Purgatory | None = None
+        self._keys: tuple[Hashable, ...] = ()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def notified(self, amount: int) -> None:
+        """A watched key changed by `amount`, whose meaning is the subclass's."""
+        raise NotImplementedError
+
+    def expired(self) -> None:
+        """The time is up: resolve the future with what there is."""
+        raise NotImplementedError
+
+    def finish(self, result: Any) -> None:
+        """Leave the purgatory and resolve the future; only the first call counts."""
+        if self.is_finished:
+            return
+        self._leave()
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def _leave(self) -> None:
+        self.is_finished = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._purgatory is not None:
+            self._purgatory._unwatch(self, self._keys)
+            self._purgatory = None
+
+    def _timed_out(self) -> None:
+        self._timer = None
+        if not self.is_finished:
+            self.expired()
+
+    def _future_done(self, future: asyncio.Future[Any]) -> None:
+        if not self.is_finished:
+            self._leave()
+
+
+class Purgatory:
+    """The operations of one kind that wait.
+
+    Attributes:
+        watchers: operations by key, in the order in which they came. Look into it before calling `notify`, to save the call.
+    """
+
+    __slots__ = ("_loop", "name", "watched", "watchers")
+
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.name = name
+        self.watched = 0
+        self.watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
+        self._loop = loop
+
+    def __repr__(self) -> str:
+        return f"<Purgatory {self.name} watched={self.watched} keys={len(self.watchers)}>"
+
+    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int) -> None:
+        """Let an operation wait. It must not have been complete just before, in this turn of the event loop."""
+        assert not operation.is_finished and operation._purgatory is None
+        operation._keys = tuple(keys)
+        operation._purgatory = self
+        self.watched += 1
+        watchers = self.watchers
+        for key in operation._keys:
+            waiting = watchers.get(key)
+            if waiting is None:
+                watchers[key] = {operation: None}
+            else:
+                waiting[operation] = None
+        operation._timer = self._loop.call_later(timeout_ms / 1000, operation._timed_out)
+        operation.future.add_done_callback(operation._future_done)
+
+    def notify(self, key: Hashable, amount: int = 0) -> None:
+        """Tell those who wait on `key` that it changed."""
+        waiting = self.watchers.get(key)
+        if waiting is not None:
+            for operation in tuple(waiting):
+                if not operation.is_finished:
+                    operation.notified(amount)
+
+    def _unwatch(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
+        self.watched -= 1
+        watchers = self.watchers
+        for key in keys:
+            waiting = watchers.get(key)
+            if waiting is None:
+                continue
+            waiting.pop(operation, None)
+            if not waiting:
+                del watchers[key]

@@ -1,0 +1,325 @@
+"""The replicas of this broker: where every read and write of records enters. Data plane.
+
+    metadata delta ──► apply_delta ──► HostedTopic ──► Partition ──► PartitionLog
+    Produce        ──► append                              │
+    coordinators   ──► append_internal, read_internal      ├─► delayed fetches are told of the bytes
+    Fetch          ──► fetch ─► long poll                  └─► delayed produces are told of the high watermark
+
+- A partition that the metadata knows but that has no replica here is NOT_LEADER_OR_FOLLOWER; one that it does not know is
+  UNKNOWN_TOPIC_OR_PARTITION.
+- A topic created again under its old name has another id: the old replica is deleted first, whoever kept it finds
+  `is_deleted`, and nothing written to the old topic is read from the new one.
+- Requests that wait never block: they are futures in a `Purgatory`, completed by the append that they wait for.
+
+Source: Kafka's `ReplicaManager`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from barnabas.log.log_config import LogConfig
+from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
+from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+from barnabas.records.record_batch import iter_batches
+from barnabas.replication.delayed_fetch import DelayedFetch
+from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.hosted_topic import HostedTopic
+from barnabas.replication.partition import ACKS_ALL, Partition
+from barnabas.replication.purgatory import Purgatory
+
+if TYPE_CHECKING:
+    from barnabas.log.log_manager import LogManager
+    from barnabas.metadata.delta import MetadataDelta
+    from barnabas.metadata.image import MetadataImage
+    from barnabas.metadata.topics_image import TopicDelta
+
+__all__ = ["ReplicaManager"]
+
+INTERNAL_READ_BYTES = 1 << 20
+INTERNAL_COMMIT_TIMEOUT_MS = 5_000
+"""How long a coordinator's append may wait for its in-sync replicas (Kafka's offsets.commit.timeout.ms)."""
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+
+
+class ReplicaManager:
+    """All replicas of one broker.
+
+    Args:
+        log_manager: opens, and deletes, the logs.
+        now_ms: wall clock, epoch milliseconds.
+        node_id: this broker.
+        log_config_for: a topic's settings under an image.
+
+    Attributes:
+        topics, topics_by_id: what is hosted here.
+        image: the metadata as of the last delta.
+    """
+
+    def __init__(
+        self,
+        log_manager: LogManager,
+        loop: asyncio.AbstractEventLoop,
+        now_ms: Callable[[], int],
+        node_id: int,
+        log_config_for: Callable[[str, MetadataImage], LogConfig],
+    ) -> None:
+        self.topics: dict[str, HostedTopic] = {}
+        self.topics_by_id: dict[Uuid, HostedTopic] = {}
+        self.image: MetadataImage | None = None
+        self.log_manager = log_manager
+        self.node_id = node_id
+        self.delayed_fetches = Purgatory("fetch", loop)
+        self.delayed_produces = Purgatory("produce", loop)
+        self._loop = loop
+        self._now_ms = now_ms
+        self._log_config_for = log_config_for
+        self._fetch_watchers = self.delayed_fetches.watchers
+
+    def __repr__(self) -> str:
+        partitions = sum(len(topic.partitions) for topic in self.topics.values())
+        return f"<ReplicaManager node={self.node_id} topics={len(self.topics)} partitions={partitions}>"
+
+    # Metadata
+
+    def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Take a committed change of the metadata: create, change and delete replicas, and pass on new settings."""
+        self.image = image
+        if delta.topics is not None:
+            for topic_id in delta.topics.deleted:
+                self._delete_topic(topic_id)
+            for changed in delta.topics.changed.values():
+                self._change_topic(changed)
+        if delta.configs is not None:
+            for kind, name in delta.configs.changed:
+                if kind == TOPIC_RESOURCE:
+                    self._config_changed(name)
+                elif kind == BROKER_RESOURCE:
+                    for topic in self.topics.values():
+                        topic.config_changed()
+
+    def _change_topic(self, changed: TopicDelta) -> None:
+        topic = self.topics_by_id.get(changed.topic_id)
+        if topic is None:
+            topic = HostedTopic(changed.name, changed.topic_id, self._config_of)
+            self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        for index, registration in sorted(changed.partition_changes.items()):
+            partition = topic.partitions.get(index)
+            if self.node_id not in registration.replicas:
+                if partition is not None:
+                    self._delete_partition(topic, partition)
+                continue
+            if partition is None:
+                partition = topic.partitions[index] = Partition(topic, index, self.node_id, self)
+            partition.update(registration)
+            self._notify_changed(partition)
+
+    def _config_changed(self, name: str) -> None:
+        topic = self.topics.get(name)
+        if topic is not None:
+            topic.config_changed()
+
+    def _delete_topic(self, topic_id: Uuid) -> None:
+        topic = self.topics_by_id.pop(topic_id, None)
+        if topic is None:
+            return
+        if self.topics.get(topic.name) is topic:
+            del self.topics[topic.name]
+        for partition in list(topic.partitions.values()):
+            self._delete_partition(topic, partition)
+
+    def _delete_partition(self, topic: HostedTopic, partition: Partition) -> None:
+        del topic.partitions[partition.index]
+        partition.is_deleted = True
+        partition.is_leader = False
+        self.log_manager.delete(topic.name, partition.index)
+        self._notify_changed(partition)
+
+    def _notify_changed(self, partition: Partition) -> None:
+        """The leader, the ISR or the existence of a partition changed: whoever waits on it looks again."""
+        self.delayed_fetches.notify(partition, -1)
+        self.delayed_produces.notify(partition)
+
+    def _config_of(self, name: str) -> LogConfig:
+        assert self.image is not None
+        return self._log_config_for(name, self.image)
+
+    def open_log(self, partition: Partition) -> PartitionLog:
+        """Open a partition's log; called by the partition on first use."""
+        topic = partition.topic
+        return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
+
+    def describe_volume(self) -> tuple[str, int, int]:
+        """The data directory, the bytes its volume has, and how many of them are free; -1 when the disk does not say."""
+        try:
+            usage = self.log_manager.disk.disk_usage(self.log_manager.root_dir)
+        except OSError:
+            return self.log_manager.root_dir, -1, -1
+        return self.log_manager.root_dir, usage.total, usage.free
+
+    # Looking up
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """The replica of a partition.
+
+        Raises:
+            KafkaError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER when only other brokers hold it.
+        """
+        hosted = self.topics.get(topic)
+        found = None if hosted is None else hosted.partitions.get(index)
+        if found is None:
+            raise self._no_replica(topic, index)
+        return found
+
+    def _no_replica(self, topic: str, index: int) -> KafkaError:
+        if self.image is not None and self.image.topics.partition(topic, index) is not None:
+            return StaleMetadataError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"Leader not local for partition {topic}-{index} on broker {self.node_id}",
+            )
+        return StaleMetadataError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic or partition {topic}-{index} does not exist"
+        )
+
+    def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
+        """The replica that a Fetch request means, by id where it gives one.
+
+        Raises:
+            KafkaError: also UNKNOWN_TOPIC_ID for an id that never had a name, INCONSISTENT_TOPIC_ID for one whose name now
+                belongs to another id.
+        """
+        topic_id = wanted.topic_id
+        if topic_id == ZERO_UUID:
+            assert wanted.topic is not None
+            return self.partition(wanted.topic, wanted.index)
+        hosted = self.topics_by_id.get(topic_id)
+        if hosted is not None:
+            wanted.topic = hosted.name
+            found = hosted.partitions.get(wanted.index)
+            if found is not None:
+                return found
+            raise self._no_replica(hosted.name, wanted.index)
+        if wanted.topic is None:
+            wanted.topic = None if self.image is None else self.image.topics.name_of(topic_id)
+            if wanted.topic is None:
+                raise StaleMetadataError(ErrorCode.UNKNOWN_TOPIC_ID)
+            raise self._no_replica(wanted.topic, wanted.index)
+        if wanted.topic in self.topics:
+            raise StaleMetadataError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        raise self._no_replica(wanted.topic, wanted.index)
+
+    # Writing
+
+    def append(
+        self, topic: str, index: int, records: memoryview, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendInfo:
+        """Append to a partition this broker leads; see `append_to`."""
+        return self.append_to(self.partition(topic, index), records, acks, origin)
+
+    def append_to(
+        self, partition: Partition, records: memoryview, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendInfo:
+        """Append whole batches and wake the fetches that wait for them.
+
+        Args:
+            records: writable; offset and leader epoch are set in place.
+            acks: -1 asks for enough in-sync replicas; waiting for them is `await_commits`'s part.
+
+        Raises:
+            KafkaError: nothing was appended.
+        """
+        info = partition.append_as_leader(records, acks, origin)
+        if partition in self._fetch_watchers:
+            self.delayed_fetches.notify(partition, len(records))
+        return info
+
+    def await_commits(
+        self,
+        commits: Sequence[AwaitedCommit],
+        timeout_ms: int,
+        respond: Callable[[Sequence[AwaitedCommit]], Any],
+    ) -> Any:
+        """Answer now if every append is committed, else give a future of the answer.
+
+        Returns:
+            What `respond` makes of the settled commits, or a future of it.
+        """
+        if all([commit.settle() for commit in commits]):
+            return respond(commits)
+        operation = DelayedProduce(self._loop, commits, respond)
+        self.delayed_produces.watch(operation, (commit.partition for commit in commits), timeout_ms)
+        return operation.future
+
+    def append_internal(self, topic: str, index: int, batch: bytearray) -> asyncio.Future[int]:
+        """Append a coordinator's batch; the future resolves with its last offset once it is committed.
+
+        Raises:
+            KafkaError: nothing was appended.
+        """
+        partition = self.partition(topic, index)
+        info = self.append_to(partition, memoryview(batch), ACKS_ALL, AppendOrigin.COORDINATOR)
+        last_offset = info.last_offset
+        future: asyncio.Future[int] = self._loop.create_future()
+
+        def settled(commits: Sequence[AwaitedCommit]) -> None:
+            code = commits[0].error_code
+            if future.done():
+                return
+            if code is ErrorCode.NONE:
+                future.set_result(last_offset)
+            else:
+                assert code is not None
+                future.set_exception(KafkaError(code))
+
+        self.await_commits([AwaitedCommit(partition, last_offset + 1)], INTERNAL_COMMIT_TIMEOUT_MS, settled)
+        return future
+
+    def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
+        """Yield the batches of a partition one by one, from `from_offset` or the log start to the high watermark.
+
+        Raises:
+            KafkaError: no such replica, or the log cannot be read.
+        """
+        log = self.partition(topic, index).log
+        offset = max(from_offset, log.log_start_offset)
+        end = log.high_watermark
+        while offset < end:
+            chunk = memoryview(log.read(offset, INTERNAL_READ_BYTES, max_offset=end, min_one=True).read())
+            before = offset
+            for position, header in iter_batches(chunk):
+                offset = header.next_offset
+                yield chunk[position : position + header.size]
+            if offset <= before:
+                return
+
+    # Reading
+
+    def fetch(
+        self,
+        params: FetchParams,
+        partitions: Collection[FetchPartition],
+        respond: Callable[[FetchRead], Any],
+    ) -> Any:
+        """Read, and wait for more when that is asked for and worth it.
+
+        Returns:
+            What `respond` makes of the read, or a future of it.
+        """
+        read = read_partitions(params, partitions, self)
+        if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0 or not partitions:
+            return respond(read)
+        operation = DelayedFetch(
+            self._loop,
+            lambda: read_partitions(params, partitions, self),
+            respond,
+            params.min_bytes,
+            read.bytes_read,
+        )
+        keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+        self.delayed_fetches.watch(operation, keys, params.max_wait_ms)
+        return operation.future
