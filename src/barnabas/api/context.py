@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from barnabas.coordinator.group_coordinator import GroupCoordinator
     from barnabas.coordinator.producer_id_manager import ProducerIdManager
+    from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
     from barnabas.replication.fetch_session import FetchSessionCache
@@ -145,6 +146,7 @@ class BrokerServices:
     cluster_id: str
     config: Settings
     config_schema: ConfigSchema
+    config_resolver: ConfigResolver
     replica_manager: ReplicaManager
     group_coordinator: GroupCoordinator
     controller: Controller

@@ -15,7 +15,7 @@ from typing import Any
 
 from barnabas.api.authorized_operations import TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.api.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
@@ -73,11 +73,11 @@ def _cursor(name: str, index: int) -> DescribeTopicPartitionsResponse.Cursor:
 
 
 def _unknown(name: str) -> Any:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION if topic_names.fault(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return _Topic(
         error_code=code,
         name=name,
-        is_internal=name in INTERNAL_TOPICS,
+        is_internal=topic_names.is_internal(name),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
@@ -87,7 +87,7 @@ def _topic(image: MetadataImage, topic: TopicImage, page: list[tuple[int, Partit
     return _Topic(
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.name in INTERNAL_TOPICS,
+        is_internal=topic_names.is_internal(topic.name),
         partitions=[_partition(index, partition, live) for index, partition in page],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )

@@ -25,7 +25,7 @@ from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import create_topics
-from barnabas.api.topic_names import INTERNAL_TOPICS, is_valid
+from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
@@ -73,7 +73,7 @@ def _to_create(
         return []
     by_name = context.services.image().topics.by_name
     names = (topic.name for topic in wanted if topic.topic_id == ZERO_UUID)
-    return list(dict.fromkeys(name for name in names if name and name not in by_name and is_valid(name)))
+    return list(dict.fromkeys(name for name in names if name and name not in by_name and not topic_names.fault(name)))
 
 
 def _response(
@@ -146,13 +146,13 @@ class _Topics:
         if topic.topic_id != ZERO_UUID:
             by_id = self._image.topics.by_id.get(topic.topic_id)
             if by_id is None:
-                return self._failed(None, ErrorCode.UNKNOWN_TOPIC_ID, topic.topic_id)
+                return self._failed(None, ErrorCode.UNKNOWN_TOPIC_ID, Uuid(topic.topic_id))
             return self.topic(by_id)
         name = topic.name or ""
         found = self._image.topics.by_name.get(name)
         if found is not None:
             return self.topic(found)
-        if not is_valid(name):
+        if topic_names.fault(name):
             return self._failed(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
         return self._failed(name, self._creation_codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
@@ -163,7 +163,7 @@ class _Topics:
             error_code=code,
             name=name if name is not None or self._version >= 12 else "",
             topic_id=topic_id,
-            is_internal=name in INTERNAL_TOPICS,
+            is_internal=name in topic_names.INTERNAL_TOPICS,
             topic_authorized_operations=self._operations,
         )
 
@@ -171,7 +171,7 @@ class _Topics:
         return MetadataResponse.MetadataResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
-            is_internal=topic.name in INTERNAL_TOPICS,
+            is_internal=topic.name in topic_names.INTERNAL_TOPICS,
             partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
             topic_authorized_operations=self._operations,
         )

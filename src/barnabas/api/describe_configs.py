@@ -1,0 +1,120 @@
+"""DescribeConfigs (key 32), versions 1-4. Control plane.
+
+- Topics, this broker, the cluster-wide broker defaults (a broker with an empty name), this broker's loggers, groups and client
+  metrics subscriptions. Every setting is listed with its value in force and where that comes from; clients ask for
+  all of them and expect Kafka's defaults among them (`kafka-configs --describe --all`, librdkafka's test 0092).
+- Synonyms and documentation only on request. Secret values are null.
+- Another broker's settings can only be asked of that broker: INVALID_REQUEST, in Kafka's words. Errors are per resource.
+- Loggers are this program's own, with Python's levels under Kafka's names.
+
+v1 synonyms and sources; v3 types and documentation; v4 flexible (KIP-226, KIP-569, KIP-412 for loggers).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from barnabas.api.context import RequestContext
+from barnabas.metadata import topic_names
+from barnabas.metadata.config_entries import ConfigEntry
+from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
+
+__all__ = ["handle"]
+
+_BROKER_LOGGER = 8
+_LEVELS = {"CRITICAL": "FATAL", "WARNING": "WARN", "NOTSET": "TRACE"}
+
+_Asked = DescribeConfigsRequest.DescribeConfigsResource
+_Result = DescribeConfigsResponse.DescribeConfigsResult
+_Row = DescribeConfigsResponse.DescribeConfigsResourceResult
+
+
+def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    response = DescribeConfigsResponse()
+    for asked in request.resources:
+        result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=None)
+        try:
+            entries = _entries(context, asked)
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = error.message
+        else:
+            result.configs = [_row(entry, request) for entry in entries]
+        response.results.append(result)
+    return response
+
+
+def _entries(context: RequestContext, asked: _Asked) -> Sequence[ConfigEntry]:
+    name, wanted = asked.resource_name, asked.configuration_keys
+    resolver, image = context.services.config_resolver, context.services.image()
+    kind = asked.resource_type
+    if kind == ConfigResourceType.TOPIC:
+        fault = topic_names.fault(name)
+        if fault is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        if name not in image.topics.by_name:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return resolver.describe_topic(image.configs, name, wanted)
+    if kind == ConfigResourceType.BROKER:
+        if not name:
+            return resolver.describe_cluster_defaults(image.configs, wanted)
+        _check_broker(context, name, "or empty string, but")
+        return resolver.describe_broker(image.configs, wanted)
+    if kind == _BROKER_LOGGER:
+        if not name:
+            raise _invalid("Broker id must not be empty")
+        _check_broker(context, name, "but")
+        return [entry for entry in _loggers() if not wanted or entry.name in wanted]
+    if kind == ConfigResourceType.CLIENT_METRICS:
+        if not name:
+            raise _invalid("Client metrics subscription name must not be empty")
+        return resolver.describe_client_metrics(image.configs, name, wanted)
+    if kind == ConfigResourceType.GROUP:
+        if not name:
+            raise _invalid("Group name must not be empty")
+        return resolver.describe_group(image.configs, name, wanted)
+    raise _invalid(f"Unsupported resource type: {kind}")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_broker(context: RequestContext, name: str, conjunction: str) -> None:
+    try:
+        broker_id = int(name)
+    except ValueError:
+        raise _invalid(f"Broker id must be an integer, but it is: {name}") from None
+    if broker_id != context.services.node_id:
+        raise _invalid(f"Unexpected broker id, expected {context.services.node_id} {conjunction} received {name}")
+
+
+def _loggers() -> list[ConfigEntry]:
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "barnabas"]
+    loggers = {"root": logging.root, **{name: logging.getLogger(name) for name in sorted(names)}}
+    found = []
+    for name, logger in loggers.items():
+        level = logging.getLevelName(logger.getEffectiveLevel())
+        source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
+        found.append(ConfigEntry(name, _LEVELS.get(level, level), source, ConfigType.UNKNOWN, False, False, (), None))
+    return found
+
+
+def _row(entry: ConfigEntry, request: DescribeConfigsRequest) -> _Row:
+    synonyms = [
+        DescribeConfigsResponse.DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+        for synonym in (entry.synonyms if request.include_synonyms else ())
+    ]
+    return _Row(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=synonyms,
+        config_type=entry.kind,
+        documentation=entry.documentation if request.include_documentation else None,
+    )

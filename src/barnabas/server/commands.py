@@ -1,0 +1,191 @@
+"""`barnabas start` and `barnabas storage`: from words on a command line to a running node. Shell.
+
+- What is said later wins: defaults, the properties file, `--set`, then `--listen` and `--data-dir`.
+- A mistake is one line on standard error, `barnabas: what and what to do`, and exit code 1; a stop by signal is exit code 0.
+- `barnabas ready on HOST:PORT` is printed, and flushed, when requests are answered; with port 0 it tells the port.
+- The first SIGTERM or SIGINT stops cleanly; a second one has its ordinary effect.
+
+Process settings made here and nowhere else
+- RLIMIT_NOFILE is raised to the hard limit: each partition and each connection may hold descriptors, and 1,024 is soon gone.
+- What the start has made lives until the end; `gc.freeze` takes it out of every later collection. The youngest generation is
+  raised from 700 to 20,000 objects, since requests make hundreds of objects that die with their response and none in a
+  cycle; a collection in the middle of a burst is pause without gain. Cycles are still found, only later.
+- uvloop when it is there; the standard loop otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import logging
+import random
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+from barnabas.server.config import BrokerConfig, ConfigError, read_properties
+
+__all__ = ["run"]
+
+log = logging.getLogger(__name__)
+
+_LEVELS = ("debug", "info", "warning", "error")
+_DEFAULT_LISTEN = "127.0.0.1:9092"
+
+
+class _Mistake(Exception):
+    """What the user should read."""
+
+
+def run(command: str, arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        return _start(arguments) if command == "start" else _storage(arguments)
+    except (_Mistake, ConfigError) as mistake:
+        print(f"barnabas: {mistake}", file=sys.stderr)
+        return 1
+
+
+def _start(arguments: Sequence[str]) -> int:
+    options = _start_parser().parse_args(arguments)
+    _log_to_stderr(options.log_level)
+    config = BrokerConfig.from_properties(_properties(options))
+    for name in config.unknown:
+        log.warning("Unknown setting %s is ignored", name)
+    _raise_file_limit()
+    return _serve(config)
+
+
+def _start_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="barnabas start", description="Run one node: a broker and its controller.")
+    parser.add_argument("--data-dir", metavar="DIR", help="where the logs lie; formatted when empty (log.dirs)")
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        action="append",
+        help=f"address to serve, port 0 picks a free one (default {_DEFAULT_LISTEN}; listeners)",
+    )
+    parser.add_argument("--config", metavar="FILE", help="a server.properties file")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="one setting, repeatable"
+    )
+    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="how much to log (default info)")
+    return parser
+
+
+def _properties(options: argparse.Namespace) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    if options.config:
+        try:
+            with open(options.config, encoding="utf-8") as file:
+                properties.update(read_properties(file.read()))
+        except (OSError, UnicodeDecodeError) as error:
+            raise _Mistake(f"cannot read {options.config}: {error}") from None
+    for setting in options.settings:
+        name, separator, value = setting.partition("=")
+        if not separator or not name.strip():
+            raise _Mistake(f"--set {setting}: write it as key=value")
+        properties[name.strip()] = value.strip()
+    if options.listen:
+        properties["listeners"] = ",".join(_listener(place, address) for place, address in enumerate(options.listen))
+    elif "listeners" not in properties:
+        properties["listeners"] = f"PLAINTEXT://{_DEFAULT_LISTEN}"
+    if options.data_dir:
+        properties["log.dirs"] = options.data_dir
+    elif "log.dirs" not in properties and "log.dir" not in properties:
+        raise _Mistake("where shall the data lie? give --data-dir DIR, or log.dirs in --config FILE")
+    return properties
+
+
+def _listener(place: int, address: str) -> str:
+    if "://" in address:
+        return address
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise _Mistake(f"--listen {address}: write it as HOST:PORT, as in {_DEFAULT_LISTEN}")
+    return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"
+
+
+def _log_to_stderr(level: str) -> None:
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+
+
+def _raise_file_limit() -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError) as error:
+            log.info("The limit of open files stays at %d: %s", soft, error)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's loop when it is installed, else asyncio's."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def epoch_ms() -> int:
+    """The wall clock."""
+    return time.time_ns() // 1_000_000
+
+
+def _serve(config: BrokerConfig) -> int:
+    from barnabas.log.disk import OsDisk
+    from barnabas.server.broker import BrokerServer, CannotStart
+
+    loop = new_event_loop()
+    try:
+        server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+        try:
+            loop.run_until_complete(server.start())
+        except CannotStart as error:
+            raise _Mistake(str(error)) from None
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, _stop_once, loop, stop)
+        # After the freeze only what requests make is ever looked at again; see above for the threshold.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        for address in server.addresses:
+            print(f"barnabas ready on {address}", flush=True)
+        code = loop.run_until_complete(_until_stopped(server, stop))
+        return code
+    finally:
+        loop.close()
+
+
+def _stop_once(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(number)
+    stop.set()
+
+
+async def _until_stopped(server: object, stop: asyncio.Event) -> int:
+    from barnabas.server.broker import BrokerServer
+
+    assert isinstance(server, BrokerServer)
+    stopped = asyncio.ensure_future(stop.wait())
+    failed = asyncio.ensure_future(server.wait_failed())
+    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    failed.cancel()
+    await server.stop()
+    return 1 if server.failure is not None else 0
+
+
+def _storage(arguments: Sequence[str]) -> int:
+    from barnabas.server.storage_commands import run_storage
+
+    return run_storage(arguments)
