@@ -65,6 +65,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         self._first: Position | None = None
         self._target: Position | None = None
+        self._ends: Position | None = None
+        self._shown: Position | None = None
         self._topic_ids: dict[str, bytes] = {}
         self._created_again: set[str] = set()
         self._commit_failed = False
@@ -96,8 +98,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._reader.latest(self._partitions())
 
     def reportLatestOffset(self) -> SparkOffsets | None:
-        """Return the partitions' ends for the progress report, from which the query's lag can be told."""
-        return to_spark(self._reader.latest(self._partitions()))
+        """Return the partitions' ends for the progress report, from which the query's lag can be told.
+
+        They are those that `latestOffset` has just seen.
+        """
+        return to_spark(self._ends if self._ends is not None else self._reader.latest(self._partitions()))
 
     def latestOffset(self, start: SparkOffsets, limit: ReadLimit) -> SparkOffsets:
         """Return how far the next batch goes; `start` itself when there is nothing to do, or not enough yet.
@@ -106,8 +111,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             DataLoss: records between the query's position and the topics' ends are gone, and `failOnDataLoss` is true.
         """
         position = from_spark(start)
-        end = self._target if self._target is not None else self._reader.latest(self._partitions())
-        if self._target is None:
+        # Spark asks only when every batch before `start` is done, and tells `commit` not until it plans the next one,
+        # which on a quiet topic may be never.
+        self._show_progress(position)
+        if self._target is not None:
+            end = self._target
+        else:
+            self._ends = end = self._reader.latest(self._partitions())
             self._notice_topics_created_again()
         self._check_partitions(position, end)
         known = {**self._begin_of_new(position, end), **position}
@@ -181,15 +191,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(self._options, partition)
 
     def commit(self, end: SparkOffsets) -> None:
+        """Take note that everything before `end` is done."""
+        self._show_progress(from_spark(end))
+
+    def _show_progress(self, position: Position) -> None:
         """Show the query's progress as a consumer group's offsets, if `kafka.group.id` is set.
 
         The checkpoint is what counts; the group only tells lag tools about it. A commit that fails is therefore logged
         and the query goes on.
         """
-        if self._options.group_id is None:
+        if self._options.group_id is None or position == self._shown:
             return
+        self._shown = position
         try:
-            self._reader.commit(self._options.group_id, from_spark(end))
+            self._reader.commit(self._options.group_id, position)
             self._commit_failed = False
         except KafkaError as error:
             if not self._commit_failed:
