@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_config import LogConfig
-from barnabas.log.partition_log import PartitionLog
+from barnabas.log.log_manager import LogManager
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.messages import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
@@ -23,32 +22,6 @@ from barnabas.replication.replica_manager import ReplicaManager
 from tests.simulation.virtual_loop import VirtualLoop
 
 NODE = 1
-
-
-class FolderOfLogs:
-    """Stands in for the log manager: opens logs, deletes them at once."""
-
-    def __init__(self, root: Path, now_ms: Callable[[], int]) -> None:
-        self.root_dir = str(root)
-        self.disk = OsDisk()
-        self.now_ms = now_ms
-        self.logs: dict[tuple[str, int], PartitionLog] = {}
-
-    def get(self, topic: str, partition: int) -> PartitionLog | None:
-        return self.logs.get((topic, partition))
-
-    def get_or_create(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> PartitionLog:
-        found = self.logs.get((topic, partition))
-        if found is None:
-            directory = f"{self.root_dir}/{topic}-{partition}"
-            found = self.logs[topic, partition] = PartitionLog(self.disk, directory, config, now_ms=self.now_ms)
-        return found
-
-    def delete(self, topic: str, partition: int) -> None:
-        log = self.logs.pop((topic, partition), None)
-        if log is not None:
-            log.close(clean=False)
-            self.disk.rmtree(log.directory)
 
 
 def topic_id(number: int) -> Uuid:
@@ -63,9 +36,10 @@ class Hosting:
         self.now_ms = self.loop.now_ms
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}
-        self.folder = FolderOfLogs(root, self.now_ms)
+        self.logs = LogManager(OsDisk(), str(root), now_ms=self.now_ms)
+        self.logs.open()
         self.replicas = ReplicaManager(
-            self.folder,  # type: ignore[arg-type]
+            self.logs,
             self.loop,
             self.now_ms,
             NODE,
@@ -83,8 +57,7 @@ class Hosting:
         )
 
     def close(self) -> None:
-        for log in self.folder.logs.values():
-            log.close(clean=False)
+        self.logs.close(clean=False)
         assert not self.loop.errors, self.loop.errors
         self.loop.close()
 

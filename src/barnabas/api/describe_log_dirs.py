@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
-from barnabas.replication.partition import Partition
 
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 
@@ -29,7 +28,7 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
     topics = []
     for name, topic in replicas.topics.items():
         partitions = [
-            _described(partition)
+            _Partition(partition_index=index, partition_size=replicas.size_of(partition))
             for index, partition in topic.partitions.items()
             if wanted is None or (name, index) in wanted
         ]
@@ -43,8 +42,3 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Describe
             )
         ]
     )
-
-
-def _described(partition: Partition) -> DescribeLogDirsResponse.DescribeLogDirsPartition:
-    log = partition.open_log
-    return _Partition(partition_index=partition.index, partition_size=0 if log is None else log.size_in_bytes)

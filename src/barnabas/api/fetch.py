@@ -23,7 +23,6 @@ watermark (KIP-1166).
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
@@ -94,8 +93,9 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
             _name_leaders(context, read, response)
         return response
 
-    answer: Any = services.replica_manager.fetch(params, session.partitions, respond)
-    return answer  # type: ignore[no-any-return]
+    answer: FetchResponse | asyncio.Future[FetchResponse]
+    answer = services.replica_manager.fetch(params, session.partitions, respond)
+    return answer
 
 
 def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | bytes, int]]:

@@ -120,7 +120,9 @@ def handle(
     if failed and version >= LEADER_HINT_VERSION:
         _name_leaders(context, response)
     if waiting is not None:
-        return _after_commit(context, request.timeout_ms, waiting, response)
+        answer_later: ProduceResponse | asyncio.Future[ProduceResponse]
+        answer_later = _after_commit(context, request.timeout_ms, waiting, response)
+        return answer_later
     return response
 
 
@@ -167,7 +169,7 @@ def _not_one_batch(version: int) -> KafkaError:
 def _has_transactional(request: ProduceRequest) -> bool:
     for topic in request.topic_data:
         for partition in topic.partition_data:
-            records = partition.records
+            records: Any = partition.records
             if records is not None and len(records) >= _HEAD_SIZE and records[22] & _TRANSACTIONAL:
                 return True
     return False

@@ -17,7 +17,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
-__all__ = ["AwaitedCommit", "DelayedProduce"]
+__all__ = ["AwaitedCommit", "DelayedProduce", "settle_all"]
 
 
 class AwaitedCommit:
@@ -46,6 +46,12 @@ class AwaitedCommit:
         return self.error_code is not None
 
 
+def settle_all(commits: Sequence[AwaitedCommit]) -> bool:
+    """Look at each again, also after an open one; returns whether every outcome is known."""
+    open_commits = sum(not commit.settle() for commit in commits)
+    return open_commits == 0
+
+
 class DelayedProduce(DelayedOperation):
     """Waits until every commit is settled.
 
@@ -70,7 +76,7 @@ class DelayedProduce(DelayedOperation):
         return f"<DelayedProduce {open_commits}/{len(self._commits)} open>"
 
     def notified(self, amount: int) -> None:
-        if all([commit.settle() for commit in self._commits]):
+        if settle_all(self._commits):
             self.finish(self._respond(self._commits))
 
     def expired(self) -> None:

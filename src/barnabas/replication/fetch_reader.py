@@ -221,7 +221,7 @@ def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:
 
 def _diverging_epoch(
     partition: Partition, log: PartitionLog, wanted: FetchPartition
-) -> FetchResponse.PartitionData.EpochEndOffset | None:
+) -> FetchResponse.EpochEndOffset | None:
     """Where the reader's log must be cut, when its last epoch is not ours (KIP-595); None when it follows ours."""
     epoch, end_offset = partition.last_offset_for_leader_epoch(wanted.last_fetched_epoch)
     if epoch < 0 or end_offset < 0 or wanted.fetch_offset < log.log_start_offset:

@@ -98,7 +98,8 @@ class Purgatory:
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int) -> None:
         """Let an operation wait. It must not have been complete just before, in this turn of the event loop."""
-        assert not operation.is_finished and operation._purgatory is None
+        assert not operation.is_finished
+        assert operation._purgatory is None
         operation._keys = tuple(keys)
         operation._purgatory = self
         self.watched += 1

@@ -17,6 +17,7 @@ Source: Kafka's `ReplicaManager`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.delayed_fetch import DelayedFetch
-from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce
+from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce, settle_all
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from barnabas.metadata.topics_image import TopicDelta
 
 __all__ = ["ReplicaManager"]
+
+logger = logging.getLogger(__name__)
 
 INTERNAL_READ_BYTES = 1 << 20
 INTERNAL_COMMIT_TIMEOUT_MS = 5_000
@@ -70,7 +73,7 @@ class ReplicaManager:
         log_config_for: Callable[[str, MetadataImage], LogConfig],
     ) -> None:
         self.topics: dict[str, HostedTopic] = {}
-        self.topics_by_id: dict[Uuid, HostedTopic] = {}
+        self.topics_by_id: dict[bytes, HostedTopic] = {}
         self.image: MetadataImage | None = None
         self.log_manager = log_manager
         self.node_id = node_id
@@ -106,7 +109,7 @@ class ReplicaManager:
     def _change_topic(self, changed: TopicDelta) -> None:
         topic = self.topics_by_id.get(changed.topic_id)
         if topic is None:
-            topic = HostedTopic(changed.name, changed.topic_id, self._config_of)
+            topic = HostedTopic(changed.name, Uuid(changed.topic_id), self._config_of)
             self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         for index, registration in sorted(changed.partition_changes.items()):
             partition = topic.partitions.get(index)
@@ -124,7 +127,7 @@ class ReplicaManager:
         if topic is not None:
             topic.config_changed()
 
-    def _delete_topic(self, topic_id: Uuid) -> None:
+    def _delete_topic(self, topic_id: bytes) -> None:
         topic = self.topics_by_id.pop(topic_id, None)
         if topic is None:
             return
@@ -137,7 +140,11 @@ class ReplicaManager:
         del topic.partitions[partition.index]
         partition.is_deleted = True
         partition.is_leader = False
-        self.log_manager.delete(topic.name, partition.index)
+        try:
+            self.log_manager.delete(topic.name, partition.index)
+        except KafkaError as error:
+            # The replica is gone all the same; what stays on disk is found by `delete_strays` at the next start.
+            logger.error("%s-%d: %s", topic.name, partition.index, error.message)
         self._notify_changed(partition)
 
     def _notify_changed(self, partition: Partition) -> None:
@@ -149,15 +156,33 @@ class ReplicaManager:
         assert self.image is not None
         return self._log_config_for(name, self.image)
 
+    def delete_strays(self) -> list[tuple[str, int]]:
+        """Delete the logs of partitions that the metadata no longer gives this broker; once, after the first image.
+
+        Returns:
+            Topic and index of each.
+        """
+
+        def is_known(topic: str, index: int, topic_id: bytes | None) -> bool:
+            hosted = self.topics.get(topic)
+            return hosted is not None and index in hosted.partitions and topic_id in (None, hosted.topic_id)
+
+        return self.log_manager.delete_unknown(is_known)
+
     def open_log(self, partition: Partition) -> PartitionLog:
         """Open a partition's log; called by the partition on first use."""
         topic = partition.topic
         return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
 
+    def size_of(self, partition: Partition) -> int:
+        """The bytes of a replica's segments; 0 for a log that has never been written, without creating it."""
+        log = partition.open_log or self.log_manager.get(partition.topic.name, partition.index)
+        return 0 if log is None else log.size_in_bytes
+
     def describe_volume(self) -> tuple[str, int, int]:
         """The data directory, the bytes its volume has, and how many of them are free; -1 when the disk does not say."""
         try:
-            usage = self.log_manager.disk.disk_usage(self.log_manager.root_dir)
+            usage = self.log_manager.disk_usage()
         except OSError:
             return self.log_manager.root_dir, -1, -1
         return self.log_manager.root_dir, usage.total, usage.free
@@ -249,7 +274,7 @@ class ReplicaManager:
         Returns:
             What `respond` makes of the settled commits, or a future of it.
         """
-        if all([commit.settle() for commit in commits]):
+        if settle_all(commits):
             return respond(commits)
         operation = DelayedProduce(self._loop, commits, respond)
         self.delayed_produces.watch(operation, (commit.partition for commit in commits), timeout_ms)
