@@ -8,7 +8,7 @@ answered or the deadline of the call has passed (:meth:`Cluster.ask_each`).
 Invariants:
 
 - Every public call ends within ``timeout_ms``, give or take one connection attempt.
-- Metadata requests never create topics.
+- Metadata requests never create topics (brokers before 0.11 have no way to be asked not to).
 - A connection that failed is dropped; the next use dials again.
 
 Limits: one thread at a time; no TLS, no SASL. Cheap to build, so a Spark task builds its own instead of pickling one.
@@ -287,9 +287,12 @@ class Cluster:
             wanted = [*(wanted or ()), *ids]
         request = request_class(topics=wanted, allow_auto_topic_creation=False)
         connection = self.any_connection()
-        if wanted == [] and connection.version_for(request) == 0:
-            request.topics = [request_class.MetadataRequestTopic(name="")]  # v0 takes an empty list for all topics
-        response = connection.request(request)
+        version = connection.version_for(request)
+        if version < 4:
+            request.allow_auto_topic_creation = True  # these versions know no other
+        if version == 0:  # takes an empty list for all topics, so for none a name that no topic has
+            request.topics = [request_class.MetadataRequestTopic(name="")] if wanted == [] else wanted or []
+        response = connection.request(request, version=version)
         if getattr(response, "error_code", 0):
             raise error_for(response.error_code)
         return self._learn(response)
