@@ -34,7 +34,7 @@ import logging
 import os
 import socket
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
@@ -87,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._dispatcher: Dispatcher = listener.dispatcher
+        self._dispatcher: Dispatcher
         self._frames: FrameBuffer | None = None
         self._blocked_frame: memoryview | None = None
         self._pending: deque[tuple[RequestContext, Output | asyncio.Future[Any] | None]] = deque()
@@ -107,13 +107,25 @@ class Connection(asyncio.BufferedProtocol):
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transport has the methods of asyncio.Transport without being one.
+        self._transport = cast("asyncio.Transport", transport)
         self.info = self._listener.describe(transport)
-        transport.set_write_buffer_limits(high=WRITE_LIMIT)
+        self._transport.set_write_buffer_limits(high=WRITE_LIMIT)
         refusal = self._listener.admit(self)
         if refusal is not None:
             self._refuse(refusal)
+        elif self._listener.is_serving:
+            self._dispatcher = self._listener.dispatcher
+        else:
+            self._is_reading_paused = True
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Begin to read: the connection was made before the broker was ready."""
+        self._dispatcher = self._listener.dispatcher
+        if self._is_reading_paused and not self._is_closing:
+            self._is_reading_paused = False
+            self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
@@ -318,6 +330,12 @@ class Connection(asyncio.BufferedProtocol):
     def is_idle(self) -> bool:
         """Nothing is under way that would end by itself."""
         return not self._pending
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Response bytes that wait in this process's memory; slices of files do not count."""
+        waiting = sum(len(part) for part in self._out if isinstance(part, (bytearray, memoryview)))
+        return self._transport.get_write_buffer_size() + waiting
 
     def release_buffer(self) -> None:
         """Give the empty read buffer back; the next byte makes a new one."""

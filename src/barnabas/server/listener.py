@@ -43,7 +43,6 @@ class Listener:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        dispatcher: Dispatcher,
         *,
         name: str = "PLAINTEXT",
         host: str = "",
@@ -55,7 +54,7 @@ class Listener:
         backlog: int = 50,
     ) -> None:
         self.loop = loop
-        self.dispatcher = dispatcher
+        self._dispatcher: Dispatcher | None = None
         self.name = name
         self.host = host
         self.port = port
@@ -74,8 +73,11 @@ class Listener:
     def __repr__(self) -> str:
         return f"Listener({self.name} on {self.host}:{self.port}, {len(self._connections)} connections)"
 
-    async def start(self) -> None:
-        """Bind and accept.
+    async def bind(self) -> None:
+        """Bind and accept; nobody is answered before `serve`.
+
+        The port is known from here on, which the broker needs for its registration, and a client that connects meanwhile
+        waits rather than be refused.
 
         Raises:
             OSError: the address cannot be bound.
@@ -86,6 +88,12 @@ class Listener:
             lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def serve(self, dispatcher: Dispatcher) -> None:
+        """Answer from now on."""
+        self._dispatcher = dispatcher
+        for connection in list(self._connections):
+            connection.resume()
         if self._max_idle_ms >= 0:
             self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
         self._every(RELEASE_MS, self._release_buffers)
@@ -101,10 +109,23 @@ class Listener:
             connection.close()
 
     @property
+    def connections(self) -> tuple[Connection, ...]:
+        return tuple(self._connections)
+
+    @property
     def connection_count(self) -> int:
         return len(self._connections)
 
     # What a connection asks.
+
+    @property
+    def is_serving(self) -> bool:
+        return self._dispatcher is not None
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        assert self._dispatcher is not None, "a request is handled before the listener serves"
+        return self._dispatcher
 
     def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo:
         """Who is on the other side."""
