@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from barnabas.coordinator.result import CoordinatorRecord
+from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.messages import coordinator_key_class, coordinator_value_class
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
@@ -95,7 +96,7 @@ class RecordSerde:
             UnknownRecordType: no such type, or a value of a newer version.
             MalformedMessage: the bytes are not what their type says.
         """
-        (type_id,) = _PREFIX.unpack_from(key)
+        type_id = _prefix_of(key)
         try:
             key_class = coordinator_key_class(self._family, type_id)
             value_class = coordinator_value_class(self._family, type_id)
@@ -104,10 +105,17 @@ class RecordSerde:
         key_message: Any = key_class.decode(memoryview(key)[2:], 0)
         if value is None:
             return CoordinatorRecord(type_id, key_message, None)
-        (version,) = _PREFIX.unpack_from(value)
+        version = _prefix_of(value)
         if not value_class.MIN_VERSION <= version <= value_class.MAX_VERSION:
             raise UnknownRecordType(f"{value_class.NAME} of version {version}")
         return CoordinatorRecord(type_id, key_message, value_class.decode(memoryview(value)[2:], version), version)
+
+
+def _prefix_of(buffer: Buffer) -> int:
+    if len(buffer) < _PREFIX.size:
+        raise MalformedMessage("a coordinator record starts with two bytes for its type or version")
+    (number,) = _PREFIX.unpack_from(buffer)
+    return int(number)
 
 
 def batches_of(

@@ -1,0 +1,325 @@
+"""The runtime, with a shard that adds up numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.runtime import LOAD_RECORDS_PER_TURN, ContextState, CoordinatorRuntime
+from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import OffsetCommitKey, OffsetCommitValue
+from barnabas.records.builder import build_batch
+from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.record_batch import check_batch
+from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.virtual_loop import VirtualLoop
+
+
+def number(value: int) -> CoordinatorRecord:
+    key = OffsetCommitKey(group="g", topic="t", partition=0)
+    return CoordinatorRecord(1, key, OffsetCommitValue(offset=value, metadata="", commit_timestamp=0), 4)
+
+
+class Sum:
+    """Adds the offsets of the records that it replays."""
+
+    def __init__(self, partition: int, timer: CoordinatorTimer) -> None:
+        self.timer = timer
+        self.total = 0
+        self.replayed: list[tuple[int, int]] = []
+        self.events: list[str] = []
+
+    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        self.total += record.value.offset
+        self.replayed.append((offset, producer_id))
+
+    def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
+        self.events.append(f"{'commit' if committed else 'abort'} {producer_id}")
+
+    def on_loaded(self) -> None:
+        self.events.append("loaded")
+
+    def on_unloaded(self) -> None:
+        self.events.append("unloaded")
+
+
+class Hosted:
+    def __init__(self, **settings: Any) -> None:
+        self.loop = VirtualLoop()
+        self.log = MemoryLog(self.loop)
+        self.shards: list[Sum] = []
+        self.runtime: CoordinatorRuntime[Sum] = CoordinatorRuntime(
+            name="test",
+            log=self.log,
+            serde=RecordSerde("group"),
+            new_shard=self._new_shard,
+            loop=self.loop,
+            now_ms=lambda: self.loop.now_ms,
+            write_timeout_ms=5000,
+            **settings,
+        )
+
+    def _new_shard(self, partition: int, timer: CoordinatorTimer) -> Sum:
+        self.shards.append(Sum(partition, timer))
+        return self.shards[-1]
+
+    def elect(self, partition: int = 0, epoch: int = 0) -> None:
+        self.runtime.on_elected(partition, epoch)
+        self.loop.run_ready()
+
+    def add(self, *values: int, **options: Any) -> Any:
+        records = [number(value) for value in values]
+        return self.runtime.schedule_write(0, lambda shard: CoordinatorResult(sum(values), records, **options))
+
+    def total(self) -> Any:
+        return self.runtime.schedule_read(0, lambda shard: shard.total)
+
+
+def code(future: Any) -> ErrorCode:
+    error = future.exception()
+    assert isinstance(error, KafkaError)
+    return error.code
+
+
+def test_write_appends_then_replays_then_answers() -> None:
+    host = Hosted()
+    host.elect()
+    assert host.add(3, 4).result() == 7
+    assert host.total().result() == 7
+    assert [offset for offset, _ in host.shards[0].replayed] == [0, 1]
+    assert len(host.log.batches[0]) == 1
+
+
+def test_answers_wait_for_commits_in_order() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    first, read, second = host.add(1), host.total(), host.add(2)
+    assert not any(future.done() for future in (first, read, second))
+    host.log.release()
+    host.loop.run_ready()
+    assert (first.result(), read.result(), second.result()) == (1, 1, 2)
+
+
+def test_refused_append_changes_nothing() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    told: list[Any] = []
+    assert code(host.add(1, on_append=told.append)) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert [error.code for error in told] == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    assert host.total().result() == 0
+
+
+def test_lost_append_is_forgotten_by_loading_again() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    host.log.hold_commits = True
+    lost, read = host.add(10), host.total()
+    host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    host.loop.run_ready()
+    assert code(lost) is ErrorCode.NOT_COORDINATOR
+    assert code(read) is ErrorCode.NOT_COORDINATOR
+    assert host.shards[0].events == ["loaded", "unloaded"]
+    assert host.total().result() == 1
+
+
+def test_commit_that_takes_too_long() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    late = host.add(1)
+    host.loop.advance(5000)
+    assert code(late) is ErrorCode.REQUEST_TIMED_OUT
+    read = host.total()
+    host.log.release()
+    host.loop.run_ready()
+    assert read.result() == 1, "the append itself came through"
+
+
+def test_an_operation_that_raises_writes_nothing() -> None:
+    host = Hosted()
+    host.elect()
+
+    def refuse(shard: Sum) -> CoordinatorResult[None]:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    assert code(host.runtime.schedule_write(0, refuse)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert host.log.batches == {}
+
+
+def test_a_bug_in_an_operation_is_not_an_answer() -> None:
+    host = Hosted()
+    host.elect()
+    with pytest.raises(ZeroDivisionError):
+        host.runtime.schedule_read(0, lambda shard: 1 // shard.total)
+
+
+def test_state_moved_already_is_not_replayed() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(5, replay=False)
+    assert host.total().result() == 0
+    host.elect(epoch=1)
+    assert host.total().result() == 5
+
+
+def test_states_and_epochs() -> None:
+    host = Hosted()
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    host.runtime.on_elected(0, 3)
+    assert code(host.total()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    host.loop.run_ready()
+    host.elect(epoch=2)
+    host.elect(epoch=3)
+    assert len(host.shards) == 1, "the same and older epochs change nothing"
+    host.runtime.on_resigned(0, 2)
+    assert host.runtime.state(0) is ContextState.ACTIVE
+    host.elect(epoch=4)
+    assert (len(host.shards), host.shards[0].events) == (2, ["loaded", "unloaded"])
+    host.runtime.on_resigned(0, 4)
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    assert host.runtime.state(0) is None
+
+
+def test_operations_on_all_shards() -> None:
+    host = Hosted()
+    host.elect(2)
+    host.elect(0)
+    written = host.runtime.schedule_write_all(lambda shard: CoordinatorResult(None, [number(1)]))
+    assert all(future.done() for future in written)
+    assert sorted(host.log.batches) == [0, 2]
+    host.runtime.on_elected(1, 0)
+    outcomes = [future.exception() is None for future in host.runtime.schedule_read_all(lambda shard: shard.total)]
+    assert outcomes == [True, False, True], "a shard that loads has no answer"
+
+
+def test_timers_write_and_end_with_the_shard() -> None:
+    host = Hosted()
+    host.elect()
+    host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(100)
+    assert host.total().result() == 2
+    host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(2)]))
+    host.runtime.on_resigned(0)
+    host.loop.advance(1000)
+    assert len(host.log.batches[0]) == 1
+
+
+def test_a_timer_whose_write_is_refused_tells_its_operation() -> None:
+    host = Hosted()
+    host.elect()
+    told: list[Any] = []
+    host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+    host.shards[0].timer.schedule("k", 0, lambda: CoordinatorResult(None, [number(2)], on_append=told.append))
+    host.shards[0].timer.schedule("l", 0, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(0)
+    assert [error.code for error in told] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert host.total().result() == 0
+
+
+def test_too_large() -> None:
+    host = Hosted(max_batch_bytes=300)
+    host.elect()
+    assert code(host.add(*range(30))) is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert host.log.batches == {}
+    assert host.add(*range(30), atomic=False).result() == sum(range(30))
+    assert len(host.log.batches[0]) > 1
+    assert all(len(batch) <= 300 for batch in host.log.batches[0])
+    assert host.total().result() == sum(range(30))
+
+
+def test_loading_lets_the_loop_turn() -> None:
+    host = Hosted()
+    host.elect()
+    for _ in range(3):
+        host.add(*([1] * LOAD_RECORDS_PER_TURN))
+    host.runtime.on_elected(0, 1)
+    turns = 0
+    while host.runtime.state(0) is ContextState.LOADING:
+        host.loop._ready.popleft().run()
+        turns += 1
+    assert turns == 4
+    assert host.total().result() == 3 * LOAD_RECORDS_PER_TURN
+
+
+def test_resignation_while_loading() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
+    host.runtime.on_elected(0, 1)
+    host.loop._ready.popleft().run()
+    host.runtime.on_resigned(0, 1)
+    host.elect(epoch=2)
+    assert host.shards[1].events == [], "never loaded, so never unloaded"
+    assert host.total().result() == 2 * LOAD_RECORDS_PER_TURN
+
+
+def test_offsets_go_on_after_a_load() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1, 2)
+    host.elect(epoch=1)
+    host.add(3)
+    assert [offset for offset, _ in host.shards[1].replayed] == [0, 1, 2]
+
+
+def marker(producer_id: int, *, commit: bool) -> bytearray:
+    return build_end_transaction_marker(
+        commit=commit, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0, timestamp=0
+    )
+
+
+def test_transactions_in_the_log() -> None:
+    host = Hosted()
+    serde = RecordSerde("group")
+    fields = [(0, *serde.encode(number(7)), [])]
+    host.log.append(0, build_batch(fields, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True))
+    host.log.append(0, marker(5, commit=True))
+    host.log.append(0, marker(6, commit=False))
+    # An idempotent producer's id is no transaction.
+    host.log.append(0, build_batch(fields, producer_id=9, producer_epoch=0, base_sequence=0))
+    host.elect()
+    assert host.shards[0].replayed == [(0, 5), (3, -1)]
+    assert host.shards[0].events == ["commit 5", "abort 6", "loaded"]
+
+
+def test_records_of_unknown_types_are_passed_over() -> None:
+    host = Hosted()
+    host.log.append(0, build_batch([(0, b"\x7f\xff??", b"??", []), (0, None, b"no key", [])]))
+    host.log.append(0, build_batch([(0, *RecordSerde("group").encode(number(1)), [])]))
+    host.elect()
+    assert host.total().result() == 1
+
+
+def test_a_log_that_cannot_be_read() -> None:
+    host = Hosted()
+    host.log.append(0, build_batch([(0, b"\x00\x01garbage", b"\x00\x04garbage", [])]))
+    host.elect()
+    assert host.runtime.state(0) is ContextState.FAILED
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    host.log.batches[0] = []
+    host.elect(epoch=0)
+    assert host.total().result() == 0, "a failed shard may be elected again"
+
+
+def test_what_is_written_is_a_plain_batch() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    header = check_batch(host.log.batches[0][0], 0)
+    assert (header.producer_id, header.is_transactional, header.max_timestamp) == (-1, False, host.loop.now_ms)
+
+
+def test_close_gives_up_every_shard() -> None:
+    host = Hosted()
+    host.elect(0)
+    host.elect(1)
+    host.runtime.close()
+    assert [shard.events[-1] for shard in host.shards] == ["unloaded", "unloaded"]
+    assert host.runtime.active_partitions() == []
