@@ -79,6 +79,9 @@ def field_facts(field: dict[str, Any]) -> dict[str, Any]:
 
 def message_facts(message: dict[str, Any], family: str) -> dict[str, Any]:
     facts = {key: message[key] for key in MESSAGE_KEYS if key in message}
+    if message["type"] == "metadata" and family != "metadata":
+        # The records of __remote_log_metadata have types of their own, which are the cluster metadata's numbers again.
+        facts["type"] = "remote-metadata"
     if message["type"].startswith("coordinator-"):
         facts["family"] = family
     facts["fields"] = [field_facts(field) for field in message.get("fields", [])]

@@ -5804,7 +5804,7 @@ class RegisterControllerRecord(Message):
     ) -> None: ...
 
 class RemoteLogSegmentMetadataRecord(Message):
-    # metadata v0-0, flexible from 0
+    # remote-metadata v0-0, flexible from 0
     API_KEY: ClassVar[Literal[0]]
     class TopicIdPartitionEntry(Struct):
         name: str
@@ -5866,7 +5866,7 @@ class RemoteLogSegmentMetadataRecord(Message):
     ) -> None: ...
 
 class RemoteLogSegmentMetadataSnapshotRecord(Message):
-    # metadata v0-0, flexible from 0
+    # remote-metadata v0-0, flexible from 0
     API_KEY: ClassVar[Literal[3]]
     class SegmentLeaderEpochEntry(Struct):
         leader_epoch: int
@@ -5906,7 +5906,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message):
     ) -> None: ...
 
 class RemoteLogSegmentMetadataUpdateRecord(Message):
-    # metadata v0-0, flexible from 0
+    # remote-metadata v0-0, flexible from 0
     API_KEY: ClassVar[Literal[1]]
     class TopicIdPartitionEntry(Struct):
         name: str
@@ -5946,7 +5946,7 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
     ) -> None: ...
 
 class RemotePartitionDeleteMetadataRecord(Message):
-    # metadata v0-0, flexible from 0
+    # remote-metadata v0-0, flexible from 0
     API_KEY: ClassVar[Literal[2]]
     class TopicIdPartitionEntry(Struct):
         name: str

@@ -64,6 +64,8 @@ def uuid_from_str(text: str) -> Uuid:
     Raises:
         ValueError: when the text is no uuid.
     """
+    if "+" in text or "/" in text:
+        raise ValueError(f"not a uuid: {text!r} is not url-safe base64")
     try:
         uuid = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
