@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pytest
+
+from barnabas.log.log_config import LogConfig
+from barnabas.log.partition_log import AppendOrigin
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.control import build_end_transaction_marker
+from tests.replication.hosting import NODE, Hosting, batch
+
+
+def marker_of(hosting: Hosting) -> bytearray:
+    return bytearray(
+        build_end_transaction_marker(
+            commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
+        )
+    )
+
+
+def append(hosting: Hosting, acks: int, topic: str = "t") -> int:
+    return hosting.replicas.append(topic, 0, batch(b"v"), acks).last_offset
+
+
+def test_a_sole_replica_commits_at_once(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    partition = hosting.replicas.partition("t", 0)
+    assert repr(partition) == "<Partition t-0 leader epoch=0 isr=[1]>"
+    assert partition.open_log is None
+    assert append(hosting, acks=1) == 0
+    assert partition.log.high_watermark == partition.log.log_end_offset == 1
+
+
+def test_the_high_watermark_follows_the_slowest_in_sync_replica(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2, 3))
+    partition = hosting.replicas.partition("t", 0)
+    for _ in range(3):
+        append(hosting, acks=1)
+    assert partition.log.high_watermark == 0
+    assert not partition.update_follower(2, 3)
+    assert partition.update_follower(3, 2)
+    assert partition.log.high_watermark == 2
+    assert not partition.update_follower(3, 1)
+    assert partition.log.high_watermark == 2, "it never goes back"
+    hosting.change(id_, isr=[NODE, 2])
+    assert partition.log.high_watermark == 3
+
+
+def test_a_stranger_is_no_follower(hosting: Hosting) -> None:
+    hosting.create_topic("t", replicas=(NODE, 2))
+    with pytest.raises(KafkaError) as refused:
+        hosting.replicas.partition("t", 0).update_follower(9, 0)
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_acks_all_needs_enough_in_sync_replicas(hosting: Hosting) -> None:
+    config = LogConfig(min_insync_replicas=2)
+    id_ = hosting.create_topic("t", replicas=(NODE, 2, 3), config=config)
+    hosting.change(id_, isr=[NODE])
+    assert append(hosting, acks=1) == 0
+    with pytest.raises(KafkaError) as refused:
+        append(hosting, acks=-1)
+    assert refused.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert append(hosting, acks=1) == 1, "nothing was appended by the refused one"
+
+
+def test_min_insync_replicas_never_asks_for_more_than_there_are(hosting: Hosting) -> None:
+    hosting.create_topic("t", config=LogConfig(min_insync_replicas=2))
+    assert append(hosting, acks=-1) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [(-1, None), (1, None), (0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+def test_leader_epochs_fence(hosting: Hosting, asked: int, code: ErrorCode | None) -> None:
+    id_ = hosting.create_topic("t")
+    hosting.change(id_, leader=NODE)
+    partition = hosting.replicas.partition("t", 0)
+    assert partition.leader_epoch == 1
+    if code is None:
+        partition.check_leader(asked)
+        return
+    with pytest.raises(KafkaError) as refused:
+        partition.check_leader(asked)
+    assert refused.value.code == code
+
+
+def test_a_follower_refuses_clients(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2))
+    hosting.change(id_, leader=2)
+    assert repr(hosting.replicas.partition("t", 0)) == "<Partition t-0 follower of 2 epoch=1 isr=[1, 2]>"
+    with pytest.raises(KafkaError) as refused:
+        append(hosting, acks=1)
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_records_carry_the_epoch_they_were_written_in(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t")
+    append(hosting, acks=1)
+    append(hosting, acks=1)
+    hosting.change(id_, leader=NODE)
+    partition = hosting.replicas.partition("t", 0)
+    assert partition.last_offset_for_leader_epoch(1) == (1, 2), "the current epoch ends at the log's end"
+    append(hosting, acks=1)
+    assert partition.last_offset_for_leader_epoch(0) == (0, 2)
+    assert partition.last_offset_for_leader_epoch(1) == (1, 3)
+    assert partition.last_offset_for_leader_epoch(7) == (-1, -1)
+
+
+def test_new_settings_reach_the_open_log(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    append(hosting, acks=1)
+    hosting.configs["t"] = LogConfig(max_message_bytes=10)
+    hosting.replicas.topics["t"].config_changed()
+    with pytest.raises(KafkaError) as refused:
+        append(hosting, acks=1)
+    assert refused.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_coordinators_write_control_batches_and_clients_do_not(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    marker = marker_of(hosting)
+    with pytest.raises(KafkaError) as refused:
+        hosting.replicas.append("t", 0, memoryview(bytearray(marker)), 1)
+    assert refused.value.code == ErrorCode.INVALID_RECORD
+    hosting.replicas.append("t", 0, memoryview(marker), -1, AppendOrigin.COORDINATOR)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+from barnabas.log.disk import OsDisk
+from barnabas.log.log_config import LogConfig
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ConfigRecord
+from barnabas.records.builder import build_batch
+from barnabas.records.record import iter_records
+from tests.replication.hosting import NODE, Hosting, topic_id
+
+
+def code_of(hosting: Hosting, topic: str, index: int) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        hosting.replicas.partition(topic, index)
+    return refused.value.code
+
+
+def test_partitions_are_known_here_elsewhere_or_nowhere(hosting: Hosting) -> None:
+    hosting.create_topic("here", 2)
+    hosting.create_topic("elsewhere", replicas=(2,), leader=2)
+    assert hosting.replicas.partition("here", 1).index == 1
+    assert code_of(hosting, "here", 2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(hosting, "elsewhere", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(hosting, "nowhere", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert repr(hosting.replicas) == "<ReplicaManager node=1 topics=2 partitions=2>"
+
+
+def test_logs_are_created_on_first_use(hosting: Hosting) -> None:
+    hosting.create_topic("t", 100)
+    assert not hosting.logs.logs
+    assert hosting.replicas.size_of(hosting.replicas.partition("t", 3)) == 0
+    assert not hosting.logs.logs
+    hosting.append("t", b"v", index=3)
+    assert list(hosting.logs.logs) == [("t", 3)]
+    assert hosting.replicas.size_of(hosting.replicas.partition("t", 3)) > 0
+
+
+def test_a_topic_created_again_is_empty(hosting: Hosting) -> None:
+    """Trap 9: the new topic has another id, and nothing of the old one is in it."""
+    old_id = hosting.create_topic("t")
+    hosting.append("t", b"old")
+    old = hosting.replicas.partition("t", 0)
+    hosting.delete_topic(old_id)
+    assert old.is_deleted
+    assert code_of(hosting, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    hosting.create_topic("t", number=77)
+    assert hosting.replicas.partition("t", 0) is not old
+    assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
+    assert list(hosting.replicas.topics_by_id) == [hosting.image.topics.by_name["t"].topic_id]
+
+
+def test_deletion_and_creation_in_one_delta(hosting: Hosting) -> None:
+    from barnabas.metadata.delta import MetadataDelta
+    from barnabas.protocol.messages import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+    old_id = hosting.create_topic("t")
+    hosting.append("t", b"old")
+    assert isinstance(hosting.image.topics.by_id[old_id].name, str)
+    delta = MetadataDelta(hosting.image)
+    for record in (
+        RemoveTopicRecord(topic_id=old_id),
+        TopicRecord(name="t", topic_id=topic_id(50)),
+        PartitionRecord(partition_id=0, topic_id=topic_id(50), replicas=[NODE], isr=[NODE], leader=NODE),
+    ):
+        delta.replay(record)
+    hosting.image = delta.apply()
+    hosting.replicas.apply_delta(delta, hosting.image)
+    assert hosting.replicas.topics["t"].topic_id == topic_id(50)
+    assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
+
+
+def test_settings_follow_the_metadata(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    hosting.append("t", b"v")
+    log = hosting.replicas.partition("t", 0).log
+    hosting.configs["t"] = LogConfig(retention_ms=5)
+    hosting.replay(ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="5"))
+    assert log.config.retention_ms == 5
+    hosting.configs["t"] = LogConfig(retention_ms=6)
+    hosting.replay(ConfigRecord(resource_type=4, resource_name="", name="log.retention.ms", value="6"))
+    assert log.config.retention_ms == 6
+
+
+def test_a_replica_that_moves_away_is_deleted(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2))
+    hosting.append("t", b"v")
+    hosting.change(id_, replicas=[2], isr=[2], leader=2)
+    assert code_of(hosting, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert not hosting.logs.logs
+
+
+def test_internal_appends_resolve_when_committed(hosting: Hosting) -> None:
+    hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record, record]))
+    assert not future.done()
+    partition = hosting.replicas.partition("__consumer_offsets", 0)
+    partition.update_follower(2, 2)
+    hosting.replicas.delayed_produces.notify(partition)
+    assert future.result() == 1
+
+
+def test_an_internal_append_of_a_sole_replica_is_done_at_once(hosting: Hosting) -> None:
+    hosting.create_topic("__consumer_offsets")
+    record = (hosting.now_ms(), b"k", b"v", [])
+    assert hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record])).result() == 0
+
+
+def test_an_internal_append_that_is_not_committed_in_time_fails(hosting: Hosting) -> None:
+    hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
+    hosting.advance(5_000)
+    error = future.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
+    hosting.change(id_, leader=2)
+    error = future.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_internal_reads_give_every_batch_from_the_offset_on(hosting: Hosting) -> None:
+    hosting.create_topic("t", config=LogConfig(segment_bytes=300))
+    for number in range(20):
+        hosting.append("t", b"%d" % number, b"x" * 50)
+    batches = list(hosting.replicas.read_internal("t", 0, 7))
+    offsets = [record.offset for found in batches for record in iter_records(found)]
+    assert offsets == list(range(6, 40)), "the batch that holds offset 7 begins at 6"
+    assert list(hosting.replicas.read_internal("t", 0, 40)) == []
+
+
+def test_strays_are_deleted_once_the_metadata_is_known(hosting: Hosting) -> None:
+    hosting.logs.get_or_create("gone", 0, topic_id(99), LogConfig())
+    hosting.create_topic("t")
+    hosting.append("t", b"v")
+    assert hosting.replicas.delete_strays() == [("gone", 0)]
+    assert list(hosting.logs.logs) == [("t", 0)]
+
+
+def test_the_volume_is_described(hosting: Hosting) -> None:
+    root, total, free = hosting.replicas.describe_volume()
+    assert root == hosting.logs.root_dir
+    assert total >= free > 0
+    assert OsDisk().exists(root)
