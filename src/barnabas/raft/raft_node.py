@@ -86,6 +86,7 @@ class RaftNode:
         end_offset, last_epoch: where the log ends.
         write_voters: whether the first epoch must write the voter set into the log, because only the formatted
             directory holds it so far.
+        kraft_version: 1 for a voter set that the log holds, 0 for one that only the configuration names.
     """
 
     node_id: int
@@ -95,6 +96,7 @@ class RaftNode:
     end_offset: int
     last_epoch: int
     write_voters: bool = False
+    kraft_version: int = 1
     role: Role = Role.UNATTACHED
     high_watermark: int = -1
     epoch_start_offset: int = -1
@@ -155,7 +157,7 @@ class RaftNode:
 
     def _start_of_epoch(self, now_ms: int) -> bytearray:
         change = messages.LeaderChangeMessage(
-            version=1,
+            version=1 if self.kraft_version > 0 else 0,
             leader_id=self.node_id,
             voters=[
                 messages.LeaderChangeMessage.Voter(voter_id=v.id, voter_directory_id=v.directory_id)

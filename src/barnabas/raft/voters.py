@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.protocol import messages
+from barnabas.protocol.primitives import ZERO_UUID
 
 
 class VoterEndpoint(NamedTuple):
@@ -42,7 +43,8 @@ class VoterSet:
         return tuple(voter.id for voter in self.voters)
 
     def contains(self, node_id: int, directory_id: bytes) -> bool:
-        return any(v.id == node_id and v.directory_id == directory_id for v in self.voters)
+        """Whether this incarnation of a node votes; a static voter set (kraft.version 0) names no directories."""
+        return any(v.id == node_id and v.directory_id in (directory_id, ZERO_UUID) for v in self.voters)
 
     def to_record(self) -> messages.VotersRecord:
         return messages.VotersRecord(

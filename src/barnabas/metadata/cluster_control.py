@@ -1,0 +1,224 @@
+"""Brokers come, report, and go: BrokerRegistration, BrokerHeartbeat, UnregisterBroker. Control plane, pure.
+
+- A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
+  register again; another incarnation with the same id replaces it once the old one is fenced, or has told in its
+  request that it ended cleanly, or its session has run out.
+- A heartbeat says how far the broker has read the metadata log and what it wants; the answer says what it is.
+- `BrokerSessions` is soft state, kept by the active controller alone: when each broker was last heard of.
+
+Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from barnabas.metadata.cluster_image import BrokerRegistration
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.partition_leaders import on_broker_back, on_broker_gone, partitions_of
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+FENCE, UNFENCE = 1, -1
+
+
+@dataclass(slots=True)
+class BrokerSessions:
+    """When each broker was last heard of; a broker that is silent for longer than the timeout counts as gone."""
+
+    timeout_ms: int
+    last_contact_ms: dict[int, int] = field(default_factory=dict)
+
+    def touch(self, broker_id: int, now_ms: int) -> None:
+        self.last_contact_ms[broker_id] = now_ms
+
+    def forget(self, broker_id: int) -> None:
+        self.last_contact_ms.pop(broker_id, None)
+
+    def is_alive(self, broker_id: int, now_ms: int) -> bool:
+        last = self.last_contact_ms.get(broker_id)
+        return last is not None and now_ms - last < self.timeout_ms
+
+    def stale(self, image: MetadataImage, now_ms: int) -> list[int]:
+        """Unfenced brokers whose session has run out. A new controller gives each one full timeout first."""
+        found = []
+        for broker in image.cluster.live_brokers():
+            if self.last_contact_ms.setdefault(broker.id, now_ms) + self.timeout_ms <= now_ms:
+                found.append(broker.id)
+        return found
+
+
+def register_broker(
+    view: ControllerView, request: messages.BrokerRegistrationRequest, sessions: BrokerSessions
+) -> ControllerResult[messages.BrokerRegistrationResponse]:
+    """Answer one BrokerRegistration.
+
+    Raises:
+        KafkaError: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, UNSUPPORTED_VERSION, INVALID_REGISTRATION.
+    """
+    if request.cluster_id != view.settings.cluster_id:
+        expected, got = view.settings.cluster_id, request.cluster_id
+        raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, f"Expected cluster ID {expected}, but got cluster ID {got}")
+    existing = view.image.cluster.brokers.get(request.broker_id)
+    same_incarnation = existing is not None and existing.incarnation_id == request.incarnation_id
+    if existing is not None and not same_incarnation and not existing.fenced:
+        # A combined node cannot be alive twice: its controller and its broker share one process.
+        is_own = request.broker_id == view.settings.node_id
+        if not is_own and not existing.in_controlled_shutdown and sessions.is_alive(existing.id, view.now_ms):
+            message = (
+                "Another broker is registered with that broker id. If the broker was recently restarted this should "
+                "self-resolve once the heartbeat manager expires the broker's session."
+            )
+            raise KafkaError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
+    _check_features(view, request)
+    records: list[MetadataRecord] = []
+    epoch = view.next_offset
+    if existing is not None and same_incarnation:
+        epoch = existing.epoch
+    elif existing is not None and not existing.fenced:
+        records += on_broker_gone(view.image, existing.id)
+        epoch += len(records)
+    records.append(_registration_record(request, epoch, existing if same_incarnation else None))
+    return ControllerResult(messages.BrokerRegistrationResponse(broker_epoch=epoch), records)
+
+
+def _check_features(view: ControllerView, request: messages.BrokerRegistrationRequest) -> None:
+    offered = {f.name: (f.min_supported_version, f.max_supported_version) for f in request.features}
+    for name, level in view.image.features.all_finalized().items():
+        low, high = offered.get(name, (0, 0))
+        if not low <= level <= high:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Unable to register because the broker does not support finalized version {level} of {name}. The "
+                f"broker wants a version between {low} and {high}, inclusive.",
+            )
+
+
+def _registration_record(
+    request: messages.BrokerRegistrationRequest, epoch: int, amended: BrokerRegistration | None
+) -> messages.RegisterBrokerRecord:
+    record = messages.RegisterBrokerRecord
+    return record(
+        broker_id=request.broker_id,
+        incarnation_id=request.incarnation_id,
+        broker_epoch=epoch,
+        end_points=[
+            record.BrokerEndpoint(name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol)
+            for e in request.listeners
+        ],
+        features=[
+            record.BrokerFeature(
+                name=f.name,
+                min_supported_version=f.min_supported_version,
+                max_supported_version=f.max_supported_version,
+            )
+            for f in sorted(request.features, key=lambda feature: feature.name)
+        ],
+        rack=request.rack,
+        fenced=True if amended is None else amended.fenced,
+        in_controlled_shutdown=False if amended is None else amended.in_controlled_shutdown,
+        log_dirs=sorted(request.log_dirs),
+
+    )
+
+
+def heartbeat(
+    view: ControllerView, request: messages.BrokerHeartbeatRequest, sessions: BrokerSessions
+) -> ControllerResult[messages.BrokerHeartbeatResponse]:
+    """Answer one BrokerHeartbeat: unfence who has caught up, fence who asks for it, let go who leads nothing.
+
+    Raises:
+        KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
+    """
+    broker = registered(view, request.broker_id, request.broker_epoch)
+    caught_up = request.current_metadata_offset >= broker.epoch
+    records: list[MetadataRecord] = []
+    fenced, should_shut_down = broker.fenced, False
+    if request.want_shut_down:
+        records, should_shut_down = _shut_down(view, broker)
+        fenced = broker.fenced
+    elif broker.fenced and not request.want_fence and caught_up:
+        records.append(_change(broker, fenced=UNFENCE))
+        records += on_broker_back(view.image, broker.id)
+        fenced = False
+    elif not broker.fenced and request.want_fence:
+        records = fence_broker(view.image, broker)
+        fenced = True
+    sessions.touch(broker.id, view.now_ms)
+    response = messages.BrokerHeartbeatResponse(
+        is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
+    )
+    return ControllerResult(response, records)
+
+
+def registered(view: ControllerView, broker_id: int, epoch: int) -> BrokerRegistration:
+    """The registration that a request claims to come from."""
+    broker = view.image.cluster.brokers.get(broker_id)
+    if broker is None:
+        message = f"No broker registration found for broker id {broker_id}"
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, message)
+    if broker.epoch != epoch:
+        message = f"Expected broker epoch {epoch}, but got broker epoch {broker.epoch}"
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, message)
+    return broker
+
+
+def _change(broker: BrokerRegistration, *, fenced: int = 0, shutting_down: int = 0) -> MetadataRecord:
+    return messages.BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, fenced=fenced, in_controlled_shutdown=shutting_down
+    )
+
+
+def _shut_down(view: ControllerView, broker: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
+    """Move leadership away; the broker may go once it leads nothing that another replica could lead."""
+    if broker.fenced:
+        return [], True
+    brokers = view.image.cluster.brokers
+
+    def usable(replica: int) -> bool:
+        return replica != broker.id and replica in brokers and not brokers[replica].fenced
+
+    movable = [
+        (topic, index)
+        for topic, index, partition in partitions_of(view.image, broker.id)
+        if partition.leader == broker.id and any(usable(replica) for replica in partition.isr)
+    ]
+    records: list[MetadataRecord] = []
+    if not broker.in_controlled_shutdown:
+        records.append(_change(broker, shutting_down=1))
+    if not movable:
+        return records, True
+    for topic, index in movable:
+        partition = topic.partitions[index]
+        leader = next(r for r in partition.replicas if r in partition.isr and usable(r))
+        isr = [replica for replica in partition.isr if replica != broker.id]
+        records.append(
+            messages.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader, isr=isr)
+        )
+    return records, False
+
+
+def fence_broker(image: MetadataImage, broker: BrokerRegistration) -> list[MetadataRecord]:
+    return [*on_broker_gone(image, broker.id), _change(broker, fenced=FENCE)]
+
+
+def fence_stale(view: ControllerView, sessions: BrokerSessions) -> list[MetadataRecord]:
+    """Fence one broker whose session has run out; call again until nothing comes back."""
+    for broker_id in sessions.stale(view.image, view.now_ms):
+        sessions.forget(broker_id)
+        return fence_broker(view.image, view.image.cluster.brokers[broker_id])
+    return []
+
+
+def unregister_broker(
+    view: ControllerView, request: messages.UnregisterBrokerRequest
+) -> ControllerResult[messages.UnregisterBrokerResponse]:
+    broker = view.image.cluster.brokers.get(request.broker_id)
+    if broker is None:
+        message = f"Broker ID {request.broker_id} is not currently registered"
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
+    records = [] if broker.fenced else on_broker_gone(view.image, broker.id)
+    records.append(messages.UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch))
+    return ControllerResult(messages.UnregisterBrokerResponse(error_message=None), records)

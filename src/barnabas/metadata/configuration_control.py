@@ -1,0 +1,252 @@
+"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers, groups and client metrics. Control plane, pure.
+
+- Each resource succeeds or fails by itself and wholly: one bad value refuses all changes of its resource.
+- SET and DELETE replace a value; APPEND and SUBTRACT change a list, starting from the value in force.
+- The legacy AlterConfigs replaces the whole set: what it does not name is removed.
+- A broker resource with an empty name is the cluster-wide default; a setting that can differ per broker only is refused
+  there, and one that is read at start only is refused everywhere.
+- A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker read its
+  key stores anew.
+
+Sources: KIP-133, KIP-226, KIP-339; Kafka's `ConfigAdminManager`, `ConfigurationControlManager`,
+`ControllerConfigurationValidator`, `DynamicBrokerConfig`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from barnabas.metadata import topic_names
+from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+# A config value travels as a Java short-length string.
+MAX_VALUE_BYTES = 32767
+ELR_FEATURE = "eligible.leader.replicas.version"
+MIN_ISR = "min.insync.replicas"
+
+
+class AlterOperation(enum.IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Alteration(NamedTuple):
+    name: str
+    operation: AlterOperation
+    value: str | None
+
+
+def incremental_alter(
+    view: ControllerView, request: messages.IncrementalAlterConfigsRequest
+) -> ControllerResult[messages.IncrementalAlterConfigsResponse]:
+    """Answer one IncrementalAlterConfigs request."""
+    response = messages.IncrementalAlterConfigsResponse()
+    records: list[MetadataRecord] = []
+    keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, None
+        kind, name = resource.resource_type, resource.resource_name
+        try:
+            _refuse_repeats(keys, (kind, name), [config.name for config in resource.configs])
+            changes = [_alteration(c.name, c.config_operation, c.value) for c in resource.configs]
+            records += alter_resource(view, kind, name, changes)
+        except KafkaError as error:
+            code, message = error.code, error.message
+        response.responses.append(
+            messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=code, error_message=message, resource_type=kind, resource_name=name
+            )
+        )
+    return ControllerResult(response, [] if request.validate_only else records)
+
+
+def alter_configs(
+    view: ControllerView, request: messages.AlterConfigsRequest
+) -> ControllerResult[messages.AlterConfigsResponse]:
+    """Answer one AlterConfigs request: the values given are all the resource has afterwards."""
+    response = messages.AlterConfigsResponse()
+    records: list[MetadataRecord] = []
+    keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    for resource in request.resources:
+        code, message = ErrorCode.NONE, None
+        kind, name = resource.resource_type, resource.resource_name
+        try:
+            _refuse_repeats(keys, (kind, name), [config.name for config in resource.configs])
+            changes = [_alteration(config.name, AlterOperation.SET, config.value) for config in resource.configs]
+            given = {change.name for change in changes}
+            gone = [k for k in view.image.configs.for_resource(kind, name) if k not in given]
+            changes += [Alteration(key, AlterOperation.DELETE, None) for key in gone]
+            records += alter_resource(view, kind, name, changes)
+        except KafkaError as error:
+            code, message = error.code, error.message
+        response.responses.append(
+            messages.AlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=code, error_message=message, resource_type=kind, resource_name=name
+            )
+        )
+    return ControllerResult(response, [] if request.validate_only else records)
+
+
+def _refuse_repeats(resources: list[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
+    if resources.count(resource) > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    if len(set(names)) < len(names):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, "Error due to duplicate config keys")
+
+
+def _alteration(name: str, operation: int, value: str | None) -> Alteration:
+    try:
+        known = AlterOperation(operation)
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}") from None
+    if value is None and known is not AlterOperation.DELETE:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
+    return Alteration(name, known, value)
+
+
+def alter_resource(view: ControllerView, kind: int, name: str, changes: Iterable[Alteration]) -> list[MetadataRecord]:
+    """The records that carry changes out.
+
+    Raises:
+        KafkaError: the resource does not exist, or a value is not allowed.
+    """
+    resource_type = _resource_type(kind)
+    _check_exists(view, resource_type, name)
+    before = view.image.configs.for_resource(kind, name)
+    after: dict[str, str | None] = dict(before)
+    changed: dict[str, str | None] = {}
+    for change in changes:
+        value = _changed_value(view, resource_type, after.get(change.name), change)
+        if value is not None and len(value.encode()) > MAX_VALUE_BYTES:
+            message = (
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{MAX_VALUE_BYTES} bytes."
+            )
+            raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+        after[change.name] = value
+        if value != before.get(change.name) or resource_type is ConfigResourceType.BROKER:
+            changed[change.name] = value
+    kept = {key: value for key, value in after.items() if value is not None}
+    _check_values(view, resource_type, name, kept, changed)
+    return [
+        messages.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+        for key, value in changed.items()
+    ]
+
+
+def _resource_type(kind: int) -> ConfigResourceType:
+    try:
+        resource_type = ConfigResourceType(kind)
+    except ValueError:
+        resource_type = ConfigResourceType.UNKNOWN
+    if resource_type in (ConfigResourceType.UNKNOWN, ConfigResourceType.BROKER_LOGGER):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    return resource_type
+
+
+def _check_exists(view: ControllerView, resource_type: ConfigResourceType, name: str) -> None:
+    if resource_type is ConfigResourceType.TOPIC:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        if (fault := topic_names.fault(name)) is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        if name not in view.image.topics.by_name:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    elif resource_type is ConfigResourceType.BROKER and name:
+        try:
+            broker_id = int(name)
+        except ValueError:
+            message = f"Node id must be an integer, but it is: {name}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message) from None
+        if broker_id < 0:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid negative broker ID.")
+        if broker_id not in view.image.cluster.brokers:
+            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No broker with id {broker_id} found.")
+    elif resource_type is ConfigResourceType.GROUP and not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    elif resource_type is ConfigResourceType.CLIENT_METRICS and not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+
+
+def _changed_value(
+    view: ControllerView, resource_type: ConfigResourceType, current: str | None, change: Alteration
+) -> str | None:
+    if change.operation is AlterOperation.SET:
+        return change.value
+    if change.operation is AlterOperation.DELETE:
+        return None
+    key = view.configs.schema.key(resource_type, change.name)
+    if key is None or key.kind is not ConfigType.LIST:
+        message = f"Can't {change.operation.name} to key {change.name} because its type is not LIST."
+        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+    parts = _parts(key.default if current is None else current)
+    wanted = _parts(change.value)
+    if change.operation is AlterOperation.APPEND:
+        parts += [part for part in wanted if part not in parts]
+    else:
+        parts = [part for part in parts if part not in wanted]
+    return ",".join(parts)
+
+
+def _parts(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _check_values(
+    view: ControllerView,
+    resource_type: ConfigResourceType,
+    name: str,
+    values: Mapping[str, str],
+    changed: Mapping[str, str | None],
+) -> None:
+    schema = view.configs.schema
+    try:
+        if resource_type is ConfigResourceType.TOPIC:
+            schema.check_topic_configs(values)
+        elif resource_type is ConfigResourceType.GROUP:
+            schema.check_group_configs(values)
+        elif resource_type is ConfigResourceType.CLIENT_METRICS:
+            schema.check_client_metrics_configs(values)
+        else:
+            _check_broker_values(view, name, values, changed)
+    except ConfigError as error:
+        # Kafka answers a bad broker setting with INVALID_REQUEST, and all others with INVALID_CONFIG.
+        is_broker = resource_type is ConfigResourceType.BROKER
+        code = ErrorCode.INVALID_REQUEST if is_broker else ErrorCode.INVALID_CONFIG
+        raise KafkaError(code, str(error)) from None
+
+
+def _check_broker_values(
+    view: ControllerView, name: str, values: Mapping[str, str], changed: Mapping[str, str | None]
+) -> None:
+    schema = view.configs.schema
+    keys = schema.of(ConfigResourceType.BROKER)
+    fixed = sorted(key for key in changed if key in keys and not keys[key].dynamic)
+    if fixed:
+        raise ConfigError(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    if not name:
+        own = sorted(key for key in changed if key in schema.per_broker_names)
+        if own:
+            raise ConfigError(
+                f"Cannot update these configs at default cluster level, broker id must be specified: [{', '.join(own)}]"
+            )
+    for key, text in values.items():
+        if key in keys:
+            keys[key].parse(text)
+    if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
+        if name:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+            )
+        if changed[MIN_ISR] is None:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+            )

@@ -1,0 +1,78 @@
+"""What a control manager may look at while it answers one request. Control plane, pure.
+
+A manager is a set of functions from a view and a request to a `ControllerResult`: records to append, and the response
+to give once they are committed. It changes nothing; the state moves when the records are replayed.
+
+Sources: Kafka's `ControllerResult`, and the constructor arguments of its control managers.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
+
+Response = TypeVar("Response", covariant=True)
+
+# An atomic change has to fit one batch; Kafka's controller stops at the same number.
+MAX_RECORDS_PER_REQUEST = 10_000
+RESERVED_UUIDS = (ZERO_UUID, ONE_UUID)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerResult(Generic[Response]):
+    """Records to append atomically, and what to answer when they are committed."""
+
+    response: Response
+    records: list[MetadataRecord] = field(default_factory=list)
+
+
+class ApiError(NamedTuple):
+    """The outcome for one item of a request; `message` None lets the client show the code's own words."""
+
+    code: ErrorCode
+    message: str | None = None
+
+
+NO_ERROR = ApiError(ErrorCode.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What the controller takes from the node's configuration."""
+
+    node_id: int
+    cluster_id: str
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    delete_topic_enable: bool = True
+    broker_session_timeout_ms: int = 9000
+    internal_topics: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """For each internal topic its number of partitions and its replication factor before clamping."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerView:
+    """Attributes: `next_offset` is where the first record of this result will land; a broker epoch is such an offset."""
+
+    image: MetadataImage
+    settings: ControllerSettings
+    configs: ConfigResolver
+    now_ms: int
+    next_offset: int
+    random: random.Random
+
+    def new_uuid(self) -> Uuid:
+        """A fresh id that is none of the reserved ones and prints without a leading dash, which tools misread."""
+        while True:
+            uuid = Uuid(self.random.randbytes(16))
+            # 62 (binary 111110) is the first sextet that base64url prints as a dash.
+            if uuid not in RESERVED_UUIDS and uuid[0] >> 2 != 62:
+                return uuid

@@ -1,0 +1,243 @@
+"""CreateTopics: from a request to TopicRecords, ConfigRecords and PartitionRecords. Control plane, pure.
+
+- Each topic succeeds or fails by itself; the answer keeps the request's order.
+- -1 partitions or replicas mean the broker's default (KIP-464); with a manual assignment both must be -1.
+- `validate_only` answers as if, and returns no record; the topic id stays zero then.
+- Internal topics are clamped: on fewer brokers than their replication factor wants they get as many replicas as there
+  are brokers, since otherwise the first consumer group of a one-node cluster could never form.
+- Version 7 answers with the topic id and with the effective settings.
+
+Sources: Kafka's `ReplicationControlManager.createTopics`, KIP-4, KIP-464, KIP-516, KIP-525.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from barnabas.metadata import topic_names
+from barnabas.metadata.config_schema import ConfigError, ConfigResourceType
+from barnabas.metadata.controller_view import (
+    MAX_RECORDS_PER_REQUEST,
+    NO_ERROR,
+    ApiError,
+    ControllerResult,
+    ControllerView,
+)
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.replica_placer import place
+from barnabas.metadata.topics_image import PartitionRegistration
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import ZERO_UUID
+
+USE_DEFAULT = -1
+MAX_REPLICATION_FACTOR = 32767
+
+
+def create_topics(
+    view: ControllerView, request: messages.CreateTopicsRequest
+) -> ControllerResult[messages.CreateTopicsResponse]:
+    """Answer one CreateTopics request."""
+    errors = _name_errors(view, request.topics)
+    wanted = sum(len(t.assignments) or max(t.num_partitions, view.settings.num_partitions) for t in request.topics)
+    if wanted > MAX_RECORDS_PER_REQUEST:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    response = messages.CreateTopicsResponse()
+    records: list[MetadataRecord] = []
+    seen: set[str] = set()
+    for topic in request.topics:
+        if topic.name in seen:
+            continue
+        seen.add(topic.name)
+        result = messages.CreateTopicsResponse.CreatableTopicResult(name=topic.name, topic_id=ZERO_UUID)
+        error = errors.get(topic.name, NO_ERROR)
+        topic_records: list[MetadataRecord] = []
+        if error.code is ErrorCode.NONE:
+            error, topic_records = _create_topic(view, topic, result, validate_only=request.validate_only)
+        result.error_code, result.error_message = error.code, error.message
+        response.topics.append(result)
+        records += topic_records
+    return ControllerResult(response, [] if request.validate_only else records)
+
+
+def _name_errors(
+    view: ControllerView, topics: Iterable[messages.CreateTopicsRequest.CreatableTopic]
+) -> dict[str, ApiError]:
+    """What is wrong with the names, each with itself, with the others of the request, and with existing topics."""
+    errors: dict[str, ApiError] = {}
+    existing = view.image.topics.by_name
+    names: set[str] = set()
+    unified: dict[str, str] | None = None
+    for topic in topics:
+        name = topic.name
+        if name in names:
+            errors[name] = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            continue
+        names.add(name)
+        if name == topic_names.CLUSTER_METADATA:
+            errors[name] = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif (fault := topic_names.fault(name)) is not None:
+            errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        elif name in existing:
+            errors[name] = ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        elif "." in name or "_" in name:
+            if unified is None:
+                unified = {topic_names.unified(other): other for other in sorted(existing, reverse=True)}
+            other = unified.get(topic_names.unified(name))
+            if other is not None:
+                message = f"Topic '{name}' collides with existing topic: {other}"
+                errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    return errors
+
+
+def _create_topic(
+    view: ControllerView,
+    topic: messages.CreateTopicsRequest.CreatableTopic,
+    result: messages.CreateTopicsResponse.CreatableTopicResult,
+    *,
+    validate_only: bool,
+) -> tuple[ApiError, list[MetadataRecord]]:
+    configs, error = _topic_configs(view, topic)
+    if error.code is not ErrorCode.NONE:
+        return error, []
+    if topic.assignments:
+        partitions, error = _manual_partitions(view, topic)
+    else:
+        partitions, error = _placed_partitions(view, topic)
+    if error.code is not ErrorCode.NONE:
+        return error, []
+    result.num_partitions = len(partitions)
+    result.replication_factor = len(partitions[0].replicas)
+    result.configs = _shown_configs(view, configs)
+    if validate_only:
+        return NO_ERROR, []
+    topic_id = result.topic_id = view.new_uuid()
+    records: list[MetadataRecord] = [messages.TopicRecord(name=topic.name, topic_id=topic_id)]
+    records += [
+        messages.ConfigRecord(
+            resource_type=ConfigResourceType.TOPIC, resource_name=topic.name, name=name, value=configs[name]
+        )
+        for name in sorted(configs)
+    ]
+    records += [partition.to_record(topic_id, index) for index, partition in enumerate(partitions)]
+    return NO_ERROR, records
+
+
+def _topic_configs(
+    view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic
+) -> tuple[dict[str, str], ApiError]:
+    nulls = [config.name for config in topic.configs if config.value is None]
+    if nulls:
+        message = f"Null value not supported for topic configs: {','.join(nulls)}"
+        return {}, ApiError(ErrorCode.INVALID_CONFIG, message)
+    configs = {config.name: config.value for config in topic.configs if config.value is not None}
+    try:
+        view.configs.schema.check_topic_configs(configs)
+    except ConfigError as error:
+        return {}, ApiError(ErrorCode.INVALID_CONFIG, str(error))
+    return configs, NO_ERROR
+
+
+def _shown_configs(
+    view: ControllerView, configs: Mapping[str, str]
+) -> list[messages.CreateTopicsResponse.CreatableTopicConfigs]:
+    return [
+        messages.CreateTopicsResponse.CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in view.configs.effective_topic_entries(view.image.configs, configs)
+    ]
+
+
+def _placed_partitions(
+    view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic
+) -> tuple[list[PartitionRegistration], ApiError]:
+    count, factor = topic.num_partitions, topic.replication_factor
+    if factor < USE_DEFAULT or factor == 0:
+        message = "Replication factor must be larger than 0, or -1 to use the default value."
+        return [], ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    if count < USE_DEFAULT or count == 0:
+        message = "Number of partitions was set to an invalid non-positive value."
+        return [], ApiError(ErrorCode.INVALID_PARTITIONS, message)
+    brokers = list(view.image.cluster.brokers.values())
+    count = view.settings.num_partitions if count == USE_DEFAULT else count
+    factor = view.settings.default_replication_factor if factor == USE_DEFAULT else factor
+    if topic_names.is_internal(topic.name):
+        factor = min(factor, max(1, len(view.image.cluster.live_brokers())))
+    placement = place(brokers, count, factor, view.random)
+    if placement.error is not None:
+        return [], placement.error
+    return register_partitions(view, placement.assignments), NO_ERROR
+
+
+def register_partitions(view: ControllerView, assignments: Sequence[tuple[int, ...]]) -> list[PartitionRegistration]:
+    """Registrations for new partitions: usable replicas are in sync, the first of them leads."""
+    brokers = view.image.cluster.brokers
+    usable = {i for i, broker in brokers.items() if not (broker.fenced or broker.in_controlled_shutdown)}
+    # A broker with one directory puts its replicas there; with several it tells the controller later where.
+    directory = {i: b.directories[0] if len(b.directories) == 1 else ZERO_UUID for i, b in brokers.items()}
+    made: dict[tuple[int, ...], PartitionRegistration] = {}
+    for replicas in assignments:
+        if replicas not in made:
+            isr = tuple(replica for replica in replicas if replica in usable)
+            directories = tuple(directory.get(replica, ZERO_UUID) for replica in replicas)
+            made[replicas] = PartitionRegistration(
+                replicas, replicas if isr == replicas else isr, isr[0], 0, 0, directories
+            )
+    return [made[replicas] for replicas in assignments]
+
+
+def check_assignment(view: ControllerView, replicas: Sequence[int], partition: int, factor: int | None) -> ApiError:
+    """Whether a client may have these replicas for a new partition of a topic with this replication factor."""
+    brokers = view.image.cluster.brokers
+    message = None
+    if not replicas:
+        message = "The manual partition assignment includes an empty replica list."
+    for position, replica in enumerate(replicas):
+        if replica in replicas[:position]:
+            message = f"The manual partition assignment includes the broker {replica} more than once."
+        elif replica not in brokers:
+            message = f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+        if message is not None:
+            break
+    if message is None and factor is not None and len(replicas) != factor:
+        message = (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
+    if message is None and all(brokers[r].fenced or brokers[r].in_controlled_shutdown for r in replicas):
+        message = (
+            f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
+            "controlled shutdown."
+        )
+    return NO_ERROR if message is None else ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def _manual_partitions(
+    view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic
+) -> tuple[list[PartitionRegistration], ApiError]:
+    prefix = "A manual partition assignment was specified, but "
+    if topic.replication_factor != USE_DEFAULT:
+        return [], ApiError(ErrorCode.INVALID_REQUEST, prefix + "replication factor was not set to -1.")
+    if topic.num_partitions != USE_DEFAULT:
+        return [], ApiError(ErrorCode.INVALID_REQUEST, prefix + "numPartitions was not set to -1.")
+    assigned: dict[int, tuple[int, ...]] = {}
+    factor: int | None = None
+    for assignment in topic.assignments:
+        index, replicas = assignment.partition_index, tuple(assignment.broker_ids)
+        if index in assigned:
+            message = f"Found multiple manual partition assignments for partition {index}"
+            return [], ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        error = check_assignment(view, replicas, index, factor)
+        if error.code is not ErrorCode.NONE:
+            return [], error
+        factor = len(replicas)
+        assigned[index] = replicas
+    if sorted(assigned) != list(range(len(assigned))):
+        message = "partitions should be a consecutive 0-based integer sequence"
+        return [], ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return register_partitions(view, [assigned[index] for index in range(len(assigned))]), NO_ERROR

@@ -1,0 +1,69 @@
+"""DescribeQuorum: who leads the metadata quorum, and how far each voter is. Control plane, pure.
+
+Sources: KIP-595, KIP-836, KIP-853; Kafka's `KafkaRaftClient.handleDescribeQuorumRequest`.
+"""
+
+from __future__ import annotations
+
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.topic_names import CLUSTER_METADATA
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode
+from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_node import ReplicaProgress
+
+
+def describe_quorum(
+    view: ControllerView, driver: RaftDriver, request: messages.DescribeQuorumRequest
+) -> ControllerResult[messages.DescribeQuorumResponse]:
+    """Answer one DescribeQuorum; only partition 0 of `__cluster_metadata` has a quorum."""
+    response = messages.DescribeQuorumResponse(error_message=None)
+    for topic in request.topics:
+        partitions = [
+            _partition(view, driver, p.partition_index)
+            if topic.topic_name == CLUSTER_METADATA and p.partition_index == 0
+            else messages.DescribeQuorumResponse.PartitionData(
+                partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=None
+            )
+            for p in topic.partitions
+        ]
+        answer = messages.DescribeQuorumResponse.TopicData(topic_name=topic.topic_name, partitions=partitions)
+        response.topics.append(answer)
+    response.nodes = _nodes(driver)
+    return ControllerResult(response)
+
+
+def _partition(view: ControllerView, driver: RaftDriver, index: int) -> messages.DescribeQuorumResponse.PartitionData:
+    description = driver.node.describe(view.now_ms)
+    return messages.DescribeQuorumResponse.PartitionData(
+        partition_index=index,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        leader_id=description.leader_id,
+        leader_epoch=description.leader_epoch,
+        high_watermark=description.high_watermark,
+        current_voters=[_replica(progress) for progress in description.voters],
+        observers=[_replica(progress) for progress in description.observers],
+    )
+
+
+def _replica(progress: ReplicaProgress) -> messages.DescribeQuorumResponse.ReplicaState:
+    return messages.DescribeQuorumResponse.ReplicaState(
+        replica_id=progress.id,
+        replica_directory_id=progress.directory_id,
+        log_end_offset=progress.end_offset,
+        last_fetch_timestamp=progress.last_fetch_ms,
+        last_caught_up_timestamp=progress.last_caught_up_ms,
+    )
+
+
+def _nodes(driver: RaftDriver) -> list[messages.DescribeQuorumResponse.Node]:
+    return [
+        messages.DescribeQuorumResponse.Node(
+            node_id=voter.id,
+            listeners=[
+                messages.DescribeQuorumResponse.Listener(name=e.name, host=e.host, port=e.port) for e in voter.endpoints
+            ],
+        )
+        for voter in driver.node.voters.voters
+    ]

@@ -1,0 +1,93 @@
+"""ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left. Control plane, pure.
+
+- PREFERRED (0): the first replica leads again if it is in sync; ELECTION_NOT_NEEDED where it already does.
+- UNCLEAN (1): a partition without leader gets any usable replica, at the price of what only others held.
+- A null list means every partition; then only those that were changed are listed in the answer.
+
+Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from barnabas.metadata.controller_view import ApiError, ControllerResult, ControllerView
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+
+class ElectionType(enum.IntEnum):
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+def elect_leaders(
+    view: ControllerView, request: messages.ElectLeadersRequest, version: int
+) -> ControllerResult[messages.ElectLeadersResponse]:
+    """Answer one ElectLeaders request."""
+    try:
+        election = ElectionType(request.election_type) if version >= 1 else ElectionType.PREFERRED
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}") from None
+    topics = view.image.topics.by_name
+    is_all = request.topic_partitions is None
+    if request.topic_partitions is None:
+        asked = [(name, list(topics[name].partitions)) for name in sorted(topics)]
+    else:
+        asked = [(entry.topic, entry.partitions) for entry in request.topic_partitions]
+    response = messages.ElectLeadersResponse()
+    records: list[MetadataRecord] = []
+    for name, indexes in asked:
+        results = []
+        for index in indexes:
+            error, changes = _elect(view, name, index, election)
+            records += changes
+            if is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED:
+                continue
+            results.append(
+                messages.ElectLeadersResponse.PartitionResult(
+                    partition_id=index, error_code=error.code, error_message=error.message
+                )
+            )
+        if results or not is_all:
+            answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
+            response.replica_election_results.append(answer)
+    return ControllerResult(response, records)
+
+
+def _elect(
+    view: ControllerView, name: str, index: int, election: ElectionType
+) -> tuple[ApiError, list[MetadataRecord]]:
+    topic = view.image.topics.by_name.get(name)
+    if topic is None:
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"), []
+    partition = topic.partitions.get(index)
+    if partition is None:
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"), []
+    brokers = view.image.cluster.brokers
+    usable = [r for r in partition.replicas if r in brokers and not brokers[r].fenced]
+    if election is ElectionType.PREFERRED:
+        preferred = partition.replicas[0]
+        if partition.leader == preferred:
+            return ApiError(ErrorCode.ELECTION_NOT_NEEDED), []
+        if preferred not in usable or preferred not in partition.isr:
+            return ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE), []
+        return _change(topic.topic_id, index, partition, preferred)
+    if partition.leader != NO_LEADER:
+        return ApiError(ErrorCode.ELECTION_NOT_NEEDED), []
+    if not usable:
+        return ApiError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE), []
+    in_sync = [replica for replica in usable if replica in partition.isr]
+    return _change(topic.topic_id, index, partition, (in_sync or usable)[0])
+
+
+def _change(
+    topic_id: bytes, index: int, partition: PartitionRegistration, leader: int
+) -> tuple[ApiError, list[MetadataRecord]]:
+    record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=leader)
+    if leader not in partition.isr:
+        # Whoever takes over unclean begins a new truth: it alone is in sync with itself.
+        record.isr = [leader]
+    return ApiError(ErrorCode.NONE), [record]

@@ -1,0 +1,110 @@
+"""UpdateFeatures: raise or lower the levels that the cluster has finalized. Control plane, pure.
+
+- A level must be supported by this controller and by every registered broker.
+- Lowering needs an upgrade type that says so: 2 a safe downgrade, 3 an unsafe one; 1 is an upgrade.
+- metadata.version can be lowered only where no format changed on the way; losing metadata is refused.
+- All updates of a request are taken or none: the first refusal becomes the answer of the whole request (KIP-1022).
+
+Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
+from barnabas.metadata.features_image import METADATA_VERSION
+from barnabas.metadata.metadata_version import DID_METADATA_CHANGE, supported_features
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+KRAFT_VERSION = "kraft.version"
+
+
+def update_features(
+    view: ControllerView, request: messages.UpdateFeaturesRequest, version: int
+) -> ControllerResult[messages.UpdateFeaturesResponse]:
+    """Answer one UpdateFeatures request."""
+    response = messages.UpdateFeaturesResponse(error_message=None)
+    records: list[MetadataRecord] = []
+    failed: tuple[str, ApiError] | None = None
+    for update in request.feature_updates:
+        kind = update.upgrade_type
+        if version == 0:
+            kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+        name, level = update.feature, update.max_version_level
+        error = _check(view, name, level, kind)
+        if error.code is not ErrorCode.NONE:
+            failed = failed or (name, error)
+        elif level != view.image.features.level(name):
+            records.append(messages.FeatureLevelRecord(name=name, feature_level=level))
+        if version <= 1:
+            response.results.append(
+                messages.UpdateFeaturesResponse.UpdatableFeatureResult(
+                    feature=name, error_code=error.code, error_message=error.message
+                )
+            )
+    if failed is not None:
+        response.error_code = failed[1].code
+        response.error_message = (
+            f"The update failed for all features since the following feature had an error: {failed[1].message}"
+        )
+        if version <= 1:
+            response.error_code, response.error_message = ErrorCode.NONE, None
+        records = []
+    # metadata.version first, for it decides how the others are written.
+    records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)
+    return ControllerResult(response, [] if request.validate_only else records)
+
+
+def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
+    refused = ErrorCode.INVALID_UPDATE_VERSION
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return ApiError(refused, "The controller does not support the given upgrade type.")
+    current = view.image.features.level(name)
+    invalid = f"Invalid update version {level} for feature {name}. "
+    if level < 0:
+        return ApiError(refused, invalid + "A feature version cannot be less than 0.")
+    supported = supported_features().get(name)
+    if supported is None:
+        why = f"Controller {view.settings.node_id} does not support this feature."
+        return ApiError(refused, invalid + why)
+    if level != 0 and not supported.min <= level <= supported.max:
+        why = f"Controller {view.settings.node_id} only supports versions {supported.min}-{supported.max}"
+        return ApiError(refused, invalid + why)
+    for why in _broker_objections(view, name, level):
+        return ApiError(refused, invalid + why)
+    if level < current:
+        if kind == UPGRADE:
+            why = "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            return ApiError(refused, invalid + why + "unsafe downgrade.")
+        if name == METADATA_VERSION:
+            return _check_metadata_downgrade(current, level, kind)
+    elif level > current and kind != UPGRADE:
+        return ApiError(refused, invalid + "Can't downgrade to a newer version.")
+    if name == KRAFT_VERSION and level != current:
+        return ApiError(refused, invalid + "The quorum's own version is set when a directory is formatted.")
+    return NO_ERROR
+
+
+def _broker_objections(view: ControllerView, name: str, level: int) -> Iterator[str]:
+    for broker in view.image.cluster.brokers.values():
+        offered = broker.supported_features.get(name)
+        if level == 0:
+            continue
+        if offered is None:
+            yield f"Broker {broker.id} does not support this feature."
+        elif not offered.min <= level <= offered.max:
+            yield f"Broker {broker.id} only supports versions {offered.min}-{offered.max}"
+
+
+def _check_metadata_downgrade(current: int, level: int, kind: int) -> ApiError:
+    if kind == UNSAFE_DOWNGRADE:
+        why = f"Invalid metadata.version {level}. Unsafe metadata downgrade is not supported in this version."
+        return ApiError(ErrorCode.INVALID_UPDATE_VERSION, why)
+    if any(lost in DID_METADATA_CHANGE for lost in range(level + 1, current + 1)):
+        why = "Refusing to perform the requested downgrade because it might delete metadata information."
+        return ApiError(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid metadata.version {level}. {why}")
+    return NO_ERROR

@@ -1,0 +1,230 @@
+"""A metadata log in memory, and a controller over it: what tests of the controller run on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.controller_view import ControllerSettings
+from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.snapshots import SnapshotPolicy
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voters import Voter, VoterSet
+from barnabas.records.record_batch import read_header
+from barnabas.server.config_table import config_schema
+
+DIRECTORY = b"d" * 16
+INCARNATION = b"i" * 16
+CLUSTER_ID = "test-cluster"
+
+
+class Settled:
+    """A future that is set and read in one thread, without a loop."""
+
+    def __init__(self) -> None:
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._done = False
+
+    def done(self) -> bool:
+        return self._done
+
+    def set_result(self, result: Any) -> None:
+        assert not self._done
+        self._result, self._done = result, True
+
+    def set_exception(self, error: BaseException) -> None:
+        assert not self._done
+        self._error, self._done = error, True
+
+    def exception(self) -> BaseException | None:
+        return self._error
+
+    def result(self) -> Any:
+        assert self._done, "not answered yet"
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class MemoryLog:
+    """Batches in a list. With `hold` set, flushes wait for `release`."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self.snapshots: dict[SnapshotId, bytes] = {}
+        self.high_watermark = -1
+        self.start_offset = 0
+        self.hold = False
+        self.waiting: list[Callable[[], None]] = []
+
+    @property
+    def end_offset(self) -> int:
+        return read_header(self.batches[-1]).next_offset if self.batches else self.start_offset
+
+    @property
+    def last_epoch(self) -> int:
+        return read_header(self.batches[-1]).partition_leader_epoch if self.batches else 0
+
+    def append(self, batch: bytearray, leader_epoch: int) -> None:
+        header = read_header(batch)
+        assert header.base_offset == self.end_offset
+        assert header.partition_leader_epoch == leader_epoch
+        self.batches.append(bytes(batch))
+
+    def flush(self, done: Callable[[], None]) -> None:
+        if self.hold:
+            self.waiting.append(done)
+        else:
+            done()
+
+    def release(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for done in waiting:
+            done()
+
+    def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
+        for batch in self.batches:
+            header = read_header(batch)
+            if header.next_offset > from_offset and header.base_offset < to_offset:
+                yield memoryview(batch)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def truncate_to(self, offset: int) -> None:
+        raise NotImplementedError
+
+    def set_high_watermark(self, offset: int) -> None:
+        assert self.high_watermark <= offset <= self.end_offset
+        self.high_watermark = offset
+
+    def latest_snapshot(self) -> SnapshotId | None:
+        return max(self.snapshots, default=None)
+
+    def read_snapshot(self, snapshot: SnapshotId) -> bytes:
+        return self.snapshots[snapshot]
+
+    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        self.snapshots[snapshot] = data
+
+    def trim(self) -> None:
+        newest = max(self.snapshots)
+        while self.batches and read_header(self.batches[0]).next_offset <= newest.end_offset:
+            self.batches.pop(0)
+        self.start_offset = newest.end_offset
+
+
+class MemoryElections:
+    def __init__(self) -> None:
+        self.state: ElectionState | None = None
+
+    def read(self) -> ElectionState | None:
+        return self.state
+
+    def write(self, state: ElectionState) -> None:
+        self.state = state
+
+
+class ControllerHarness:
+    """One controller on a memory log; `restart` begins anew over what the log holds."""
+
+    def __init__(self, *, static: dict[str, str] | None = None, snapshots: SnapshotPolicy | None = None) -> None:
+        self.log = MemoryLog()
+        self.elections = MemoryElections()
+        self.now_ms = 1_000_000
+        self.static = static or {}
+        self.snapshots = snapshots
+        self.commits: list[Any] = []
+        self.start()
+
+    def start(self) -> None:
+        node = RaftNode(
+            1,
+            DIRECTORY,
+            VoterSet.of([Voter(1, DIRECTORY)]),
+            self.elections.read() or ElectionState(),
+            self.log.end_offset,
+            self.log.last_epoch,
+        )
+        self.controller = QuorumController(
+            ControllerSettings(node_id=1, cluster_id=CLUSTER_ID),
+            ConfigResolver(config_schema(), 1, self.static, {}),
+            create_future=Settled,  # type: ignore[arg-type]
+            now_ms=lambda: self.now_ms,
+            random=random.Random(7),
+            snapshots=self.snapshots,
+        )
+        self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))
+        self.driver = RaftDriver(node, self.log, self.elections, self.controller, lambda: self.now_ms)
+        self.controller.attach(self.driver)
+        self.driver.start()
+
+    def restart(self) -> None:
+        self.start()
+
+    def send(self, api: ApiKey, request: Any, version: int | None = None, **options: Any) -> Any:
+        """The answer, which must be there at once."""
+        return self.later(api, request, version, **options).result()
+
+    def later(self, api: ApiKey, request: Any, version: int | None = None, **options: Any) -> Any:
+        version = request.MAX_VERSION if version is None else version
+        return self.controller.handle(api, version, request, **options)
+
+    def register(self, broker_id: int = 1, *, unfence: bool = True, **fields: Any) -> int:
+        """Register a broker and unfence it; returns its epoch."""
+        from barnabas.metadata.metadata_version import supported_features
+
+        request = messages.BrokerRegistrationRequest(
+            broker_id=broker_id,
+            cluster_id=CLUSTER_ID,
+            incarnation_id=fields.pop("incarnation_id", INCARNATION),
+            listeners=[
+                messages.BrokerRegistrationRequest.Listener(
+                    name="PLAINTEXT", host="localhost", port=9092, security_protocol=0
+                )
+            ],
+            features=[
+                messages.BrokerRegistrationRequest.Feature(
+                    name=name, min_supported_version=f.min, max_supported_version=f.max
+                )
+                for name, f in supported_features().items()
+            ],
+            log_dirs=[DIRECTORY],
+            **fields,
+        )
+        epoch: int = self.send(ApiKey.BROKER_REGISTRATION, request).broker_epoch
+        if unfence:
+            self.heartbeat(broker_id, epoch)
+        return epoch
+
+    def heartbeat(self, broker_id: int, epoch: int, **fields: Any) -> Any:
+        offset = self.controller.image.provenance.offset
+        request = messages.BrokerHeartbeatRequest(
+            broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=offset, **fields
+        )
+        return self.send(ApiKey.BROKER_HEARTBEAT, request)
+
+    def create(self, *names: str, partitions: int = 1, configs: dict[str, str] | None = None) -> Any:
+        topic = messages.CreateTopicsRequest.CreatableTopic
+        config = messages.CreateTopicsRequest.CreatableTopicConfig
+        request = messages.CreateTopicsRequest(
+            topics=[
+                topic(
+                    name=name,
+                    num_partitions=partitions,
+                    replication_factor=-1,
+                    configs=[config(name=key, value=value) for key, value in (configs or {}).items()],
+                )
+                for name in names
+            ],
+            timeout_ms=1000,
+        )
+        return self.send(ApiKey.CREATE_TOPICS, request)
