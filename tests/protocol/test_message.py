@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage, UnsupportedVersionField
 from barnabas.protocol.messages import (
+    AlterClientQuotasRequest,
     ApiVersionsRequest,
     ConsumerGroupHeartbeatResponse,
     FetchRequest,
@@ -58,6 +59,12 @@ def test_round_trip_in_every_version(name: str) -> None:
             assert b"".join(bytes(part) for part in message.encode_parts(version)) == encoded
 
     check()
+
+
+def quota(value: float) -> AlterClientQuotasRequest:
+    """A request whose one number is a float."""
+    operation = AlterClientQuotasRequest.OpData(key="producer_byte_rate", value=value)
+    return AlterClientQuotasRequest(entries=[AlterClientQuotasRequest.EntryData(ops=[operation])])
 
 
 def test_defaults_are_kafkas() -> None:
@@ -125,6 +132,7 @@ def test_a_field_the_version_lacks() -> None:
     ("message", "version"),
     [
         (ProduceRequest(acks=40000), 9),
+        (quota(10**400), 0),
         (ProduceRequest(acks="1"), 9),  # type: ignore[arg-type]
         (MetadataRequest(topics=None), 0),
         (MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)]), 9),

@@ -19,17 +19,18 @@ import struct
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
-from barnabas.protocol.codec import PartsWriter, Reader, ReaderSource, Writer, WriterSource
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.primitives import Buffer, RecordSlice
+from barnabas.protocol.reader_source import Reader, ReaderSource
 from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec, Versions, message_spec
+from barnabas.protocol.writer_source import PartsWriter, Writer, WriterSource
 
 MODULE = "barnabas.protocol.messages"
 FRESH: Any = object()
 """Default of array and struct parameters: make a new one."""
 
 READ_ERRORS = (struct.error, IndexError, UnicodeDecodeError)
-WRITE_ERRORS = (struct.error, UnicodeEncodeError, AttributeError, TypeError, BufferError)
+WRITE_ERRORS = (struct.error, UnicodeEncodeError, AttributeError, TypeError, OverflowError)
 
 
 class Struct:
