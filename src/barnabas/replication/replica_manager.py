@@ -305,14 +305,17 @@ class ReplicaManager:
         return future
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
-        """Yield the batches of a partition one by one, from `from_offset` or the log start to the high watermark.
+        """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
+
+        A new leader's log is the partition's log, also above the high watermark: a coordinator that stopped there would never
+        learn of records that are committed a moment later.
 
         Raises:
             KafkaError: no such replica, or the log cannot be read.
         """
         log = self.partition(topic, index).log
         offset = max(from_offset, log.log_start_offset)
-        end = log.high_watermark
+        end = log.log_end_offset
         while offset < end:
             chunk = memoryview(log.read(offset, INTERNAL_READ_BYTES, max_offset=end, min_one=True).read())
             before = offset

@@ -1,0 +1,83 @@
+"""FindCoordinator in every version, and the first request that creates `__consumer_offsets`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import CreateTopicsResponse, FindCoordinatorRequest
+from tests.api.group_hosting import PARTITIONS, GroupHosting
+from tests.replication.hosting import NODE, Hosting
+
+
+def find(version: int, *keys: str, kind: int = 0) -> FindCoordinatorRequest:
+    if version >= 4:
+        return FindCoordinatorRequest(coordinator_keys=list(keys), key_type=kind)
+    return FindCoordinatorRequest(key=keys[0], key_type=kind)
+
+
+def answers(response: Any, version: int) -> list[tuple[str, int, str, int, ErrorCode]]:
+    found = response.coordinators if version >= 4 else [response]
+    return [(getattr(c, "key", ""), c.node_id, c.host, c.port, ErrorCode(c.error_code)) for c in found]
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_groups(hosting: Hosting, version: int) -> None:
+    host = GroupHosting(hosting)
+    keys = ("g", "h") if version >= 4 else ("",)
+    response = host.ask(10, find(version, *(keys if version >= 4 else ("g",))), version)
+    assert answers(response, version) == [(key, NODE, "127.0.0.1", 9092, ErrorCode.NONE) for key in keys]
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+@pytest.mark.parametrize("kind", [1, 2, 3, -1])
+def test_other_types(hosting: Hosting, version: int, kind: int) -> None:
+    host = GroupHosting(hosting)
+    served = kind == 1 or (kind == 2 and version >= 6)
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if served else ErrorCode.INVALID_REQUEST
+    key = "g" if version >= 4 else ""
+    response = host.ask(10, find(version, "g", kind=kind), version)
+    assert answers(response, version) == [(key, -1, "", -1, error)]
+
+
+def test_the_topic_is_created_once_and_waited_for(hosting: Hosting) -> None:
+    host = GroupHosting(hosting, create=False)
+    first, second = host.ask(10, find(4, "g"), 4), host.ask(10, find(4, "h"), 4)
+    assert asyncio.isfuture(first)
+    ((request, created),) = host.asked
+    (topic,) = request.topics
+    assert (topic.name, topic.num_partitions, topic.replication_factor) == ("__consumer_offsets", PARTITIONS, 1)
+    assert {config.name: config.value for config in topic.configs} == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+    created.set_result(CreateTopicsResponse())
+    hosting.spin()
+    assert not first.done(), "created, but nobody leads it yet"
+    host.create_offsets_topic()
+    hosting.advance(10)
+    assert [answers(future.result(), 4)[0][1] for future in (first, second)] == [NODE, NODE]
+    assert hosting.services.creating_topics == {}
+
+
+def test_a_topic_that_does_not_come(hosting: Hosting) -> None:
+    host = GroupHosting(hosting, create=False)
+    waiting = host.ask(10, find(4, "g"), 4)
+    host.asked[0][1].set_exception(TimeoutError())
+    hosting.advance(2000)
+    assert answers(waiting.result(), 4) == [("g", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    host.ask(10, find(4, "g"), 4)
+    assert len(host.asked) == 2, "the next request tries again"
+
+
+def test_a_partition_without_a_leader(hosting: Hosting) -> None:
+    host = GroupHosting(hosting)
+    topic = hosting.image.topics.by_name["__consumer_offsets"]
+    hosting.change(topic.topic_id, host.coordinator.partition_of("g"), leader=-1)
+    waiting = host.ask(10, find(3, "g"), 3)
+    hosting.advance(2000)
+    assert answers(waiting.result(), 3) == [("", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
