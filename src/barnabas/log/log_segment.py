@@ -231,8 +231,8 @@ class LogSegment:
         position = self._positions.get(offset)
         if position is not None:
             return position
-        start = self.offset_index.lookup(offset)
-        position = self._scan_to(offset, start)
+        entry = self.offset_index.lookup(offset)
+        position = None if entry is None else self._scan_to(offset, entry[1], entry[0])
         if position is None:
             position = self._scan_to(offset, 0)
         if position is None:
@@ -240,9 +240,11 @@ class LogSegment:
         self.remember(offset, position)
         return position
 
-    def _scan_to(self, offset: int, start: int) -> int | None:
-        """Scans headers from `start`; None when the index led to a place where no batch begins or past the offset."""
+    def _scan_to(self, offset: int, start: int, last_offset: int | None = None) -> int | None:
+        """Scans headers from `start`, where a batch that ends with `last_offset` should lie; None when none does."""
         size = self.size
+        if last_offset is not None and start >= size:
+            return None
         file = self.file()
         position = start
         chunk = b""
@@ -258,9 +260,12 @@ class LogSegment:
                     return None
             header = unpack_from(chunk, at)
             length = header[1] + 12
-            if header[3] != MAGIC or length < BATCH_OVERHEAD or (position == start and start and header[0] > offset):
+            last = header[0] + header[6]
+            if header[3] != MAGIC or length < BATCH_OVERHEAD:
                 return None
-            if header[0] + header[6] >= offset:
+            if last_offset is not None and position == start and last != last_offset:
+                return None
+            if last >= offset:
                 return position
             position += length
         return size
@@ -277,9 +282,12 @@ class LogSegment:
         wanted = start + max_bytes
         if wanted >= limit:
             return limit
-        border = self.offset_index.position_at_or_below(wanted)
-        if border > start:
-            return border
+        entry = self.offset_index.last_at_or_below_position(wanted)
+        if entry is not None and entry[1] > start:
+            found = self.header_at(entry[1])
+            if found is not None and found.magic == MAGIC and found.last_offset == entry[0]:
+                self.remember(found.base_offset, entry[1])
+                return entry[1]
         position = start
         while True:
             header = self.header_at(position)
@@ -318,10 +326,13 @@ class LogSegment:
         """The bytes of one batch."""
         return self.file().pread(header.size, position)
 
-    def checked_batches(self, start: int = 0) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    def checked_batches(
+        self, start: int = 0, *, end_offset: int | None = None
+    ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
         """Yields each batch from `start` with its bytes after checking it whole; ends silently at the first bad one.
 
-        The view is good until the next step.
+        A batch that reaches `end_offset`, where the next segment begins, is bad as well. The view is good until the
+        next step.
         """
         file = self.file()
         size = file.size()
@@ -347,7 +358,7 @@ class LogSegment:
             relative = header.last_offset - self.base_offset
             if header.base_offset < self.base_offset or relative > RELATIVE_OFFSET_MAX:
                 return
-            if header.base_offset <= previous_last:
+            if header.base_offset <= previous_last or (end_offset is not None and header.last_offset >= end_offset):
                 return
             previous_last = header.last_offset
             yield position, header, chunk[at : at + length]
@@ -369,7 +380,7 @@ class LogSegment:
 
     # Cutting and rebuilding
 
-    def rebuild(self) -> Iterator[tuple[BatchHeader, memoryview]]:
+    def rebuild(self, *, end_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Reads the segment from the start, rebuilds both indexes, and cuts the file behind the last good batch.
 
         Yields each good batch, so that the caller can rebuild what it derives from them. Exhaust it.
@@ -382,7 +393,7 @@ class LogSegment:
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         good = 0
-        for position, header, view in self.checked_batches():
+        for position, header, view in self.checked_batches(end_offset=end_offset):
             self.note_batch(position, header.size, header.base_offset, header.last_offset, header.max_timestamp)
             good = position + header.size
             yield header, view
@@ -399,32 +410,58 @@ class LogSegment:
             return True
         if not self.offset_index.load() or not self.time_index.load():
             return False
-        return self._tail_is_sound()
+        return self._tail_is_sound(None)
 
-    def open_sealed(self) -> bool:
+    def open_sealed(self, end_offset: int) -> bool:
         """Takes the index files of a sealed segment as they are; False when it must be rebuilt."""
         if not self.offset_index.open_sealed() or not self.time_index.open_sealed():
             return False
-        return self._tail_is_sound()
+        return self._tail_is_sound(end_offset)
 
-    def _tail_is_sound(self) -> bool:
-        """Checks the batches from the last index entry on, and takes size and largest timestamp from them."""
+    def _tail_is_sound(self, end_offset: int | None) -> bool:
+        """Checks the batches from the last index entry on, and takes size and largest timestamp from them.
+
+        Args:
+            end_offset: where the next segment begins; None for the active segment.
+        """
         last = self.offset_index.last_entry()
         start = last[1] if last else 0
         if start >= self.size and self.size:
             return False
-        self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry()
+        timestamp, timestamp_offset = self.time_index.last_entry()
+        if timestamp != NO_TIMESTAMP and not self.batch_has_timestamp(timestamp_offset, timestamp):
+            return False
+        self.max_timestamp, self.max_timestamp_offset = timestamp, timestamp_offset
         end = start
         last_offset = -1
-        for position, header, _ in self.checked_batches(start):
-            if position == start and last is not None and header.last_offset != last[0]:
+        for position, header, _ in self.checked_batches(start, end_offset=end_offset):
+            if position == start:
+                if last is not None and header.last_offset != last[0]:
+                    return False
+            elif header.base_offset != last_offset + 1:
+                # Compaction leaves such holes, and so does rot, since the CRC does not cover the offset: look at it all.
                 return False
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
             end = position + header.size
             last_offset = header.last_offset
         self._bytes_since_index_entry = end - start
-        return end == self.size and self.max_timestamp_offset <= max(last_offset, self.base_offset)
+        self._positions.clear()
+        return end == self.size and (end_offset is None or self.max_timestamp == timestamp)
+
+    def batch_has_timestamp(self, last_offset: int, max_timestamp: int) -> bool:
+        """Whether the batch that ends with `last_offset` has this largest timestamp: what a time index entry claims."""
+        if last_offset < self.base_offset:
+            return False
+        position = self._locate_or_none(last_offset)
+        header = None if position is None or position >= self.size else self.header_at(position)
+        return header is not None and (header.last_offset, header.max_timestamp) == (last_offset, max_timestamp)
+
+    def _locate_or_none(self, offset: int) -> int | None:
+        try:
+            return self.locate(offset)
+        except CorruptRecord:
+            return None
 
     def next_offset(self) -> int:
         """The offset after the last batch: the next one to give out when this is the active segment."""

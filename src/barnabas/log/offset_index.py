@@ -18,8 +18,8 @@ Crash argument. The file is a function of the `.log` and is never needed to find
   theirs written and synced before the recovery point moved past them.
 - A size that is no multiple of 8, an entry that does not ascend, or a last entry that does not point at the batch it names fails
   `is_sane`, or the look at the log's tail that follows, and the index is rebuilt.
-- An entry in the middle whose bytes have rotted can only misdirect a search; the search notices that the batch at the position
-  is not a batch, or lies after the wanted offset, and scans from the segment's start instead.
+- An entry in the middle whose bytes have rotted can only misdirect a search. Whoever uses an entry looks whether the
+  batch it names lies where it says, and scans from the segment's start if not.
 
 Apache Kafka preallocates the active index to segment.index.bytes and leaves zeros behind after a kill; they do not
 ascend, so such a file is rebuilt as well. Source: Kafka's `OffsetIndex`, `AbstractIndex`.
@@ -36,6 +36,9 @@ from barnabas.log.disk import Disk, write_fully
 
 ENTRY = struct.Struct(">II")
 ENTRY_SIZE = ENTRY.size
+
+Entry = tuple[int, int]
+"""Last offset and position of a batch."""
 
 
 class OffsetIndex:
@@ -73,24 +76,27 @@ class OffsetIndex:
         self._relative_offsets.append(relative)
         self._positions.append(position)
 
-    def lookup(self, offset: int) -> int:
-        """The position to scan from for `offset`: that of the largest entry at or below it, else 0."""
+    def lookup(self, offset: int) -> Entry | None:
+        """The largest entry at or below `offset`; None when the search must begin at the segment's start."""
         relative = offset - self.base_offset
         if relative < 0:
-            return 0
+            return None
         if self._sealed_entries is None:
             slot = bisect_right(self._relative_offsets, relative)
-            return self._positions[slot - 1] if slot else 0
-        return self._search_file(relative, 0)[1]
+            return self._entry(slot - 1) if slot else None
+        return self._search_file(relative, 0)
 
-    def position_at_or_below(self, position: int) -> int:
-        """The largest indexed position that is at most `position`, else 0: a place where a batch begins."""
+    def last_at_or_below_position(self, position: int) -> Entry | None:
+        """The last entry whose position is at most `position`: a place where a batch begins."""
         if self._sealed_entries is None:
             slot = bisect_right(self._positions, position)
-            return self._positions[slot - 1] if slot else 0
-        return self._search_file(position, 1)[1]
+            return self._entry(slot - 1) if slot else None
+        return self._search_file(position, 1)
 
-    def last_entry(self) -> tuple[int, int] | None:
+    def _entry(self, slot: int) -> Entry:
+        return self.base_offset + self._relative_offsets[slot], self._positions[slot]
+
+    def last_entry(self) -> Entry | None:
         """Offset and position of the last entry."""
         if self._sealed_entries is None:
             if not self._positions:
@@ -105,10 +111,10 @@ class OffsetIndex:
             file.close()
         return self.base_offset + relative, position
 
-    def _search_file(self, wanted: int, field: int) -> tuple[int, int]:
-        """The last entry whose field is at most `wanted`, (-1, 0) when there is none."""
+    def _search_file(self, wanted: int, field: int) -> Entry | None:
+        """The last entry whose field (0: relative offset, 1: position) is at most `wanted`."""
         assert self._sealed_entries is not None
-        found = (-1, 0)
+        found: Entry | None = None
         if not self._sealed_entries:
             return found
         file = self._disk.open(self.path)
@@ -122,7 +128,7 @@ class OffsetIndex:
                     continue
                 entry = ENTRY.unpack(raw)
                 if entry[field] <= wanted:
-                    found = entry
+                    found = self.base_offset + entry[0], entry[1]
                     low = middle + 1
                 else:
                     high = middle

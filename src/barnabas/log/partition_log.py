@@ -224,7 +224,8 @@ class PartitionLog:
             next_offset += header[6] + 1
             if header[8] > max_timestamp:
                 max_timestamp = header[8]
-        if leader_epoch > self._latest_epoch:
+        if leader_epoch != self._latest_epoch:
+            # A larger one in the cache is rot: nobody has led in a later epoch than this replica does now.
             self._begin_epoch(leader_epoch, first_offset)
         self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
@@ -525,7 +526,10 @@ class PartitionLog:
         return self._segments[max(self._slot(offset), 0) :]
 
     def _find_in_segment(self, segment: LogSegment, timestamp: int) -> TimestampAndOffset | None:
-        after = max(segment.time_index.offset_before(timestamp), self.log_start_offset, segment.base_offset)
+        after = max(self.log_start_offset, segment.base_offset)
+        entry = segment.time_index.last_before(timestamp)
+        if entry is not None and segment.batch_has_timestamp(entry[1], entry[0]):
+            after = max(after, entry[1])
         for position, header in segment.headers(segment.locate(after)):
             if header.max_timestamp < timestamp or header.last_offset < self.log_start_offset:
                 continue
@@ -575,7 +579,7 @@ class PartitionLog:
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Notes that a new leader epoch begins at the log's end, before anything is written in it."""
-        if leader_epoch > self._latest_epoch:
+        if leader_epoch != self._latest_epoch:
             self._begin_epoch(leader_epoch, self.log_end_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:

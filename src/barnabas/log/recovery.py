@@ -4,14 +4,16 @@
     each segment, in order       after an unclean stop, from the recovery point's segment on: read whole, cut at the first bad
                                  batch, indexes rebuilt. Otherwise: the indexes' shape and the tail behind the last
                                  index entry are looked at, and the segment is rebuilt like that if they do not fit
-    a cut in the unflushed part  all later segments are removed, as Kafka does: they follow a hole
+    a cut in the unflushed part  all later segments are removed, as Kafka does: they follow a hole. So they are when a
+                                 segment ends before its successor begins, unless it shows traces of compaction
     a cut in the flushed part    later segments are kept: they were flushed, and readers step over a hole as after compaction
     log start                    checkpoint, if it lies inside the log; else the first segment
     leader epochs                from their file, or from the batches if it is not whole or behind them
     producers                    newest usable snapshot, then the batches after it
 
 The base offset and the leader epoch lie outside a batch's CRC. A batch whose base offset jumps over offsets is believed when the next batch
-follows it, since compaction leaves such holes; the last batch of an active segment, which compaction never touches, must follow on.
+follows it, since compaction leaves such holes; the last batch of an active segment, which compaction never touches, and
+the last one before a cut must follow on.
 
 Nothing here depends on the order in which the crashed process's unsynced writes reached the disk.
 
@@ -158,39 +160,47 @@ class LogLoader:
             next_base = None if is_last else bases[index + 1]
             flushed = clean or (next_base is not None and next_base <= recovery_point)
             segments.append(segment)
-            if flushed and (segment.open_existing() if is_last else segment.open_sealed()):
+            if flushed and (segment.open_existing() if next_base is None else segment.open_sealed(next_base)):
                 continue
-            cut = self._rebuild(segment, is_last=is_last)
-            if cut and not flushed:
+            is_whole = self._rebuild(segment, next_base)
+            if is_last:
+                break
+            if not is_whole and not flushed:
                 self._remove_later(bases[index + 1 :])
                 break
-            if not is_last:
-                segment.seal()
+            segment.seal()
         if segments and segments[-1].offset_index.is_sealed:
             segments[-1].open_existing()
         return segments
 
-    def _rebuild(self, segment: LogSegment, *, is_last: bool) -> int:
-        """Rebuilds a segment's indexes from its batches; returns the bytes cut off behind the last good one."""
+    def _rebuild(self, segment: LogSegment, next_base: int | None) -> bool:
+        """Rebuilds a segment's indexes from its batches, cutting it behind the last good one.
+
+        Returns:
+            False when something was cut, or is missing in front of the next segment.
+        """
         self._rebuilt = True
         before = segment.size
         expected = segment.base_offset
-        doubtful: tuple[int, int] | None = None
-        position = 0
-        for header, _ in segment.rebuild():
-            doubtful = None if header.base_offset == expected else (position, header.base_offset)
+        doubtful: int | None = None
+        is_compacted = False
+        for header, _ in segment.rebuild(end_offset=next_base):
+            if doubtful is not None:
+                # A batch follows the hole, so it is one that compaction has made.
+                is_compacted = True
+            doubtful = None if header.base_offset == expected else header.base_offset
+            is_compacted = is_compacted or header.record_count != header.last_offset_delta + 1
             expected = header.next_offset
-            position += header.size
             self._saw_marker = self._saw_marker or (header.is_control and header.has_producer)
             if header.partition_leader_epoch > self._epochs.latest_epoch:
                 self._epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
-        if doubtful is not None and is_last:
-            segment.truncate_to(doubtful[1])
+        if doubtful is not None and (next_base is None or segment.size < before):
+            segment.truncate_to(doubtful)
         cut = before - segment.size
         if cut:
             self._bytes_cut += cut
             logger.warning("%s: cut %d bytes behind the last good batch", segment.path, cut)
-        return cut
+        return not cut and (next_base is None or expected == next_base or is_compacted)
 
     def _remove_later(self, bases: list[int]) -> None:
         for base in bases:

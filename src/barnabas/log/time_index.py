@@ -9,8 +9,10 @@ after the last entry that is smaller than it. When a segment is sealed its large
 retention by time reads 12 bytes per segment.
 
 Writing is lazy, sealing drops the memory, and the crash argument is that of `offset_index`: the file is a function of
-the `.log`. A search that a rotten entry misleads costs accuracy only for segments whose index was already synced
-and has rotted since; `partition_log` then still returns a record at or after the wanted time. Source: Kafka's `TimeIndex`.
+the `.log`, and whoever uses an entry looks whether the batch it names has its timestamp, and scans from the segment's
+start if not. A sealed segment whose last entry is not its largest timestamp, as far as its tail shows, is rebuilt.
+
+Source: Kafka's `TimeIndex`.
 """
 
 from __future__ import annotations
@@ -70,14 +72,17 @@ class TimeIndex:
             file.close()
         return timestamp, self.base_offset + relative
 
-    def offset_before(self, timestamp: int) -> int:
-        """The offset to look from for the first record at or after `timestamp`: records up to it are all older."""
+    def last_before(self, timestamp: int) -> tuple[int, int] | None:
+        """Timestamp and offset of the last entry below `timestamp`: records up to that offset are all older."""
         if self._sealed_entries is None:
             slot = bisect_left(self._timestamps, timestamp)
-            return self.base_offset + (self._relative_offsets[slot - 1] if slot else 0)
+            if not slot:
+                return None
+            return self._timestamps[slot - 1], self.base_offset + self._relative_offsets[slot - 1]
+        found: tuple[int, int] | None = None
         file = self._disk.open(self.path)
         try:
-            low, high, found = 0, self._sealed_entries, 0
+            low, high = 0, self._sealed_entries
             while low < high:
                 middle = (low + high) // 2
                 raw = file.pread(ENTRY_SIZE, middle * ENTRY_SIZE)
@@ -86,13 +91,13 @@ class TimeIndex:
                     continue
                 entry_timestamp, relative = ENTRY.unpack(raw)
                 if entry_timestamp < timestamp:
-                    found = relative
+                    found = entry_timestamp, self.base_offset + relative
                     low = middle + 1
                 else:
                     high = middle
         finally:
             file.close()
-        return self.base_offset + found
+        return found
 
     def write_pending(self) -> bool:
         """Appends the entries the file lacks; returns whether it wrote. The caller syncs the file."""
