@@ -1,0 +1,496 @@
+"""One node, assembled: the order in which it starts, what it does on timers, the order in which it stops. Shell.
+
+Start
+ 1. The data directory: locked, formatted if it is empty, checked to be this cluster's and this node's; logs recovered.
+ 2. Listeners are bound, so that port 0 has become a number; who connects early waits.
+ 3. The controller: metadata log and snapshot are read, the one voter elects itself.
+ 4. The broker registers, hears the image, creates its replicas and coordinators, and is unfenced.
+ 5. Listeners answer.
+
+Stop: listeners, groups (waiting members are told), controller, logs, and last the mark of a clean shutdown; then the lock.
+
+- Everything lives on the loop given; blocking calls (fsync) run in the loop's executor, and nothing else does.
+- Clock, randomness and disk are arguments, so the simulator runs this very class.
+- `CannotStart` carries one line for a person. A fault after the start (`wait_failed`) stops the node: a committed record
+  that cannot be replayed means that this node's state is not the log's.
+
+Limits: one data directory, one voter, which is this node; process.roles is always both.
+
+Source: Kafka's `KafkaRaftServer`, `ControllerServer`, `BrokerServer`, `BrokerLifecycleManager`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random as random_module
+import socket
+from collections.abc import Callable
+
+from barnabas.api.context import BrokerServices
+from barnabas.api.dispatch import Dispatcher
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.coordinator.producer_id_manager import ProducerIdManager
+from barnabas.log.disk import Disk, DiskLocked
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.controller_view import ControllerSettings
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.metadata_version import supported_features
+from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.snapshots import SnapshotPolicy
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.messages import (
+    AllocateProducerIdsRequest,
+    BrokerHeartbeatRequest,
+    BrokerRegistrationRequest,
+)
+from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.replication.fetch_session import FetchSessionCache
+from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.server.config import BrokerConfig, log_config
+from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
+from barnabas.server.listener import Listener
+from barnabas.server.metadata_log import open_quorum
+from barnabas.server.storage import format_directory
+
+__all__ = ["BrokerServer", "CannotStart"]
+
+log = logging.getLogger(__name__)
+
+_HOUSEKEEPING_MS = 1_000
+_PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+class CannotStart(Exception):
+    """Why this node does not start, in one line that says what to do."""
+
+
+class BrokerServer:
+    """One node.
+
+    Args:
+        config: all of it, checked.
+        loop: everything runs here.
+        now_ms: wall clock, epoch milliseconds.
+        random: topic ids, member ids, session ids and the incarnation are drawn from it.
+
+    Attributes:
+        failure: what ended a running node, None while all is well.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        disk: Disk,
+        now_ms: Callable[[], int],
+        random: random_module.Random,
+    ) -> None:
+        self.config = config
+        self.failure: BaseException | None = None
+        self.listeners: list[Listener] = []
+        self.log_manager: LogManager
+        self.controller: QuorumController
+        self.replica_manager: ReplicaManager
+        self.group_coordinator: GroupCoordinator
+        self.services: BrokerServices
+        self._loop = loop
+        self._disk = disk
+        self._now_ms = now_ms
+        self._random = random
+        self._meta: MetaProperties
+        self._image = MetadataImage()
+        self._broker_epoch = -1
+        self._led_group_partitions: dict[int, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._failed = loop.create_future()
+        self._is_running = False
+
+    def __repr__(self) -> str:
+        return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self._image!r}>"
+
+    @property
+    def addresses(self) -> list[str]:
+        """HOST:PORT of each listener, to connect to."""
+        return [f"{_dialable(listener.host)}:{listener.port}" for listener in self.listeners]
+
+    @property
+    def port(self) -> int:
+        """The first listener's port."""
+        return self.listeners[0].port
+
+    @property
+    def cluster_id(self) -> str:
+        return self._meta.cluster_id
+
+    # Start
+
+    async def start(self) -> None:
+        """Start and answer requests.
+
+        Raises:
+            CannotStart: the directory is locked, foreign or broken, or an address is taken.
+        """
+        self._open_directory()
+        try:
+            await self._bind()
+            self._start_controller()
+            self._make_services()
+            await self._register()
+        except BaseException:
+            await self._abandon()
+            raise
+        self.controller.add_listener(self._on_metadata)
+        self.log_manager.delete_unknown(self._is_known)
+        await self._heartbeat()
+        dispatcher = Dispatcher(self.services)
+        for listener in self.listeners:
+            listener.serve(dispatcher)
+        self._is_running = True
+        self._every(_HOUSEKEEPING_MS, self._housekeeping)
+        self._every(self.config.broker_heartbeat_interval_ms, self._beat)
+
+    def _open_directory(self) -> None:
+        root = self.config.log_dirs[0]
+        if len(self.config.log_dirs) > 1:
+            raise CannotStart("log.dirs names several directories; one is supported, name one")
+        self.log_manager = LogManager(
+            self._disk,
+            root,
+            now_ms=self._now_ms,
+            run_blocking=self._run_blocking,
+            config_for=lambda topic: self._log_config(topic, self._image),
+            retention_check_interval_ms=self.config.log_retention_check_interval_ms,
+            checkpoint_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
+        )
+        try:
+            self.log_manager.open()
+        except DiskLocked:
+            raise CannotStart(
+                f"{root} is in use by another broker; stop that one, or give another --data-dir"
+            ) from None
+        except (KafkaStorageError, OSError) as error:
+            raise CannotStart(str(error)) from None
+        try:
+            self._meta = self._identify(root)
+        except BaseException:
+            self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+            raise
+
+    def _identify(self, root: str) -> MetaProperties:
+        """Whose directory this is; an empty one becomes ours."""
+        try:
+            meta = self.log_manager.read_meta()
+        except InvalidMetaProperties as error:
+            raise CannotStart(f"{root}: {error}") from None
+        if meta is None:
+            meta = format_directory(
+                self._disk, root, self.config.cluster_id, self.config.node_id, self.config, self._random
+            )
+            log.info("Formatted %s for cluster %s", root, meta.cluster_id)
+        if self.config.cluster_id not in (None, meta.cluster_id):
+            raise CannotStart(
+                f"{root} belongs to cluster {meta.cluster_id}, not to {self.config.cluster_id}; "
+                "leave out cluster.id, or give another --data-dir"
+            )
+        if meta.node_id != self.config.node_id:
+            raise CannotStart(
+                f"{root} belongs to node {meta.node_id}, not to {self.config.node_id}; "
+                f"set node.id={meta.node_id}, or give another --data-dir"
+            )
+        return meta
+
+    def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
+        return asyncio.ensure_future(self._loop.run_in_executor(None, work), loop=self._loop)
+
+    async def _bind(self) -> None:
+        config = self.config
+        for endpoint in config.listeners:
+            if endpoint.security_protocol != "PLAINTEXT":
+                raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
+            listener = Listener(
+                self._loop,
+                name=endpoint.name,
+                host=endpoint.host,
+                port=endpoint.port,
+                max_frame_bytes=config.socket_request_max_bytes,
+                max_idle_ms=config.connections_max_idle_ms,
+                max_connections=config.max_connections,
+                max_connections_per_ip=config.max_connections_per_ip,
+                backlog=config.socket_listen_backlog_size,
+            )
+            try:
+                await listener.bind()
+            except OSError as error:
+                raise CannotStart(
+                    f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}; "
+                    "is another broker running? --listen HOST:0 picks a free port"
+                ) from None
+            self.listeners.append(listener)
+
+    def _start_controller(self) -> None:
+        config, static = self.config, dict(self.config.properties)
+        defaults = EMBEDDED_DEFAULTS if config.embedded else {}
+        self._resolver = ConfigResolver(config_schema(), config.node_id, static, defaults)
+        self.controller = QuorumController(
+            ControllerSettings(
+                node_id=config.node_id,
+                cluster_id=self.cluster_id,
+                num_partitions=config.num_partitions,
+                default_replication_factor=config.default_replication_factor,
+                delete_topic_enable=config.delete_topic_enable,
+                broker_session_timeout_ms=config.broker_session_timeout_ms,
+            ),
+            self._resolver,
+            create_future=self._loop.create_future,
+            now_ms=self._now_ms,
+            random=self._random,
+            snapshots=SnapshotPolicy(
+                config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
+            ),
+            on_fault=self.fail,
+        )
+        driver = open_quorum(
+            self._disk,
+            self.config.log_dirs[0],
+            self._meta,
+            config,
+            self.controller,
+            now_ms=self._now_ms,
+            run_blocking=self._run_blocking,
+        )
+        self.controller.attach(driver)
+        driver.start()
+
+    def _make_services(self) -> None:
+        config = self.config
+        self.replica_manager = ReplicaManager(
+            self.log_manager, self._loop, self._now_ms, config.node_id, self._log_config
+        )
+        self.group_coordinator = GroupCoordinator(
+            _group_config(config),
+            ReplicaCoordinatorLog(self.replica_manager, GROUP_METADATA_TOPIC),
+            loop=self._loop,
+            now_ms=self._now_ms,
+            rng=self._random,
+            partition_count=self._group_partition_count,
+        )
+        self.services = BrokerServices(
+            node_id=config.node_id,
+            cluster_id=self.cluster_id,
+            config=config,
+            config_schema=config_schema(),
+            config_resolver=self._resolver,
+            replica_manager=self.replica_manager,
+            group_coordinator=self.group_coordinator,
+            controller=self.controller,
+            image=lambda: self._image,
+            now_ms=self._now_ms,
+            loop=self._loop,
+            random=self._random,
+            producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
+            fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._random),
+        )
+
+    def _group_partition_count(self) -> int:
+        topic = self._image.topics.by_name.get(GROUP_METADATA_TOPIC)
+        return len(topic.partitions) if topic is not None else self.config.offsets_topic_num_partitions
+
+    def _log_config(self, topic: str, image: MetadataImage) -> LogConfig:
+        configs = image.configs
+        return log_config(
+            self.config,
+            configs.for_resource(ConfigResourceType.TOPIC, topic),
+            configs.for_resource(ConfigResourceType.BROKER, ""),
+            configs.for_resource(ConfigResourceType.BROKER, str(self.config.node_id)),
+        )
+
+    # The broker's life in the cluster
+
+    async def _register(self) -> None:
+        request = BrokerRegistrationRequest(
+            broker_id=self.config.node_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=Uuid(self._random.randbytes(16)),
+            listeners=[
+                BrokerRegistrationRequest.Listener(
+                    name=listener.name,
+                    host=self._registered_host(listener),
+                    port=self._registered_port(listener),
+                    security_protocol=_PROTOCOL_NUMBERS["PLAINTEXT"],
+                )
+                for listener in self.listeners
+            ],
+            features=[
+                BrokerRegistrationRequest.Feature(
+                    name=name, min_supported_version=levels.min, max_supported_version=levels.max
+                )
+                for name, levels in supported_features().items()
+            ],
+            rack=self.config.broker_rack,
+            log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
+        )
+        try:
+            response = await self.controller.handle(
+                ApiKey.BROKER_REGISTRATION, BrokerRegistrationRequest.MAX_VERSION, request
+            )
+        except KafkaError as error:
+            raise CannotStart(f"the controller refuses this broker: {error.message}") from None
+        self._broker_epoch = response.broker_epoch
+
+    def _registered_host(self, listener: Listener) -> str:
+        for endpoint in self.config.advertised_listeners or ():
+            if endpoint.name == listener.name and endpoint.host:
+                return endpoint.host
+        # With `auto` clients get the address they dialled; the registration needs some name all the same.
+        return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
+
+    def _registered_port(self, listener: Listener) -> int:
+        for endpoint in self.config.advertised_listeners or ():
+            if endpoint.name == listener.name and endpoint.port > 0:
+                return endpoint.port
+        return listener.port
+
+    def _heartbeat(self) -> asyncio.Future[object]:
+        return self.controller.handle(
+            ApiKey.BROKER_HEARTBEAT,
+            BrokerHeartbeatRequest.MAX_VERSION,
+            BrokerHeartbeatRequest(
+                broker_id=self.config.node_id,
+                broker_epoch=self._broker_epoch,
+                current_metadata_offset=self._image.provenance.offset,
+            ),
+        )
+
+    def _beat(self) -> None:
+        def answered(future: asyncio.Future[object]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if error is not None and self._is_running:
+                log.warning("The controller did not take a heartbeat: %s", error)
+
+        self._heartbeat().add_done_callback(answered)
+        self.controller.fence_stale_brokers()
+
+    def _allocate_producer_ids(self) -> asyncio.Future[object]:
+        return self.controller.handle(
+            ApiKey.ALLOCATE_PRODUCER_IDS,
+            AllocateProducerIdsRequest.MAX_VERSION,
+            AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self._broker_epoch),
+        )
+
+    # Metadata
+
+    def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Take a commit: replicas first, then the coordinators that live on them."""
+        self._image = image
+        self.replica_manager.apply_delta(delta, image)
+        if delta.topics is None:
+            return
+        deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
+        if GROUP_METADATA_TOPIC in deleted:
+            for partition in list(self._led_group_partitions):
+                self._resign_groups(partition)
+        for changed in delta.topics.changed.values():
+            if changed.name == GROUP_METADATA_TOPIC:
+                for partition, registration in sorted(changed.partition_changes.items()):
+                    if registration.leader == self.config.node_id:
+                        self._lead_groups(partition, registration.leader_epoch)
+                    else:
+                        self._resign_groups(partition)
+        if deleted:
+            self.group_coordinator.on_topics_deleted(deleted)
+
+    def _lead_groups(self, partition: int, epoch: int) -> None:
+        if self._led_group_partitions.get(partition) != epoch:
+            self._led_group_partitions[partition] = epoch
+            self.group_coordinator.on_elected(partition, epoch)
+
+    def _resign_groups(self, partition: int) -> None:
+        if self._led_group_partitions.pop(partition, None) is not None:
+            self.group_coordinator.on_resigned(partition)
+
+    def _is_known(self, topic: str, partition: int, topic_id: Uuid | None) -> bool:
+        known = self._image.topics.by_name.get(topic)
+        if known is None or partition not in known.partitions:
+            return False
+        # A directory without an id is of a time before ids; the name decides.
+        return topic_id is None or topic_id == known.topic_id
+
+    # Timers
+
+    def _every(self, period_ms: int, work: Callable[[], None]) -> None:
+        name = work.__name__
+
+        def again() -> None:
+            self._timers[name] = self._loop.call_later(period_ms / 1000, again)
+            work()
+
+        self._timers[name] = self._loop.call_later(period_ms / 1000, again)
+
+    def _housekeeping(self) -> None:
+        self.log_manager.housekeeping()
+
+    # The end
+
+    def fail(self, error: BaseException) -> None:
+        """Something happened after which this node must not go on; `wait_failed` returns."""
+        log.critical("This node stops", exc_info=error)
+        self.failure = error
+        if not self._failed.done():
+            self._failed.set_result(None)
+
+    async def wait_failed(self) -> None:
+        """Return when the node has failed; for ever otherwise."""
+        await asyncio.shield(self._failed)
+
+    async def stop(self) -> None:
+        """Stop cleanly; after a failure, leave the directory as a crash would."""
+        self._is_running = False
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for listener in self.listeners:
+            await listener.stop()
+        self.group_coordinator.close()
+        self.controller.close()
+        self._close_quorum(clean=self.failure is None)
+        self.log_manager.close(clean=self.failure is None)
+        log.info("Stopped")
+
+    def _close_quorum(self, *, clean: bool) -> None:
+        self.controller.driver.log.close(clean=clean)
+
+    async def _abandon(self) -> None:
+        """Give everything back after a start that failed half way."""
+        for listener in self.listeners:
+            await listener.stop()
+        self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+
+
+def _dialable(host: str) -> str:
+    return "localhost" if host in ("", "0.0.0.0", "::") else host
+
+
+def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
+    return GroupCoordinatorConfig(
+        offsets_topic_num_partitions=config.offsets_topic_num_partitions,
+        offsets_commit_timeout_ms=config.offsets_commit_timeout_ms,
+        offsets_retention_ms=config.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        offsets_topic_compression_codec=config.offsets_topic_compression_codec,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        group_max_size=config.group_max_size,
+    )
