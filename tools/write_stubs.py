@@ -53,7 +53,8 @@ def struct_lines(spec: StructSpec, owner: str, indent: str) -> list[str]:
     lines = [f"{indent}{field.name}: {annotation(field, owner)}" for field in spec.fields]
     parameters = []
     for field in spec.fields:
-        default = "..." if constructor_default(field) == "FRESH" or field.type == "uuid" else constructor_default(field)
+        written = constructor_default(field).replace("'", '"')
+        default = "..." if written == "FRESH" or field.type == "uuid" else written
         parameters.append(f"{indent}    {field.name}: {annotation(field, owner)} = {default},")
     if not parameters:
         return [*lines, f"{indent}def __init__(self) -> None: ..."]

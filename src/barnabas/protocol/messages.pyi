@@ -53,10 +53,10 @@ class AccessControlEntryRecord(Message):
         *,
         id: bytes = ...,
         resource_type: int = 0,
-        resource_name: str = '',
+        resource_name: str = "",
         pattern_type: int = 0,
-        principal: str = '',
-        host: str = '',
+        principal: str = "",
+        host: str = "",
         operation: int = 0,
         permission_type: int = 0,
     ) -> None: ...
@@ -71,10 +71,10 @@ class AddOffsetsToTxnRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class AddOffsetsToTxnResponse(Message):
@@ -98,7 +98,7 @@ class AddPartitionsToTxnRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -111,7 +111,7 @@ class AddPartitionsToTxnRequest(Message):
         def __init__(
             self,
             *,
-            transactional_id: str = '',
+            transactional_id: str = "",
             producer_id: int = 0,
             producer_epoch: int = 0,
             verify_only: bool = False,
@@ -127,7 +127,7 @@ class AddPartitionsToTxnRequest(Message):
         self,
         *,
         transactions: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction] = ...,
-        v3_and_below_transactional_id: str = '',
+        v3_and_below_transactional_id: str = "",
         v3_and_below_producer_id: int = 0,
         v3_and_below_producer_epoch: int = 0,
         v3_and_below_topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = ...,
@@ -142,7 +142,7 @@ class AddPartitionsToTxnResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             results_by_partition: list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult] = ...,
         ) -> None: ...
 
@@ -162,7 +162,7 @@ class AddPartitionsToTxnResponse(Message):
         def __init__(
             self,
             *,
-            transactional_id: str = '',
+            transactional_id: str = "",
             topic_results: list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult] = ...,
         ) -> None: ...
 
@@ -189,8 +189,8 @@ class AddRaftVoterRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -203,7 +203,7 @@ class AddRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         timeout_ms: int = 0,
         voter_id: int = 0,
         voter_directory_id: bytes = ...,
@@ -222,7 +222,7 @@ class AddRaftVoterResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
     ) -> None: ...
 
 class AllocateProducerIdsRequest(Message):
@@ -262,8 +262,8 @@ class AlterClientQuotasRequest(Message):
         def __init__(
             self,
             *,
-            entity_type: str = '',
-            entity_name: str | None = '',
+            entity_type: str = "",
+            entity_name: str | None = "",
         ) -> None: ...
 
     class OpData(Struct):
@@ -273,7 +273,7 @@ class AlterClientQuotasRequest(Message):
         def __init__(
             self,
             *,
-            key: str = '',
+            key: str = "",
             value: float = 0.0,
             remove: bool = False,
         ) -> None: ...
@@ -306,8 +306,8 @@ class AlterClientQuotasResponse(Message):
         def __init__(
             self,
             *,
-            entity_type: str = '',
-            entity_name: str | None = '',
+            entity_type: str = "",
+            entity_name: str | None = "",
         ) -> None: ...
 
     class EntryData(Struct):
@@ -318,7 +318,7 @@ class AlterClientQuotasResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             entity: list[AlterClientQuotasResponse.EntityData] = ...,
         ) -> None: ...
 
@@ -340,8 +340,8 @@ class AlterConfigsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            value: str | None = '',
+            name: str = "",
+            value: str | None = "",
         ) -> None: ...
 
     class AlterConfigsResource(Struct):
@@ -352,7 +352,7 @@ class AlterConfigsRequest(Message):
             self,
             *,
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             configs: list[AlterConfigsRequest.AlterableConfig] = ...,
         ) -> None: ...
 
@@ -377,9 +377,9 @@ class AlterConfigsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -410,7 +410,7 @@ class AlterPartitionReassignmentsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[AlterPartitionReassignmentsRequest.ReassignablePartition] = ...,
         ) -> None: ...
 
@@ -437,7 +437,7 @@ class AlterPartitionReassignmentsResponse(Message):
             *,
             partition_index: int = 0,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     class ReassignableTopicResponse(Struct):
@@ -446,7 +446,7 @@ class AlterPartitionReassignmentsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[AlterPartitionReassignmentsResponse.ReassignablePartitionResponse] = ...,
         ) -> None: ...
 
@@ -461,7 +461,7 @@ class AlterPartitionReassignmentsResponse(Message):
         throttle_time_ms: int = 0,
         allow_replication_factor_change: bool = True,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         responses: list[AlterPartitionReassignmentsResponse.ReassignableTopicResponse] = ...,
     ) -> None: ...
 
@@ -570,7 +570,7 @@ class AlterReplicaLogDirsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -580,7 +580,7 @@ class AlterReplicaLogDirsRequest(Message):
         def __init__(
             self,
             *,
-            path: str = '',
+            path: str = "",
             topics: list[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic] = ...,
         ) -> None: ...
 
@@ -610,7 +610,7 @@ class AlterReplicaLogDirsResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult] = ...,
         ) -> None: ...
 
@@ -642,7 +642,7 @@ class AlterShareGroupOffsetsRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition] = ...,
         ) -> None: ...
 
@@ -651,7 +651,7 @@ class AlterShareGroupOffsetsRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic] = ...,
     ) -> None: ...
 
@@ -677,7 +677,7 @@ class AlterShareGroupOffsetsResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             topic_id: bytes = ...,
             partitions: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponsePartition] = ...,
         ) -> None: ...
@@ -704,7 +704,7 @@ class AlterUserScramCredentialsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             mechanism: int = 0,
         ) -> None: ...
 
@@ -717,11 +717,11 @@ class AlterUserScramCredentialsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             mechanism: int = 0,
             iterations: int = 0,
-            salt: bytes = b'',
-            salted_password: bytes = b'',
+            salt: bytes = b"",
+            salted_password: bytes = b"",
         ) -> None: ...
 
     deletions: list[AlterUserScramCredentialsRequest.ScramCredentialDeletion]
@@ -743,9 +743,9 @@ class AlterUserScramCredentialsResponse(Message):
         def __init__(
             self,
             *,
-            user: str = '',
+            user: str = "",
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -767,8 +767,8 @@ class ApiVersionsRequest(Message):
     def __init__(
         self,
         *,
-        client_software_name: str = '',
-        client_software_version: str = '',
+        client_software_name: str = "",
+        client_software_version: str = "",
         cluster_id: str | None = None,
         node_id: int = -1,
     ) -> None: ...
@@ -795,7 +795,7 @@ class ApiVersionsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             min_version: int = 0,
             max_version: int = 0,
         ) -> None: ...
@@ -807,7 +807,7 @@ class ApiVersionsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             max_version_level: int = 0,
             min_version_level: int = 0,
         ) -> None: ...
@@ -940,7 +940,7 @@ class BeginQuorumEpochRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[BeginQuorumEpochRequest.PartitionData] = ...,
         ) -> None: ...
 
@@ -951,8 +951,8 @@ class BeginQuorumEpochRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -992,7 +992,7 @@ class BeginQuorumEpochResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[BeginQuorumEpochResponse.PartitionData] = ...,
         ) -> None: ...
 
@@ -1004,7 +1004,7 @@ class BeginQuorumEpochResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -1100,8 +1100,8 @@ class BrokerRegistrationRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
             security_protocol: int = 0,
         ) -> None: ...
@@ -1113,7 +1113,7 @@ class BrokerRegistrationRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             min_supported_version: int = 0,
             max_supported_version: int = 0,
         ) -> None: ...
@@ -1131,11 +1131,11 @@ class BrokerRegistrationRequest(Message):
         self,
         *,
         broker_id: int = 0,
-        cluster_id: str = '',
+        cluster_id: str = "",
         incarnation_id: bytes = ...,
         listeners: list[BrokerRegistrationRequest.Listener] = ...,
         features: list[BrokerRegistrationRequest.Feature] = ...,
-        rack: str | None = '',
+        rack: str | None = "",
         is_migrating_zk_broker: bool = False,
         log_dirs: list[bytes] = ...,
         previous_broker_epoch: int = -1,
@@ -1162,7 +1162,7 @@ class ClearElrRecord(Message):
     def __init__(
         self,
         *,
-        topic_name: str = '',
+        topic_name: str = "",
     ) -> None: ...
 
 class ClientQuotaRecord(Message):
@@ -1174,8 +1174,8 @@ class ClientQuotaRecord(Message):
         def __init__(
             self,
             *,
-            entity_type: str = '',
-            entity_name: str | None = '',
+            entity_type: str = "",
+            entity_name: str | None = "",
         ) -> None: ...
 
     entity: list[ClientQuotaRecord.EntityData]
@@ -1186,7 +1186,7 @@ class ClientQuotaRecord(Message):
         self,
         *,
         entity: list[ClientQuotaRecord.EntityData] = ...,
-        key: str = '',
+        key: str = "",
         value: float = 0.0,
         remove: bool = False,
     ) -> None: ...
@@ -1202,9 +1202,9 @@ class ConfigRecord(Message):
         self,
         *,
         resource_type: int = 0,
-        resource_name: str = '',
-        name: str = '',
-        value: str | None = '',
+        resource_name: str = "",
+        name: str = "",
+        value: str | None = "",
     ) -> None: ...
 
 class ConsumerGroupCurrentMemberAssignmentKey(Message):
@@ -1215,8 +1215,8 @@ class ConsumerGroupCurrentMemberAssignmentKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
@@ -1272,7 +1272,7 @@ class ConsumerGroupDescribeResponse(Message):
             self,
             *,
             topic_id: bytes = ...,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -1299,12 +1299,12 @@ class ConsumerGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             instance_id: str | None = None,
             rack_id: str | None = None,
             member_epoch: int = 0,
-            client_id: str = '',
-            client_host: str = '',
+            client_id: str = "",
+            client_host: str = "",
             subscribed_topic_names: list[str] = ...,
             subscribed_topic_regex: str | None = None,
             assignment: ConsumerGroupDescribeResponse.Assignment = ...,
@@ -1327,11 +1327,11 @@ class ConsumerGroupDescribeResponse(Message):
             *,
             error_code: int = 0,
             error_message: str | None = None,
-            group_id: str = '',
-            group_state: str = '',
+            group_id: str = "",
+            group_state: str = "",
             group_epoch: int = 0,
             assignment_epoch: int = 0,
-            assignor_name: str = '',
+            assignor_name: str = "",
             members: list[ConsumerGroupDescribeResponse.Member] = ...,
             authorized_operations: int = -2147483648,
         ) -> None: ...
@@ -1371,8 +1371,8 @@ class ConsumerGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         instance_id: str | None = None,
         rack_id: str | None = None,
@@ -1431,8 +1431,8 @@ class ConsumerGroupMemberMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupMemberMetadataValue(Message):
@@ -1444,8 +1444,8 @@ class ConsumerGroupMemberMetadataValue(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            metadata: bytes = b'',
+            name: str = "",
+            metadata: bytes = b"",
         ) -> None: ...
 
     class ClassicMemberMetadata(Struct):
@@ -1470,14 +1470,14 @@ class ConsumerGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        instance_id: str | None = '',
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = ...,
-        subscribed_topic_regex: str | None = '',
+        subscribed_topic_regex: str | None = "",
         rebalance_timeout_ms: int = -1,
-        server_assignor: str | None = '',
+        server_assignor: str | None = "",
         classic_member_metadata: ConsumerGroupMemberMetadataValue.ClassicMemberMetadata | None = ...,
     ) -> None: ...
 
@@ -1488,7 +1488,7 @@ class ConsumerGroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupMetadataValue(Message):
@@ -1510,7 +1510,7 @@ class ConsumerGroupPartitionMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupPartitionMetadataValue(Message):
@@ -1535,7 +1535,7 @@ class ConsumerGroupPartitionMetadataValue(Message):
             self,
             *,
             topic_id: bytes = ...,
-            topic_name: str = '',
+            topic_name: str = "",
             num_partitions: int = 0,
             partition_metadata: list[ConsumerGroupPartitionMetadataValue.PartitionMetadata] = ...,
         ) -> None: ...
@@ -1555,8 +1555,8 @@ class ConsumerGroupRegularExpressionKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        regular_expression: str = '',
+        group_id: str = "",
+        regular_expression: str = "",
     ) -> None: ...
 
 class ConsumerGroupRegularExpressionValue(Message):
@@ -1581,8 +1581,8 @@ class ConsumerGroupTargetAssignmentMemberKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupTargetAssignmentMemberValue(Message):
@@ -1612,7 +1612,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message):
@@ -1636,7 +1636,7 @@ class ConsumerProtocolAssignment(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -1658,7 +1658,7 @@ class ConsumerProtocolSubscription(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -1698,8 +1698,8 @@ class ControllerRegistrationRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
             security_protocol: int = 0,
         ) -> None: ...
@@ -1711,7 +1711,7 @@ class ControllerRegistrationRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             min_supported_version: int = 0,
             max_supported_version: int = 0,
         ) -> None: ...
@@ -1742,7 +1742,7 @@ class ControllerRegistrationResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
     ) -> None: ...
 
 class CreateAclsRequest(Message):
@@ -1760,10 +1760,10 @@ class CreateAclsRequest(Message):
             self,
             *,
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             resource_pattern_type: int = 3,
-            principal: str = '',
-            host: str = '',
+            principal: str = "",
+            host: str = "",
             operation: int = 0,
             permission_type: int = 0,
         ) -> None: ...
@@ -1785,7 +1785,7 @@ class CreateAclsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -1806,8 +1806,8 @@ class CreateDelegationTokenRequest(Message):
         def __init__(
             self,
             *,
-            principal_type: str = '',
-            principal_name: str = '',
+            principal_type: str = "",
+            principal_name: str = "",
         ) -> None: ...
 
     owner_principal_type: str | None
@@ -1817,8 +1817,8 @@ class CreateDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        owner_principal_type: str | None = '',
-        owner_principal_name: str | None = '',
+        owner_principal_type: str | None = "",
+        owner_principal_name: str | None = "",
         renewers: list[CreateDelegationTokenRequest.CreatableRenewers] = ...,
         max_lifetime_ms: int = 0,
     ) -> None: ...
@@ -1841,15 +1841,15 @@ class CreateDelegationTokenResponse(Message):
         self,
         *,
         error_code: int = 0,
-        principal_type: str = '',
-        principal_name: str = '',
-        token_requester_principal_type: str = '',
-        token_requester_principal_name: str = '',
+        principal_type: str = "",
+        principal_name: str = "",
+        token_requester_principal_type: str = "",
+        token_requester_principal_name: str = "",
         issue_timestamp_ms: int = 0,
         expiry_timestamp_ms: int = 0,
         max_timestamp_ms: int = 0,
-        token_id: str = '',
-        hmac: bytes = b'',
+        token_id: str = "",
+        hmac: bytes = b"",
         throttle_time_ms: int = 0,
     ) -> None: ...
 
@@ -1871,7 +1871,7 @@ class CreatePartitionsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             count: int = 0,
             assignments: list[CreatePartitionsRequest.CreatePartitionsAssignment] | None = ...,
         ) -> None: ...
@@ -1897,7 +1897,7 @@ class CreatePartitionsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             error_code: int = 0,
             error_message: str | None = None,
         ) -> None: ...
@@ -1930,8 +1930,8 @@ class CreateTopicsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            value: str | None = '',
+            name: str = "",
+            value: str | None = "",
         ) -> None: ...
 
     class CreatableTopic(Struct):
@@ -1943,7 +1943,7 @@ class CreateTopicsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             num_partitions: int = 0,
             replication_factor: int = 0,
             assignments: list[CreateTopicsRequest.CreatableReplicaAssignment] = ...,
@@ -1973,8 +1973,8 @@ class CreateTopicsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            value: str | None = '',
+            name: str = "",
+            value: str | None = "",
             read_only: bool = False,
             config_source: int = -1,
             is_sensitive: bool = False,
@@ -1992,10 +1992,10 @@ class CreateTopicsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             topic_config_error_code: int = 0,
             num_partitions: int = -1,
             replication_factor: int = -1,
@@ -2020,8 +2020,8 @@ class DefaultPrincipalData(Message):
     def __init__(
         self,
         *,
-        type: str = '',
-        name: str = '',
+        type: str = "",
+        name: str = "",
         token_authenticated: bool = False,
     ) -> None: ...
 
@@ -2038,13 +2038,13 @@ class DelegationTokenRecord(Message):
     def __init__(
         self,
         *,
-        owner: str = '',
-        requester: str = '',
+        owner: str = "",
+        requester: str = "",
         renewers: list[str] = ...,
         issue_timestamp: int = 0,
         max_timestamp: int = 0,
         expiration_timestamp: int = 0,
-        token_id: str = '',
+        token_id: str = "",
     ) -> None: ...
 
 class DeleteAclsRequest(Message):
@@ -2062,10 +2062,10 @@ class DeleteAclsRequest(Message):
             self,
             *,
             resource_type_filter: int = 0,
-            resource_name_filter: str | None = '',
+            resource_name_filter: str | None = "",
             pattern_type_filter: int = 3,
-            principal_filter: str | None = '',
-            host_filter: str | None = '',
+            principal_filter: str | None = "",
+            host_filter: str | None = "",
             operation: int = 0,
             permission_type: int = 0,
         ) -> None: ...
@@ -2094,12 +2094,12 @@ class DeleteAclsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             pattern_type: int = 3,
-            principal: str = '',
-            host: str = '',
+            principal: str = "",
+            host: str = "",
             operation: int = 0,
             permission_type: int = 0,
         ) -> None: ...
@@ -2112,7 +2112,7 @@ class DeleteAclsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             matching_acls: list[DeleteAclsResponse.DeleteAclsMatchingAcl] = ...,
         ) -> None: ...
 
@@ -2145,7 +2145,7 @@ class DeleteGroupsResponse(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
+            group_id: str = "",
             error_code: int = 0,
             error_message: str | None = None,
         ) -> None: ...
@@ -2178,7 +2178,7 @@ class DeleteRecordsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[DeleteRecordsRequest.DeleteRecordsPartition] = ...,
         ) -> None: ...
 
@@ -2212,7 +2212,7 @@ class DeleteRecordsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[DeleteRecordsResponse.DeleteRecordsPartitionResult] = ...,
         ) -> None: ...
 
@@ -2233,7 +2233,7 @@ class DeleteShareGroupOffsetsRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
         ) -> None: ...
 
     group_id: str
@@ -2241,7 +2241,7 @@ class DeleteShareGroupOffsetsRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic] = ...,
     ) -> None: ...
 
@@ -2256,7 +2256,7 @@ class DeleteShareGroupOffsetsResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             topic_id: bytes = ...,
             error_code: int = 0,
             error_message: str | None = None,
@@ -2301,7 +2301,7 @@ class DeleteShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[DeleteShareGroupStateRequest.DeleteStateData] = ...,
     ) -> None: ...
 
@@ -2372,7 +2372,7 @@ class DeleteTopicsResponse(Message):
         def __init__(
             self,
             *,
-            name: str | None = '',
+            name: str | None = "",
             topic_id: bytes = ...,
             error_code: int = 0,
             error_message: str | None = None,
@@ -2401,10 +2401,10 @@ class DescribeAclsRequest(Message):
         self,
         *,
         resource_type_filter: int = 0,
-        resource_name_filter: str | None = '',
+        resource_name_filter: str | None = "",
         pattern_type_filter: int = 3,
-        principal_filter: str | None = '',
-        host_filter: str | None = '',
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
         operation: int = 0,
         permission_type: int = 0,
     ) -> None: ...
@@ -2420,8 +2420,8 @@ class DescribeAclsResponse(Message):
         def __init__(
             self,
             *,
-            principal: str = '',
-            host: str = '',
+            principal: str = "",
+            host: str = "",
             operation: int = 0,
             permission_type: int = 0,
         ) -> None: ...
@@ -2435,7 +2435,7 @@ class DescribeAclsResponse(Message):
             self,
             *,
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             pattern_type: int = 3,
             acls: list[DescribeAclsResponse.AclDescription] = ...,
         ) -> None: ...
@@ -2449,7 +2449,7 @@ class DescribeAclsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         resources: list[DescribeAclsResponse.DescribeAclsResource] = ...,
     ) -> None: ...
 
@@ -2463,9 +2463,9 @@ class DescribeClientQuotasRequest(Message):
         def __init__(
             self,
             *,
-            entity_type: str = '',
+            entity_type: str = "",
             match_type: int = 0,
-            match: str | None = '',
+            match: str | None = "",
         ) -> None: ...
 
     components: list[DescribeClientQuotasRequest.ComponentData]
@@ -2486,8 +2486,8 @@ class DescribeClientQuotasResponse(Message):
         def __init__(
             self,
             *,
-            entity_type: str = '',
-            entity_name: str | None = '',
+            entity_type: str = "",
+            entity_name: str | None = "",
         ) -> None: ...
 
     class ValueData(Struct):
@@ -2496,7 +2496,7 @@ class DescribeClientQuotasResponse(Message):
         def __init__(
             self,
             *,
-            key: str = '',
+            key: str = "",
             value: float = 0.0,
         ) -> None: ...
 
@@ -2519,7 +2519,7 @@ class DescribeClientQuotasResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         entries: list[DescribeClientQuotasResponse.EntryData] | None = ...,
     ) -> None: ...
 
@@ -2550,7 +2550,7 @@ class DescribeClusterResponse(Message):
             self,
             *,
             broker_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
             is_fenced: bool = False,
@@ -2571,7 +2571,7 @@ class DescribeClusterResponse(Message):
         error_code: int = 0,
         error_message: str | None = None,
         endpoint_type: int = 1,
-        cluster_id: str = '',
+        cluster_id: str = "",
         controller_id: int = -1,
         brokers: list[DescribeClusterResponse.DescribeClusterBroker] = ...,
         cluster_authorized_operations: int = -2147483648,
@@ -2588,7 +2588,7 @@ class DescribeConfigsRequest(Message):
             self,
             *,
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             configuration_keys: list[str] | None = ...,
         ) -> None: ...
 
@@ -2613,8 +2613,8 @@ class DescribeConfigsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            value: str | None = '',
+            name: str = "",
+            value: str | None = "",
             source: int = 0,
         ) -> None: ...
 
@@ -2630,14 +2630,14 @@ class DescribeConfigsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            value: str | None = '',
+            name: str = "",
+            value: str | None = "",
             read_only: bool = False,
             config_source: int = -1,
             is_sensitive: bool = False,
             synonyms: list[DescribeConfigsResponse.DescribeConfigsSynonym] = ...,
             config_type: int = 0,
-            documentation: str | None = '',
+            documentation: str | None = "",
         ) -> None: ...
 
     class DescribeConfigsResult(Struct):
@@ -2650,9 +2650,9 @@ class DescribeConfigsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             configs: list[DescribeConfigsResponse.DescribeConfigsResourceResult] = ...,
         ) -> None: ...
 
@@ -2674,8 +2674,8 @@ class DescribeDelegationTokenRequest(Message):
         def __init__(
             self,
             *,
-            principal_type: str = '',
-            principal_name: str = '',
+            principal_type: str = "",
+            principal_name: str = "",
         ) -> None: ...
 
     owners: list[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None
@@ -2694,8 +2694,8 @@ class DescribeDelegationTokenResponse(Message):
         def __init__(
             self,
             *,
-            principal_type: str = '',
-            principal_name: str = '',
+            principal_type: str = "",
+            principal_name: str = "",
         ) -> None: ...
 
     class DescribedDelegationToken(Struct):
@@ -2712,15 +2712,15 @@ class DescribeDelegationTokenResponse(Message):
         def __init__(
             self,
             *,
-            principal_type: str = '',
-            principal_name: str = '',
-            token_requester_principal_type: str = '',
-            token_requester_principal_name: str = '',
+            principal_type: str = "",
+            principal_name: str = "",
+            token_requester_principal_type: str = "",
+            token_requester_principal_name: str = "",
             issue_timestamp: int = 0,
             expiry_timestamp: int = 0,
             max_timestamp: int = 0,
-            token_id: str = '',
-            hmac: bytes = b'',
+            token_id: str = "",
+            hmac: bytes = b"",
             renewers: list[DescribeDelegationTokenResponse.DescribedDelegationTokenRenewer] = ...,
         ) -> None: ...
 
@@ -2760,12 +2760,12 @@ class DescribeGroupsResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             group_instance_id: str | None = None,
-            client_id: str = '',
-            client_host: str = '',
-            member_metadata: bytes = b'',
-            member_assignment: bytes = b'',
+            client_id: str = "",
+            client_host: str = "",
+            member_metadata: bytes = b"",
+            member_assignment: bytes = b"",
         ) -> None: ...
 
     class DescribedGroup(Struct):
@@ -2782,10 +2782,10 @@ class DescribeGroupsResponse(Message):
             *,
             error_code: int = 0,
             error_message: str | None = None,
-            group_id: str = '',
-            group_state: str = '',
-            protocol_type: str = '',
-            protocol_data: str = '',
+            group_id: str = "",
+            group_state: str = "",
+            protocol_type: str = "",
+            protocol_data: str = "",
             members: list[DescribeGroupsResponse.DescribedGroupMember] = ...,
             authorized_operations: int = -2147483648,
         ) -> None: ...
@@ -2808,7 +2808,7 @@ class DescribeLogDirsRequest(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -2842,7 +2842,7 @@ class DescribeLogDirsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[DescribeLogDirsResponse.DescribeLogDirsPartition] = ...,
         ) -> None: ...
 
@@ -2857,7 +2857,7 @@ class DescribeLogDirsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            log_dir: str = '',
+            log_dir: str = "",
             topics: list[DescribeLogDirsResponse.DescribeLogDirsTopic] = ...,
             total_bytes: int = -1,
             usable_bytes: int = -1,
@@ -2884,7 +2884,7 @@ class DescribeProducersRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partition_indexes: list[int] = ...,
         ) -> None: ...
 
@@ -2936,7 +2936,7 @@ class DescribeProducersResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[DescribeProducersResponse.PartitionResponse] = ...,
         ) -> None: ...
 
@@ -2966,7 +2966,7 @@ class DescribeQuorumRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[DescribeQuorumRequest.PartitionData] = ...,
         ) -> None: ...
 
@@ -3010,7 +3010,7 @@ class DescribeQuorumResponse(Message):
             *,
             partition_index: int = 0,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             leader_id: int = 0,
             leader_epoch: int = 0,
             high_watermark: int = 0,
@@ -3024,7 +3024,7 @@ class DescribeQuorumResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[DescribeQuorumResponse.PartitionData] = ...,
         ) -> None: ...
 
@@ -3035,8 +3035,8 @@ class DescribeQuorumResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -3058,7 +3058,7 @@ class DescribeQuorumResponse(Message):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         topics: list[DescribeQuorumResponse.TopicData] = ...,
         nodes: list[DescribeQuorumResponse.Node] = ...,
     ) -> None: ...
@@ -3072,7 +3072,7 @@ class DescribeShareGroupOffsetsRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -3082,7 +3082,7 @@ class DescribeShareGroupOffsetsRequest(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
+            group_id: str = "",
             topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None = ...,
         ) -> None: ...
 
@@ -3121,7 +3121,7 @@ class DescribeShareGroupOffsetsResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             topic_id: bytes = ...,
             partitions: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponsePartition] = ...,
         ) -> None: ...
@@ -3134,7 +3134,7 @@ class DescribeShareGroupOffsetsResponse(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
+            group_id: str = "",
             topics: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic] = ...,
             error_code: int = 0,
             error_message: str | None = None,
@@ -3157,7 +3157,7 @@ class DescribeTopicPartitionsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
         ) -> None: ...
 
     class Cursor(Struct):
@@ -3166,7 +3166,7 @@ class DescribeTopicPartitionsRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partition_index: int = 0,
         ) -> None: ...
 
@@ -3219,7 +3219,7 @@ class DescribeTopicPartitionsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            name: str | None = '',
+            name: str | None = "",
             topic_id: bytes = ...,
             is_internal: bool = False,
             partitions: list[DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition] = ...,
@@ -3232,7 +3232,7 @@ class DescribeTopicPartitionsResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partition_index: int = 0,
         ) -> None: ...
 
@@ -3266,7 +3266,7 @@ class DescribeTransactionsResponse(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -3283,8 +3283,8 @@ class DescribeTransactionsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            transactional_id: str = '',
-            transaction_state: str = '',
+            transactional_id: str = "",
+            transaction_state: str = "",
             transaction_timeout_ms: int = 0,
             transaction_start_time_ms: int = 0,
             producer_id: int = 0,
@@ -3309,7 +3309,7 @@ class DescribeUserScramCredentialsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
         ) -> None: ...
 
     users: list[DescribeUserScramCredentialsRequest.UserName] | None
@@ -3340,9 +3340,9 @@ class DescribeUserScramCredentialsResponse(Message):
         def __init__(
             self,
             *,
-            user: str = '',
+            user: str = "",
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             credential_infos: list[DescribeUserScramCredentialsResponse.CredentialInfo] = ...,
         ) -> None: ...
 
@@ -3355,7 +3355,7 @@ class DescribeUserScramCredentialsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         results: list[DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult] = ...,
     ) -> None: ...
 
@@ -3368,7 +3368,7 @@ class ElectLeadersRequest(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -3395,7 +3395,7 @@ class ElectLeadersResponse(Message):
             *,
             partition_id: int = 0,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     class ReplicaElectionResult(Struct):
@@ -3404,7 +3404,7 @@ class ElectLeadersResponse(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partition_result: list[ElectLeadersResponse.PartitionResult] = ...,
         ) -> None: ...
 
@@ -3454,7 +3454,7 @@ class EndQuorumEpochRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[EndQuorumEpochRequest.PartitionData] = ...,
         ) -> None: ...
 
@@ -3465,8 +3465,8 @@ class EndQuorumEpochRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -3504,7 +3504,7 @@ class EndQuorumEpochResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[EndQuorumEpochResponse.PartitionData] = ...,
         ) -> None: ...
 
@@ -3516,7 +3516,7 @@ class EndQuorumEpochResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -3556,7 +3556,7 @@ class EndTxnRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
         committed: bool = False,
@@ -3587,9 +3587,9 @@ class EnvelopeRequest(Message):
     def __init__(
         self,
         *,
-        request_data: bytes = b'',
-        request_principal: bytes | None = b'',
-        client_host_address: bytes = b'',
+        request_data: bytes = b"",
+        request_principal: bytes | None = b"",
+        client_host_address: bytes = b"",
     ) -> None: ...
 
 class EnvelopeResponse(Message):
@@ -3612,7 +3612,7 @@ class ExpireDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        hmac: bytes = b'',
+        hmac: bytes = b"",
         expiry_time_period_ms: int = 0,
     ) -> None: ...
 
@@ -3638,7 +3638,7 @@ class FeatureLevelRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         feature_level: int = 0,
     ) -> None: ...
 
@@ -3696,7 +3696,7 @@ class FetchRequest(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             topic_id: bytes = ...,
             partitions: list[FetchRequest.FetchPartition] = ...,
         ) -> None: ...
@@ -3708,7 +3708,7 @@ class FetchRequest(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             topic_id: bytes = ...,
             partitions: list[int] = ...,
         ) -> None: ...
@@ -3739,7 +3739,7 @@ class FetchRequest(Message):
         session_epoch: int = -1,
         topics: list[FetchRequest.FetchTopic] = ...,
         forgotten_topics_data: list[FetchRequest.ForgottenTopic] = ...,
-        rack_id: str = '',
+        rack_id: str = "",
     ) -> None: ...
 
 class FetchResponse(Message):
@@ -3820,7 +3820,7 @@ class FetchResponse(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             topic_id: bytes = ...,
             partitions: list[FetchResponse.PartitionData] = ...,
         ) -> None: ...
@@ -3834,7 +3834,7 @@ class FetchResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
         ) -> None: ...
@@ -3889,7 +3889,7 @@ class FetchSnapshotRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[FetchSnapshotRequest.PartitionSnapshot] = ...,
         ) -> None: ...
 
@@ -3955,7 +3955,7 @@ class FetchSnapshotResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[FetchSnapshotResponse.PartitionSnapshot] = ...,
         ) -> None: ...
 
@@ -3967,7 +3967,7 @@ class FetchSnapshotResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -3993,7 +3993,7 @@ class FindCoordinatorRequest(Message):
     def __init__(
         self,
         *,
-        key: str = '',
+        key: str = "",
         key_type: int = 0,
         coordinator_keys: list[str] = ...,
     ) -> None: ...
@@ -4011,12 +4011,12 @@ class FindCoordinatorResponse(Message):
         def __init__(
             self,
             *,
-            key: str = '',
+            key: str = "",
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -4031,9 +4031,9 @@ class FindCoordinatorResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         node_id: int = 0,
-        host: str = '',
+        host: str = "",
         port: int = 0,
         coordinators: list[FindCoordinatorResponse.Coordinator] = ...,
     ) -> None: ...
@@ -4081,7 +4081,7 @@ class GroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group: str = '',
+        group: str = "",
     ) -> None: ...
 
 class GroupMetadataValue(Message):
@@ -4099,14 +4099,14 @@ class GroupMetadataValue(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             group_instance_id: str | None = None,
-            client_id: str = '',
-            client_host: str = '',
+            client_id: str = "",
+            client_host: str = "",
             rebalance_timeout: int = -1,
             session_timeout: int = 0,
-            subscription: bytes = b'',
-            assignment: bytes = b'',
+            subscription: bytes = b"",
+            assignment: bytes = b"",
         ) -> None: ...
 
     protocol_type: str
@@ -4118,10 +4118,10 @@ class GroupMetadataValue(Message):
     def __init__(
         self,
         *,
-        protocol_type: str = '',
+        protocol_type: str = "",
         generation: int = 0,
-        protocol: str | None = '',
-        leader: str | None = '',
+        protocol: str | None = "",
+        leader: str | None = "",
         current_state_timestamp: int = -1,
         members: list[GroupMetadataValue.MemberMetadata] = ...,
     ) -> None: ...
@@ -4136,9 +4136,9 @@ class HeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id: int = 0,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
     ) -> None: ...
 
@@ -4164,9 +4164,9 @@ class IncrementalAlterConfigsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             config_operation: int = 0,
-            value: str | None = '',
+            value: str | None = "",
         ) -> None: ...
 
     class AlterConfigsResource(Struct):
@@ -4177,7 +4177,7 @@ class IncrementalAlterConfigsRequest(Message):
             self,
             *,
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
             configs: list[IncrementalAlterConfigsRequest.AlterableConfig] = ...,
         ) -> None: ...
 
@@ -4202,9 +4202,9 @@ class IncrementalAlterConfigsResponse(Message):
             self,
             *,
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
             resource_type: int = 0,
-            resource_name: str = '',
+            resource_name: str = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -4228,7 +4228,7 @@ class InitProducerIdRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str | None = '',
+        transactional_id: str | None = "",
         transaction_timeout_ms: int = 0,
         producer_id: int = -1,
         producer_epoch: int = -1,
@@ -4286,7 +4286,7 @@ class InitializeShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[InitializeShareGroupStateRequest.InitializeStateData] = ...,
     ) -> None: ...
 
@@ -4331,8 +4331,8 @@ class JoinGroupRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            metadata: bytes = b'',
+            name: str = "",
+            metadata: bytes = b"",
         ) -> None: ...
 
     group_id: str
@@ -4346,12 +4346,12 @@ class JoinGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         session_timeout_ms: int = 0,
         rebalance_timeout_ms: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
-        protocol_type: str = '',
+        protocol_type: str = "",
         protocols: list[JoinGroupRequest.JoinGroupRequestProtocol] = ...,
         reason: str | None = None,
     ) -> None: ...
@@ -4366,9 +4366,9 @@ class JoinGroupResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             group_instance_id: str | None = None,
-            metadata: bytes = b'',
+            metadata: bytes = b"",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -4387,10 +4387,10 @@ class JoinGroupResponse(Message):
         error_code: int = 0,
         generation_id: int = -1,
         protocol_type: str | None = None,
-        protocol_name: str | None = '',
-        leader: str = '',
+        protocol_name: str | None = "",
+        leader: str = "",
         skip_assignment: bool = False,
-        member_id: str = '',
+        member_id: str = "",
         members: list[JoinGroupResponse.JoinGroupResponseMember] = ...,
     ) -> None: ...
 
@@ -4442,7 +4442,7 @@ class LeaveGroupRequest(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             group_instance_id: str | None = None,
             reason: str | None = None,
         ) -> None: ...
@@ -4453,8 +4453,8 @@ class LeaveGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         members: list[LeaveGroupRequest.MemberIdentity] = ...,
     ) -> None: ...
 
@@ -4468,8 +4468,8 @@ class LeaveGroupResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
-            group_instance_id: str | None = '',
+            member_id: str = "",
+            group_instance_id: str | None = "",
             error_code: int = 0,
         ) -> None: ...
 
@@ -4493,8 +4493,8 @@ class LegacyOffsetCommitKey(Message):
     def __init__(
         self,
         *,
-        group: str = '',
-        topic: str = '',
+        group: str = "",
+        topic: str = "",
         partition: int = 0,
     ) -> None: ...
 
@@ -4508,7 +4508,7 @@ class LegacyOffsetCommitValue(Message):
         self,
         *,
         offset: int = 0,
-        metadata: str = '',
+        metadata: str = "",
         commit_timestamp: int = 0,
     ) -> None: ...
 
@@ -4531,7 +4531,7 @@ class ListConfigResourcesResponse(Message):
         def __init__(
             self,
             *,
-            resource_name: str = '',
+            resource_name: str = "",
             resource_type: int = 16,
         ) -> None: ...
 
@@ -4569,10 +4569,10 @@ class ListGroupsResponse(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
-            protocol_type: str = '',
-            group_state: str = '',
-            group_type: str = '',
+            group_id: str = "",
+            protocol_type: str = "",
+            group_state: str = "",
+            group_type: str = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -4607,7 +4607,7 @@ class ListOffsetsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[ListOffsetsRequest.ListOffsetsPartition] = ...,
         ) -> None: ...
 
@@ -4649,7 +4649,7 @@ class ListOffsetsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[ListOffsetsResponse.ListOffsetsPartitionResponse] = ...,
         ) -> None: ...
 
@@ -4671,7 +4671,7 @@ class ListPartitionReassignmentsRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partition_indexes: list[int] = ...,
         ) -> None: ...
 
@@ -4707,7 +4707,7 @@ class ListPartitionReassignmentsResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[ListPartitionReassignmentsResponse.OngoingPartitionReassignment] = ...,
         ) -> None: ...
 
@@ -4720,7 +4720,7 @@ class ListPartitionReassignmentsResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         topics: list[ListPartitionReassignmentsResponse.OngoingTopicReassignment] = ...,
     ) -> None: ...
 
@@ -4750,9 +4750,9 @@ class ListTransactionsResponse(Message):
         def __init__(
             self,
             *,
-            transactional_id: str = '',
+            transactional_id: str = "",
             producer_id: int = 0,
-            transaction_state: str = '',
+            transaction_state: str = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -4778,7 +4778,7 @@ class MetadataRequest(Message):
             self,
             *,
             topic_id: bytes = ...,
-            name: str | None = '',
+            name: str | None = "",
         ) -> None: ...
 
     topics: list[MetadataRequest.MetadataRequestTopic] | None
@@ -4806,7 +4806,7 @@ class MetadataResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
         ) -> None: ...
@@ -4842,7 +4842,7 @@ class MetadataResponse(Message):
             self,
             *,
             error_code: int = 0,
-            name: str | None = '',
+            name: str | None = "",
             topic_id: bytes = ...,
             is_internal: bool = False,
             partitions: list[MetadataResponse.MetadataResponsePartition] = ...,
@@ -4882,8 +4882,8 @@ class OffsetCommitKey(Message):
     def __init__(
         self,
         *,
-        group: str = '',
-        topic: str = '',
+        group: str = "",
+        topic: str = "",
         partition: int = 0,
     ) -> None: ...
 
@@ -4901,7 +4901,7 @@ class OffsetCommitRequest(Message):
             partition_index: int = 0,
             committed_offset: int = 0,
             committed_leader_epoch: int = -1,
-            committed_metadata: str | None = '',
+            committed_metadata: str | None = "",
         ) -> None: ...
 
     class OffsetCommitRequestTopic(Struct):
@@ -4911,7 +4911,7 @@ class OffsetCommitRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partitions: list[OffsetCommitRequest.OffsetCommitRequestPartition] = ...,
         ) -> None: ...
@@ -4925,9 +4925,9 @@ class OffsetCommitRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id_or_member_epoch: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         retention_time_ms: int = -1,
         topics: list[OffsetCommitRequest.OffsetCommitRequestTopic] = ...,
@@ -4953,7 +4953,7 @@ class OffsetCommitResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partitions: list[OffsetCommitResponse.OffsetCommitResponsePartition] = ...,
         ) -> None: ...
@@ -4981,7 +4981,7 @@ class OffsetCommitValue(Message):
         *,
         offset: int = 0,
         leader_epoch: int = -1,
-        metadata: str = '',
+        metadata: str = "",
         commit_timestamp: int = 0,
         expire_timestamp: int = -1,
         topic_id: bytes = ...,
@@ -5004,7 +5004,7 @@ class OffsetDeleteRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[OffsetDeleteRequest.OffsetDeleteRequestPartition] = ...,
         ) -> None: ...
 
@@ -5013,7 +5013,7 @@ class OffsetDeleteRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[OffsetDeleteRequest.OffsetDeleteRequestTopic] = ...,
     ) -> None: ...
 
@@ -5036,7 +5036,7 @@ class OffsetDeleteResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[OffsetDeleteResponse.OffsetDeleteResponsePartition] = ...,
         ) -> None: ...
 
@@ -5060,7 +5060,7 @@ class OffsetFetchRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partition_indexes: list[int] = ...,
         ) -> None: ...
 
@@ -5071,7 +5071,7 @@ class OffsetFetchRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partition_indexes: list[int] = ...,
         ) -> None: ...
@@ -5084,7 +5084,7 @@ class OffsetFetchRequest(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
+            group_id: str = "",
             member_id: str | None = None,
             member_epoch: int = -1,
             topics: list[OffsetFetchRequest.OffsetFetchRequestTopics] | None = ...,
@@ -5097,7 +5097,7 @@ class OffsetFetchRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[OffsetFetchRequest.OffsetFetchRequestTopic] | None = ...,
         groups: list[OffsetFetchRequest.OffsetFetchRequestGroup] = ...,
         require_stable: bool = False,
@@ -5118,7 +5118,7 @@ class OffsetFetchResponse(Message):
             partition_index: int = 0,
             committed_offset: int = 0,
             committed_leader_epoch: int = -1,
-            metadata: str | None = '',
+            metadata: str | None = "",
             error_code: int = 0,
         ) -> None: ...
 
@@ -5128,7 +5128,7 @@ class OffsetFetchResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[OffsetFetchResponse.OffsetFetchResponsePartition] = ...,
         ) -> None: ...
 
@@ -5144,7 +5144,7 @@ class OffsetFetchResponse(Message):
             partition_index: int = 0,
             committed_offset: int = 0,
             committed_leader_epoch: int = -1,
-            metadata: str | None = '',
+            metadata: str | None = "",
             error_code: int = 0,
         ) -> None: ...
 
@@ -5155,7 +5155,7 @@ class OffsetFetchResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partitions: list[OffsetFetchResponse.OffsetFetchResponsePartitions] = ...,
         ) -> None: ...
@@ -5167,7 +5167,7 @@ class OffsetFetchResponse(Message):
         def __init__(
             self,
             *,
-            group_id: str = '',
+            group_id: str = "",
             topics: list[OffsetFetchResponse.OffsetFetchResponseTopics] = ...,
             error_code: int = 0,
         ) -> None: ...
@@ -5206,7 +5206,7 @@ class OffsetForLeaderEpochRequest(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition] = ...,
         ) -> None: ...
 
@@ -5242,7 +5242,7 @@ class OffsetForLeaderEpochResponse(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[OffsetForLeaderEpochResponse.EpochEndOffset] = ...,
         ) -> None: ...
 
@@ -5339,7 +5339,7 @@ class ProduceRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partition_data: list[ProduceRequest.PartitionProduceData] = ...,
         ) -> None: ...
@@ -5409,7 +5409,7 @@ class ProduceResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partition_responses: list[ProduceResponse.PartitionProduceResponse] = ...,
         ) -> None: ...
@@ -5423,7 +5423,7 @@ class ProduceResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
         ) -> None: ...
@@ -5502,7 +5502,7 @@ class PushTelemetryRequest(Message):
         subscription_id: int = 0,
         terminating: bool = False,
         compression_type: int = 0,
-        metrics: bytes = b'',
+        metrics: bytes = b"",
     ) -> None: ...
 
 class PushTelemetryResponse(Message):
@@ -5538,7 +5538,7 @@ class QuorumStateData(Message):
     def __init__(
         self,
         *,
-        cluster_id: str = '',
+        cluster_id: str = "",
         leader_id: int = -1,
         leader_epoch: int = -1,
         voted_id: int = -1,
@@ -5575,7 +5575,7 @@ class ReadShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[ReadShareGroupStateRequest.ReadStateData] = ...,
     ) -> None: ...
 
@@ -5659,7 +5659,7 @@ class ReadShareGroupStateSummaryRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData] = ...,
     ) -> None: ...
 
@@ -5714,8 +5714,8 @@ class RegisterBrokerRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
             security_protocol: int = 0,
         ) -> None: ...
@@ -5727,7 +5727,7 @@ class RegisterBrokerRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             min_supported_version: int = 0,
             max_supported_version: int = 0,
         ) -> None: ...
@@ -5752,7 +5752,7 @@ class RegisterBrokerRecord(Message):
         broker_epoch: int = 0,
         end_points: list[RegisterBrokerRecord.BrokerEndpoint] = ...,
         features: list[RegisterBrokerRecord.BrokerFeature] = ...,
-        rack: str | None = '',
+        rack: str | None = "",
         fenced: bool = True,
         in_controlled_shutdown: bool = False,
         log_dirs: list[bytes] = ...,
@@ -5770,8 +5770,8 @@ class RegisterControllerRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
             security_protocol: int = 0,
         ) -> None: ...
@@ -5783,7 +5783,7 @@ class RegisterControllerRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             min_supported_version: int = 0,
             max_supported_version: int = 0,
         ) -> None: ...
@@ -5813,7 +5813,7 @@ class RemoteLogSegmentMetadataRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             id: bytes = ...,
             partition: int = 0,
         ) -> None: ...
@@ -5915,7 +5915,7 @@ class RemoteLogSegmentMetadataUpdateRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             id: bytes = ...,
             partition: int = 0,
         ) -> None: ...
@@ -5955,7 +5955,7 @@ class RemotePartitionDeleteMetadataRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             id: bytes = ...,
             partition: int = 0,
         ) -> None: ...
@@ -5990,7 +5990,7 @@ class RemoveDelegationTokenRecord(Message):
     def __init__(
         self,
         *,
-        token_id: str = '',
+        token_id: str = "",
     ) -> None: ...
 
 class RemoveRaftVoterRequest(Message):
@@ -6002,7 +6002,7 @@ class RemoveRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         voter_id: int = 0,
         voter_directory_id: bytes = ...,
     ) -> None: ...
@@ -6018,7 +6018,7 @@ class RemoveRaftVoterResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
     ) -> None: ...
 
 class RemoveTopicRecord(Message):
@@ -6039,7 +6039,7 @@ class RemoveUserScramCredentialRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
     ) -> None: ...
 
@@ -6051,7 +6051,7 @@ class RenewDelegationTokenRequest(Message):
     def __init__(
         self,
         *,
-        hmac: bytes = b'',
+        hmac: bytes = b"",
         renew_period_ms: int = 0,
     ) -> None: ...
 
@@ -6082,7 +6082,7 @@ class RequestHeader(Message):
         request_api_key: int = 0,
         request_api_version: int = 0,
         correlation_id: int = 0,
-        client_id: str | None = '',
+        client_id: str | None = "",
     ) -> None: ...
 
 class ResponseHeader(Message):
@@ -6102,7 +6102,7 @@ class SaslAuthenticateRequest(Message):
     def __init__(
         self,
         *,
-        auth_bytes: bytes = b'',
+        auth_bytes: bytes = b"",
     ) -> None: ...
 
 class SaslAuthenticateResponse(Message):
@@ -6116,8 +6116,8 @@ class SaslAuthenticateResponse(Message):
         self,
         *,
         error_code: int = 0,
-        error_message: str | None = '',
-        auth_bytes: bytes = b'',
+        error_message: str | None = "",
+        auth_bytes: bytes = b"",
         session_lifetime_ms: int = 0,
     ) -> None: ...
 
@@ -6128,7 +6128,7 @@ class SaslHandshakeRequest(Message):
     def __init__(
         self,
         *,
-        mechanism: str = '',
+        mechanism: str = "",
     ) -> None: ...
 
 class SaslHandshakeResponse(Message):
@@ -6187,7 +6187,7 @@ class ShareAcknowledgeRequest(Message):
         self,
         *,
         group_id: str | None = None,
-        member_id: str | None = '',
+        member_id: str | None = "",
         share_session_epoch: int = 0,
         is_renew_ack: bool = False,
         topics: list[ShareAcknowledgeRequest.AcknowledgeTopic] = ...,
@@ -6239,7 +6239,7 @@ class ShareAcknowledgeResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
         ) -> None: ...
@@ -6324,7 +6324,7 @@ class ShareFetchRequest(Message):
         self,
         *,
         group_id: str | None = None,
-        member_id: str | None = '',
+        member_id: str | None = "",
         share_session_epoch: int = 0,
         max_wait_ms: int = 0,
         min_bytes: int = 0,
@@ -6403,7 +6403,7 @@ class ShareFetchResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
             rack: str | None = None,
         ) -> None: ...
@@ -6433,8 +6433,8 @@ class ShareGroupCurrentMemberAssignmentKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ShareGroupCurrentMemberAssignmentValue(Message):
@@ -6486,7 +6486,7 @@ class ShareGroupDescribeResponse(Message):
             self,
             *,
             topic_id: bytes = ...,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -6509,11 +6509,11 @@ class ShareGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             rack_id: str | None = None,
             member_epoch: int = 0,
-            client_id: str = '',
-            client_host: str = '',
+            client_id: str = "",
+            client_host: str = "",
             subscribed_topic_names: list[str] = ...,
             assignment: ShareGroupDescribeResponse.Assignment = ...,
         ) -> None: ...
@@ -6533,11 +6533,11 @@ class ShareGroupDescribeResponse(Message):
             *,
             error_code: int = 0,
             error_message: str | None = None,
-            group_id: str = '',
-            group_state: str = '',
+            group_id: str = "",
+            group_state: str = "",
             group_epoch: int = 0,
             assignment_epoch: int = 0,
-            assignor_name: str = '',
+            assignor_name: str = "",
             members: list[ShareGroupDescribeResponse.Member] = ...,
             authorized_operations: int = -2147483648,
         ) -> None: ...
@@ -6562,8 +6562,8 @@ class ShareGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         rack_id: str | None = None,
         subscribed_topic_names: list[str] | None = None,
@@ -6617,8 +6617,8 @@ class ShareGroupMemberMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ShareGroupMemberMetadataValue(Message):
@@ -6631,9 +6631,9 @@ class ShareGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         subscribed_topic_names: list[str] = ...,
     ) -> None: ...
 
@@ -6644,7 +6644,7 @@ class ShareGroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ShareGroupMetadataValue(Message):
@@ -6666,7 +6666,7 @@ class ShareGroupStatePartitionMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ShareGroupStatePartitionMetadataValue(Message):
@@ -6680,7 +6680,7 @@ class ShareGroupStatePartitionMetadataValue(Message):
             self,
             *,
             topic_id: bytes = ...,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -6691,7 +6691,7 @@ class ShareGroupStatePartitionMetadataValue(Message):
             self,
             *,
             topic_id: bytes = ...,
-            topic_name: str = '',
+            topic_name: str = "",
         ) -> None: ...
 
     initializing_topics: list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]
@@ -6713,8 +6713,8 @@ class ShareGroupTargetAssignmentMemberKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class ShareGroupTargetAssignmentMemberValue(Message):
@@ -6744,7 +6744,7 @@ class ShareGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class ShareGroupTargetAssignmentMetadataValue(Message):
@@ -6768,7 +6768,7 @@ class ShareSnapshotKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topic_id: bytes = ...,
         partition: int = 0,
     ) -> None: ...
@@ -6820,7 +6820,7 @@ class ShareUpdateKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topic_id: bytes = ...,
         partition: int = 0,
     ) -> None: ...
@@ -6887,8 +6887,8 @@ class StreamsGroupCurrentMemberAssignmentKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class StreamsGroupCurrentMemberAssignmentValue(Message):
@@ -6901,7 +6901,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partitions: list[int] = ...,
             assignment_epochs: list[int] | None = ...,
         ) -> None: ...
@@ -6952,7 +6952,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -6963,7 +6963,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partition: int = 0,
             offset: int = 0,
         ) -> None: ...
@@ -6986,7 +6986,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -6996,8 +6996,8 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            key: str = '',
-            value: str = '',
+            key: str = "",
+            value: str = "",
         ) -> None: ...
 
     class TopicInfo(Struct):
@@ -7008,7 +7008,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: int = 0,
             replication_factor: int = 0,
             topic_configs: list[StreamsGroupDescribeResponse.KeyValue] = ...,
@@ -7030,7 +7030,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             nodes: list[StreamsGroupDescribeResponse.TopologyDescriptionNode] = ...,
         ) -> None: ...
 
@@ -7044,7 +7044,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             node_type: int = 0,
             source_topics: list[str] = ...,
             sink_topic: str | None = None,
@@ -7071,7 +7071,7 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             source_topics: list[str] = ...,
             repartition_sink_topics: list[str] = ...,
             state_changelog_topics: list[StreamsGroupDescribeResponse.TopicInfo] = ...,
@@ -7107,14 +7107,14 @@ class StreamsGroupDescribeResponse(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
+            member_id: str = "",
             member_epoch: int = 0,
             instance_id: str | None = None,
             rack_id: str | None = None,
-            client_id: str = '',
-            client_host: str = '',
+            client_id: str = "",
+            client_host: str = "",
             topology_epoch: int = 0,
-            process_id: str = '',
+            process_id: str = "",
             user_endpoint: StreamsGroupDescribeResponse.Endpoint | None = None,
             client_tags: list[StreamsGroupDescribeResponse.KeyValue] = ...,
             task_offsets: list[StreamsGroupDescribeResponse.TaskOffset] = ...,
@@ -7142,8 +7142,8 @@ class StreamsGroupDescribeResponse(Message):
             *,
             error_code: int = 0,
             error_message: str | None = None,
-            group_id: str = '',
-            group_state: str = '',
+            group_id: str = "",
+            group_state: str = "",
             group_epoch: int = 0,
             assignment_epoch: int = 0,
             topology: StreamsGroupDescribeResponse.Topology | None = None,
@@ -7172,8 +7172,8 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            key: str = '',
-            value: str = '',
+            key: str = "",
+            value: str = "",
         ) -> None: ...
 
     class TopicInfo(Struct):
@@ -7184,7 +7184,7 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: int = 0,
             replication_factor: int = 0,
             topic_configs: list[StreamsGroupHeartbeatRequest.KeyValue] = ...,
@@ -7196,7 +7196,7 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -7207,7 +7207,7 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partition: int = 0,
             offset: int = 0,
         ) -> None: ...
@@ -7218,7 +7218,7 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -7245,7 +7245,7 @@ class StreamsGroupHeartbeatRequest(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             source_topics: list[str] = ...,
             source_topic_regex: list[str] = ...,
             state_changelog_topics: list[StreamsGroupHeartbeatRequest.TopicInfo] = ...,
@@ -7284,8 +7284,8 @@ class StreamsGroupHeartbeatRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         member_epoch: int = 0,
         endpoint_information_epoch: int = 0,
         instance_id: str | None = None,
@@ -7313,7 +7313,7 @@ class StreamsGroupHeartbeatResponse(Message):
             self,
             *,
             status_code: int = 0,
-            status_detail: str = '',
+            status_detail: str = "",
         ) -> None: ...
 
     class TopicPartition(Struct):
@@ -7322,7 +7322,7 @@ class StreamsGroupHeartbeatResponse(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -7332,7 +7332,7 @@ class StreamsGroupHeartbeatResponse(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -7342,7 +7342,7 @@ class StreamsGroupHeartbeatResponse(Message):
         def __init__(
             self,
             *,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -7380,7 +7380,7 @@ class StreamsGroupHeartbeatResponse(Message):
         throttle_time_ms: int = 0,
         error_code: int = 0,
         error_message: str | None = None,
-        member_id: str = '',
+        member_id: str = "",
         member_epoch: int = 0,
         heartbeat_interval_ms: int = 0,
         acceptable_recovery_lag_legacy: int = 0,
@@ -7403,8 +7403,8 @@ class StreamsGroupMemberMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class StreamsGroupMemberMetadataValue(Message):
@@ -7416,7 +7416,7 @@ class StreamsGroupMemberMetadataValue(Message):
         def __init__(
             self,
             *,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -7426,8 +7426,8 @@ class StreamsGroupMemberMetadataValue(Message):
         def __init__(
             self,
             *,
-            key: str = '',
-            value: str = '',
+            key: str = "",
+            value: str = "",
         ) -> None: ...
 
     instance_id: str | None
@@ -7442,13 +7442,13 @@ class StreamsGroupMemberMetadataValue(Message):
     def __init__(
         self,
         *,
-        instance_id: str | None = '',
-        rack_id: str | None = '',
-        client_id: str = '',
-        client_host: str = '',
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
         rebalance_timeout_ms: int = -1,
         topology_epoch: int = 0,
-        process_id: str = '',
+        process_id: str = "",
         user_endpoint: StreamsGroupMemberMetadataValue.Endpoint | None = None,
         client_tags: list[StreamsGroupMemberMetadataValue.KeyValue] = ...,
     ) -> None: ...
@@ -7460,7 +7460,7 @@ class StreamsGroupMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class StreamsGroupMetadataValue(Message):
@@ -7472,8 +7472,8 @@ class StreamsGroupMetadataValue(Message):
         def __init__(
             self,
             *,
-            key: str = '',
-            value: str = '',
+            key: str = "",
+            value: str = "",
         ) -> None: ...
 
     epoch: int
@@ -7501,8 +7501,8 @@ class StreamsGroupTargetAssignmentMemberKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
     ) -> None: ...
 
 class StreamsGroupTargetAssignmentMemberValue(Message):
@@ -7514,7 +7514,7 @@ class StreamsGroupTargetAssignmentMemberValue(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             partitions: list[int] = ...,
         ) -> None: ...
 
@@ -7536,7 +7536,7 @@ class StreamsGroupTargetAssignmentMetadataKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class StreamsGroupTargetAssignmentMetadataValue(Message):
@@ -7570,7 +7570,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             nodes: list[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionNode] = ...,
         ) -> None: ...
 
@@ -7584,7 +7584,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             node_type: int = 0,
             source_topics: list[str] = ...,
             sink_topic: str | None = None,
@@ -7609,8 +7609,8 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
-        member_id: str = '',
+        group_id: str = "",
+        member_id: str = "",
         topology_epoch: int = 0,
         topology_description: StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescription = ...,
     ) -> None: ...
@@ -7636,7 +7636,7 @@ class StreamsGroupTopologyKey(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
     ) -> None: ...
 
 class StreamsGroupTopologyValue(Message):
@@ -7648,8 +7648,8 @@ class StreamsGroupTopologyValue(Message):
         def __init__(
             self,
             *,
-            key: str = '',
-            value: str = '',
+            key: str = "",
+            value: str = "",
         ) -> None: ...
 
     class TopicInfo(Struct):
@@ -7660,7 +7660,7 @@ class StreamsGroupTopologyValue(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: int = 0,
             replication_factor: int = 0,
             topic_configs: list[StreamsGroupTopologyValue.TopicConfig] = ...,
@@ -7689,7 +7689,7 @@ class StreamsGroupTopologyValue(Message):
         def __init__(
             self,
             *,
-            subtopology_id: str = '',
+            subtopology_id: str = "",
             source_topics: list[str] = ...,
             source_topic_regex: list[str] = ...,
             state_changelog_topics: list[StreamsGroupTopologyValue.TopicInfo] = ...,
@@ -7716,8 +7716,8 @@ class SyncGroupRequest(Message):
         def __init__(
             self,
             *,
-            member_id: str = '',
-            assignment: bytes = b'',
+            member_id: str = "",
+            assignment: bytes = b"",
         ) -> None: ...
 
     group_id: str
@@ -7730,9 +7730,9 @@ class SyncGroupRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         generation_id: int = 0,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
@@ -7754,7 +7754,7 @@ class SyncGroupResponse(Message):
         error_code: int = 0,
         protocol_type: str | None = None,
         protocol_name: str | None = None,
-        assignment: bytes = b'',
+        assignment: bytes = b"",
     ) -> None: ...
 
 class TopicRecord(Message):
@@ -7765,7 +7765,7 @@ class TopicRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         topic_id: bytes = ...,
     ) -> None: ...
 
@@ -7776,7 +7776,7 @@ class TransactionLogKey(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
+        transactional_id: str = "",
     ) -> None: ...
 
 class TransactionLogValue(Message):
@@ -7788,7 +7788,7 @@ class TransactionLogValue(Message):
         def __init__(
             self,
             *,
-            topic: str = '',
+            topic: str = "",
             partition_ids: list[int] = ...,
         ) -> None: ...
 
@@ -7833,7 +7833,7 @@ class TxnOffsetCommitRequest(Message):
             partition_index: int = 0,
             committed_offset: int = 0,
             committed_leader_epoch: int = -1,
-            committed_metadata: str | None = '',
+            committed_metadata: str | None = "",
         ) -> None: ...
 
     class TxnOffsetCommitRequestTopic(Struct):
@@ -7843,7 +7843,7 @@ class TxnOffsetCommitRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partitions: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition] = ...,
         ) -> None: ...
@@ -7859,12 +7859,12 @@ class TxnOffsetCommitRequest(Message):
     def __init__(
         self,
         *,
-        transactional_id: str = '',
-        group_id: str = '',
+        transactional_id: str = "",
+        group_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
         generation_id_or_member_epoch: int = -1,
-        member_id: str = '',
+        member_id: str = "",
         group_instance_id: str | None = None,
         topics: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = ...,
     ) -> None: ...
@@ -7889,7 +7889,7 @@ class TxnOffsetCommitResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             topic_id: bytes = ...,
             partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = ...,
         ) -> None: ...
@@ -7948,7 +7948,7 @@ class UnregisterBrokerResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
     ) -> None: ...
 
 class UnregisterControllerRecord(Message):
@@ -7982,7 +7982,7 @@ class UnregisterControllerResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
     ) -> None: ...
 
 class UpdateFeaturesRequest(Message):
@@ -7996,7 +7996,7 @@ class UpdateFeaturesRequest(Message):
         def __init__(
             self,
             *,
-            feature: str = '',
+            feature: str = "",
             max_version_level: int = 0,
             allow_downgrade: bool = False,
             upgrade_type: int = 1,
@@ -8023,9 +8023,9 @@ class UpdateFeaturesResponse(Message):
         def __init__(
             self,
             *,
-            feature: str = '',
+            feature: str = "",
             error_code: int = 0,
-            error_message: str | None = '',
+            error_message: str | None = "",
         ) -> None: ...
 
     throttle_time_ms: int
@@ -8037,7 +8037,7 @@ class UpdateFeaturesResponse(Message):
         *,
         throttle_time_ms: int = 0,
         error_code: int = 0,
-        error_message: str | None = '',
+        error_message: str | None = "",
         results: list[UpdateFeaturesResponse.UpdatableFeatureResult] = ...,
     ) -> None: ...
 
@@ -8051,8 +8051,8 @@ class UpdateRaftVoterRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -8075,7 +8075,7 @@ class UpdateRaftVoterRequest(Message):
     def __init__(
         self,
         *,
-        cluster_id: str | None = '',
+        cluster_id: str | None = "",
         current_leader_epoch: int = 0,
         voter_id: int = 0,
         voter_directory_id: bytes = ...,
@@ -8096,7 +8096,7 @@ class UpdateRaftVoterResponse(Message):
             *,
             leader_id: int = -1,
             leader_epoch: int = -1,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -8123,11 +8123,11 @@ class UserScramCredentialRecord(Message):
     def __init__(
         self,
         *,
-        name: str = '',
+        name: str = "",
         mechanism: int = 0,
-        salt: bytes = b'',
-        stored_key: bytes = b'',
-        server_key: bytes = b'',
+        salt: bytes = b"",
+        stored_key: bytes = b"",
+        server_key: bytes = b"",
         iterations: int = 0,
     ) -> None: ...
 
@@ -8162,7 +8162,7 @@ class VoteRequest(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[VoteRequest.PartitionData] = ...,
         ) -> None: ...
 
@@ -8202,7 +8202,7 @@ class VoteResponse(Message):
         def __init__(
             self,
             *,
-            topic_name: str = '',
+            topic_name: str = "",
             partitions: list[VoteResponse.PartitionData] = ...,
         ) -> None: ...
 
@@ -8214,7 +8214,7 @@ class VoteResponse(Message):
             self,
             *,
             node_id: int = 0,
-            host: str = '',
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -8239,8 +8239,8 @@ class VotersRecord(Message):
         def __init__(
             self,
             *,
-            name: str = '',
-            host: str = '',
+            name: str = "",
+            host: str = "",
             port: int = 0,
         ) -> None: ...
 
@@ -8327,7 +8327,7 @@ class WriteShareGroupStateRequest(Message):
     def __init__(
         self,
         *,
-        group_id: str = '',
+        group_id: str = "",
         topics: list[WriteShareGroupStateRequest.WriteStateData] = ...,
     ) -> None: ...
 
@@ -8372,7 +8372,7 @@ class WriteTxnMarkersRequest(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partition_indexes: list[int] = ...,
         ) -> None: ...
 
@@ -8420,7 +8420,7 @@ class WriteTxnMarkersResponse(Message):
         def __init__(
             self,
             *,
-            name: str = '',
+            name: str = "",
             partitions: list[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult] = ...,
         ) -> None: ...
 
