@@ -17,7 +17,7 @@ import errno
 import random
 from collections.abc import Callable
 
-from barnabas.log.disk import Buffer, DiskLocked, DiskUsage
+from barnabas.log.disk import Buffer, DiskLocked, DiskUsage, parent_dir
 
 MUTATIONS = frozenset({"pwrite", "truncate", "sync", "mkdir", "remove", "rename", "sync_dir", "write", "create"})
 
@@ -84,7 +84,12 @@ class SimFile:
     def pwrite(self, data: Buffer, offset: int) -> int:
         file = self._check("pwrite")
         taken = self._disk.room_for(file, bytes(data), offset, self.path)
+        end = self._disk.end_in_write() if self._disk.end_in_write is not None else None
+        if end is not None:
+            taken = taken[: self._disk.random.randint(0, len(taken))]
         self._disk.write(file, taken, offset)
+        if end is not None:
+            raise end
         return len(taken)
 
     def truncate(self, size: int) -> None:
@@ -138,13 +143,15 @@ class SimDisk:
         self.error_rate = error_rate
         self.now_ms = now_ms
         self.on_call: Callable[[str, str], OSError | None] | None = None
+        # Asked at every write; what it returns is raised when a part of the write is done: the process ends in its midst.
+        self.end_in_write: Callable[[], BaseException | None] | None = None
         self.generation = 0
         self.open_handles = 0
         self.calls = 0
         self.locks: set[str] = set()
         self.last_write: tuple[_File, int, int] | None = None
         self._files: dict[str, _File] = {}
-        self._dirs: dict[str, None] = {"/": None, "": None}
+        self._dirs: dict[str, None] = {"/": None, ".": None}
         # Per directory: how to undo each change of names since its last sync, oldest first.
         self._unsynced_names: dict[str, list[Callable[[], None]]] = {}
         self._fail_at: int | None = None
@@ -171,7 +178,7 @@ class SimDisk:
         file = self._files.setdefault(path, _File())
         file.content = bytearray(data)
         file.sync()
-        self._dirs.setdefault(_parent(path), None)
+        self._dirs.setdefault(parent_dir(path), None)
 
     def copy(self, seed: int | None = None) -> SimDisk:
         """An independent disk in the same state, with no open handle, lock or planned fault."""
@@ -273,7 +280,7 @@ class SimDisk:
     # Disk
 
     def _named(self, path: str, undo: Callable[[], None]) -> None:
-        self._unsynced_names.setdefault(_parent(path), []).append(undo)
+        self._unsynced_names.setdefault(parent_dir(path), []).append(undo)
 
     def _file(self, path: str) -> _File:
         file = self._files.get(path)
@@ -289,7 +296,7 @@ class SimDisk:
 
     def _create(self, path: str) -> _File:
         self.called("create", path)
-        if _parent(path) not in self._dirs:
+        if parent_dir(path) not in self._dirs:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         file = self._files[path] = _File()
         file.modified_ms = self.now_ms()
@@ -318,10 +325,10 @@ class SimDisk:
 
     def mkdir(self, path: str) -> None:
         self.called("mkdir", path)
-        while path and path not in self._dirs:
+        while path not in self._dirs:
             self._dirs[path] = None
             self._named(path, self._undo_mkdir(path))
-            path = _parent(path)
+            path = parent_dir(path)
 
     def _undo_mkdir(self, path: str) -> Callable[[], None]:
         def undo() -> None:
@@ -340,7 +347,7 @@ class SimDisk:
         self._named(path, lambda: self._undo_remove(path, file))
 
     def _undo_remove(self, path: str, file: _File) -> None:
-        if _parent(path) in self._dirs:
+        if parent_dir(path) in self._dirs:
             self._files[path] = file
 
     def rmtree(self, path: str) -> None:
@@ -424,7 +431,7 @@ class SimDisk:
             file.sync()
         self.rename(temporary, path)
         if sync:
-            self.sync_dir(_parent(path))
+            self.sync_dir(parent_dir(path))
 
     def lock(self, path: str) -> SimLock:
         self.called("lock", path)
@@ -439,7 +446,3 @@ class SimDisk:
         self.called("usage", path)
         total = self.capacity if self.capacity is not None else 1 << 40
         return DiskUsage(total, max(total - self.used, 0))
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]

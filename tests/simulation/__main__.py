@@ -1,0 +1,43 @@
+"""`make simulate`: play seeds and say what came of them. `--seed N` replays one and prints what it violated in full."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+
+from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.world import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make simulate")
+    parser.add_argument("--seed", type=int, help="replay this one")
+    parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
+    parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
+    parser.add_argument("--bug", choices=sorted(BUGS), help="switch on a deliberate bug")
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    if args.seed is not None:
+        result = run(args.seed, args.bug)
+        print(result.summary(), result.plan, sep="\n")
+        for name, found in result.violations.items():
+            print(f"{name}:", *found[:20], sep="\n  ")
+        return not result.passed
+    first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
+    failed = 0
+    acknowledged = crashes = 0
+    for seed in range(first, first + args.seeds):
+        result = run(seed, args.bug)
+        acknowledged += sum(batch.acknowledged_at is not None for batch in result.history.batches)
+        crashes += len(result.history.crashes)
+        if not result.passed:
+            failed += 1
+            print(result.summary(), f"  replay: make simulate SEED={seed}", sep="\n", flush=True)
+    print(f"{args.seeds} seeds from {first}, {crashes} crashes, {acknowledged} acknowledged batches: {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

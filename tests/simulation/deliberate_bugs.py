@@ -1,0 +1,109 @@
+"""Faults of the broker that only tests can switch on, one for each way the checkers must be able to fail.
+
+Each is a context manager that replaces one method of the broker while it is open. A simulator that does not notice them would not notice
+the real ones either: `test_simulation.py` demands that each is caught within a few seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.log import log_segment, partition_log
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.producer_state import ProducerStateManager
+from barnabas.records.record_batch import BatchHeader, read_header
+
+
+@contextmanager
+def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, by)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+@contextmanager
+def flush_without_sync() -> Iterator[None]:
+    """The log believes its bytes are on the disk when nobody told the disk. Caught by durability, after a power cut."""
+
+    def flush(self: PartitionLog) -> None:
+        self._flushed(self.log_end_offset, self._truncations)
+
+    with replaced(PartitionLog, "flush", flush):
+        yield
+
+
+@contextmanager
+def forget_sequences() -> Iterator[None]:
+    """Every retry is taken for something new. Caught by exactly_once_in_order, when an answer is lost."""
+    with replaced(ProducerStateManager, "check", lambda self, *args, **kwargs: None):
+        yield
+
+
+@contextmanager
+def restart_without_producers() -> Iterator[None]:
+    """Producers are known until the restart only: a retry across it is appended again. Caught by exactly_once_in_order."""
+    initialise = PartitionLog.__init__
+
+    def forget(self: PartitionLog, *args: Any, **kwargs: Any) -> None:
+        initialise(self, *args, **kwargs)
+        self._producers.producers.clear()
+
+    with replaced(PartitionLog, "__init__", forget):
+        yield
+
+
+@contextmanager
+def recover_without_checksums() -> Iterator[None]:
+    """Recovery believes a batch by its length alone, so that a torn one is served. Caught by what readers then fail to read."""
+
+    def believe(buffer: Any, position: int = 0) -> BatchHeader:
+        return read_header(buffer, position)
+
+    with replaced(log_segment, "check_batch", believe):
+        yield
+
+
+@contextmanager
+def skip_an_offset() -> Iterator[None]:
+    """One batch in seven starts an offset too late. Caught by dense_offsets, and by durability."""
+    original = partition_log.patch
+    count = 0
+
+    def patch(buffer: Any, position: int, base_offset: int, leader_epoch: int) -> None:
+        nonlocal count
+        count += 1
+        original(buffer, position, base_offset + (count % 7 == 0), leader_epoch)
+
+    with replaced(partition_log, "patch", patch):
+        yield
+
+
+@contextmanager
+def commit_without_log() -> Iterator[None]:
+    """A group's commit is answered from memory and never written. Caught by committed_offsets, after any crash."""
+
+    def append(self: CoordinatorRuntime[Any], context: Any, result: Any, finish: Any) -> None:
+        for record in result.records:
+            if result.replay:
+                context.shard.replay(record, context.next_offset, -1)
+            context.next_offset += 1
+        finish(None)
+
+    with replaced(CoordinatorRuntime, "_append", append):
+        yield
+
+
+BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "flush_without_sync": flush_without_sync,
+    "forget_sequences": forget_sequences,
+    "restart_without_producers": restart_without_producers,
+    "recover_without_checksums": recover_without_checksums,
+    "skip_an_offset": skip_an_offset,
+    "commit_without_log": commit_without_log,
+}

@@ -1,0 +1,116 @@
+"""Seeds with crashes run clean, the same seed runs the same, and each deliberate bug is caught.
+
+The default suite plays a few dozen seeds; `make simulate` plays as many as it is told.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.simulation import checkers
+from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.history import Batch, Commit, History, Partition
+from tests.simulation.world import Plan, run
+
+SEEDS_PER_TEST = 5
+SEEDS_FOR_A_BUG = 60
+P = Partition("t", 0)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 50, SEEDS_PER_TEST))
+def test_seeds_run_clean(first: int) -> None:
+    results = [run(seed) for seed in range(first, first + SEEDS_PER_TEST)]
+    assert {r.plan.seed: r.violations for r in results if not r.passed} == {}
+
+
+@pytest.mark.slow
+def test_a_seed_replays_exactly() -> None:
+    first, second = run(11), run(11)
+    assert first.history == second.history
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", sorted(BUGS))
+def test_each_deliberate_bug_is_caught(bug: str) -> None:
+    for seed in range(SEEDS_FOR_A_BUG):
+        if not run(seed, bug).passed:
+            return
+    pytest.fail(f"{bug} went unnoticed in {SEEDS_FOR_A_BUG} seeds")
+
+
+def test_seeds_mean_different_runs() -> None:
+    plans = [Plan.draw(seed) for seed in range(50)]
+    assert len({(p.lives, p.power_cuts, p.flush_every_write, p.producers) for p in plans}) > 10
+
+
+# --- the checkers themselves, on histories that contain what they look for ------------------------------------------------
+
+
+def history(records: list[bytes], *batches: Batch, end: int | None = None) -> History:
+    found = History(batches=list(batches))
+    found.final_logs[P] = list(enumerate(records))
+    found.final_bounds[P] = (0, len(records) if end is None else end)
+    return found
+
+
+def batch(*values: bytes, at: int = -1, survives: bool = True) -> Batch:
+    acknowledged = 1.0 if at >= 0 else None
+    return Batch("p", P, list(values), acknowledged, at, survives and at >= 0)
+
+
+def names(found: History) -> set[str]:
+    return {name for name, check in checkers.ALL.items() if check(found)}
+
+
+def test_a_clean_history_passes() -> None:
+    assert names(history([b"a", b"b", b"c"], batch(b"a", b"b", at=0), batch(b"c", at=2))) == set()
+
+
+def test_a_lost_record_is_found() -> None:
+    assert names(history([b"a"], batch(b"a", at=0), batch(b"b", at=1))) == {"durability"}
+
+
+def test_an_unflushed_record_may_be_lost_by_a_power_cut() -> None:
+    lost = history([b"a"], batch(b"a", at=0), batch(b"b", at=1))
+    lost.power_cut(flushed=False)
+    assert names(lost) == set()
+
+
+def test_a_record_at_another_offset_is_found() -> None:
+    assert "durability" in names(history([b"b", b"a"], batch(b"a", at=0), batch(b"b", at=1)))
+
+
+def test_a_doubled_record_is_found() -> None:
+    assert names(history([b"a", b"a"], batch(b"a", at=0))) == {"exactly_once_in_order"}
+
+
+def test_records_out_of_order_are_found() -> None:
+    assert names(history([b"b", b"a"], batch(b"a"), batch(b"b"))) == {"exactly_once_in_order"}
+
+
+def test_a_record_nobody_sent_is_found() -> None:
+    assert names(history([b"?"])) == {"exactly_once_in_order"}
+
+
+def test_a_hole_in_the_offsets_is_found() -> None:
+    assert names(history([b"a"], batch(b"a", at=0), end=2)) == {"dense_offsets"}
+
+
+@pytest.mark.parametrize(("actual", "wrong"), [(1, True), (2, False), (3, False), (None, True)])
+def test_a_lost_commit_is_found(actual: int | None, wrong: bool) -> None:
+    found = History(commits=[Commit("g", P, 1, True, True), Commit("g", P, 2, True, True), Commit("g", P, 3)])
+    if actual is not None:
+        found.final_commits["g", P] = actual
+    assert names(found) == ({"committed_offsets"} if wrong else set())
+
+
+def test_a_start_that_fails_is_found() -> None:
+    assert names(History(recoveries=[(0.1, "OSError()")])) == {"recovery"}
