@@ -1,0 +1,320 @@
+"""The quorum's log on disk: `__cluster_metadata-0`, a partition log like any other. Shell.
+
+    __cluster_metadata-0/
+        00000000000000000000.log, .index, .timeindex     the records
+        00000000000000000000-0000000000.checkpoint       who votes, from the formatting
+        00000000000000004711-0000000003.checkpoint       snapshots: end offset and epoch
+        quorum-state                                      epoch, leader, vote
+        leader-epoch-checkpoint, partition.metadata
+
+Crash argument
+- A change counts as committed after the flush of the batch that holds it, so a cut leaves at most a torn batch that
+  nobody was told of; opening the log cuts it off.
+- Snapshots and `quorum-state` are written aside, flushed and renamed: a name that exists is whole. A leftover `.tmp` is
+  ignored and replaced by the next writer of the same name.
+- The log's start moves to a snapshot only after that snapshot is durable, and old snapshots are removed after the
+  start has moved past what they alone covered.
+- A snapshot beyond the log's end means that the log lost what the snapshot holds: the log is begun anew behind it.
+
+With `barnabas.metadata.flush=false` nothing is flushed: right for a broker that lives in a test, wrong for all others.
+
+Sources: Kafka's `KafkaRaftLog`, `FileQuorumStateStore`, `Snapshots`; KIP-595, KIP-630.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+
+from barnabas.log import partition_metadata
+from barnabas.log.disk import Disk
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_files import PARTITION_METADATA
+from barnabas.log.log_manager import BlockingFuture, run_in_future
+from barnabas.log.meta_properties import MetaProperties
+from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
+from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.seams import QuorumListener, SnapshotId
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
+from barnabas.records.control import ControlRecordType, parse_control_record
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
+from barnabas.server.config import BrokerConfig
+
+log = logging.getLogger(__name__)
+
+DIRECTORY = "__cluster_metadata-0"
+QUORUM_STATE = "quorum-state"
+READ_BYTES = 1 << 20
+_CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
+
+
+def checkpoint_name(snapshot: SnapshotId) -> str:
+    return f"{snapshot.end_offset:020d}-{snapshot.epoch:010d}.checkpoint"
+
+
+class MetadataLog:
+    """`raft.seams.ReplicatedLog` over a `PartitionLog` and checkpoint files.
+
+    Args:
+        root: the data directory that holds `__cluster_metadata-0`.
+        durable: whether flushes reach the device.
+        run_blocking: runs a flush elsewhere and returns its future; None flushes at once.
+        on_fault: told when a flush failed; nothing is committed from then on.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        root: str,
+        config: LogConfig,
+        *,
+        now_ms: Callable[[], int],
+        durable: bool = True,
+        retention_bytes: int = -1,
+        retention_ms: int = -1,
+        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        on_fault: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        self.directory = f"{root}/{DIRECTORY}"
+        self._disk = disk
+        self._now_ms = now_ms
+        self._durable = durable
+        self._retention_bytes = retention_bytes
+        self._retention_ms = retention_ms
+        self._on_fault = on_fault
+        self._run = run_inline if run_blocking is None else run_in_future(run_blocking)
+        self._flush_done: Callable[[], None] | None = None
+        disk.mkdir(self.directory)
+        self._snapshots = self._list_snapshots()
+        oldest = self._snapshots[0].end_offset if self._snapshots else 0
+        self._log = PartitionLog(
+            disk, self.directory, config, now_ms=now_ms, run_blocking=self._run_blocking, log_start_offset=oldest
+        )
+        latest = self.latest_snapshot()
+        if latest is not None and latest.end_offset > self._log.log_end_offset:
+            log.warning("The metadata log ends at %d, before its snapshot at %d", self.end_offset, latest.end_offset)
+            self._log.truncate_fully_and_start_at(latest.end_offset)
+        if not disk.exists(f"{self.directory}/{PARTITION_METADATA}"):
+            identity = partition_metadata.encode(ONE_UUID)
+            disk.write_file_atomic(f"{self.directory}/{PARTITION_METADATA}", identity, sync=False)
+
+    def _run_blocking(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        """The partition log's door to flushes; a flush that the quorum waits for is told of its end."""
+        waiting, self._flush_done = self._flush_done, None
+
+        def finished(error: BaseException | None) -> None:
+            done(error)
+            if error is not None and self._on_fault is not None and waiting is not None:
+                self._on_fault(KafkaStorageError(f"the metadata log cannot be flushed: {error}"))
+            elif error is None and waiting is not None:
+                waiting()
+
+        self._run(work, finished)
+
+    # The log
+
+    @property
+    def start_offset(self) -> int:
+        return self._log.log_start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._log.log_end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        latest = self.latest_snapshot()
+        return max(self._log.latest_epoch, 0 if latest is None else latest.epoch)
+
+    def append(self, batch: bytearray, leader_epoch: int) -> None:
+        self._log.append_as_leader(memoryview(batch), leader_epoch, origin=AppendOrigin.RAFT)
+
+    def flush(self, done: Callable[[], None]) -> None:
+        if not self._durable or self._log.recovery_point >= self._log.log_end_offset:
+            done()
+            return
+        self._flush_done = done
+        self._log.flush_elsewhere()
+
+    def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
+        offset = max(from_offset, self.start_offset)
+        while offset < to_offset:
+            data = memoryview(self._log.read(offset, READ_BYTES, max_offset=to_offset).read())
+            if not data:
+                return
+            for position, header in iter_batches(data):
+                offset = header.next_offset
+                yield data[position : position + header.size]
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return self._log.end_offset_for_epoch(epoch)
+
+    def truncate_to(self, offset: int) -> None:
+        self._log.truncate_to(offset)
+
+    def set_high_watermark(self, offset: int) -> None:
+        self._log.high_watermark = offset
+
+    # Snapshots
+
+    def _list_snapshots(self) -> list[SnapshotId]:
+        """Every whole snapshot, oldest first."""
+        found = (_CHECKPOINT.match(name) for name in self._disk.listdir(self.directory))
+        return sorted(SnapshotId(int(match[1]), int(match[2])) for match in found if match is not None)
+
+    def _path(self, snapshot: SnapshotId) -> str:
+        return f"{self.directory}/{checkpoint_name(snapshot)}"
+
+    def latest_snapshot(self) -> SnapshotId | None:
+        return self._snapshots[-1] if self._snapshots else None
+
+    def read_snapshot(self, snapshot: SnapshotId) -> bytes:
+        return self._disk.read_file(self._path(snapshot))
+
+    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        self._disk.write_file_atomic(self._path(snapshot), data, sync=self._durable)
+        if snapshot not in self._snapshots:
+            self._snapshots = sorted([*self._snapshots, snapshot])
+
+    def trim(self) -> None:
+        """Drop the oldest snapshots, and the log before the next one, while there is more than retention keeps."""
+        while len(self._snapshots) > 1 and self._is_beyond_retention(self._snapshots[0]):
+            oldest, following = self._snapshots[0], self._snapshots[1]
+            start = min(following.end_offset, self._log.high_watermark)
+            self._log.delete_records_before(start)
+            self._log.apply_retention()
+            self._log.remove_deleted_files(at_once=True)
+            self._disk.remove(self._path(oldest))
+            self._snapshots = self._snapshots[1:]
+
+    def _is_beyond_retention(self, snapshot: SnapshotId) -> bool:
+        if self._retention_bytes >= 0:
+            size = sum(self._disk.file_size(self._path(other)) for other in self._snapshots)
+            if size + self._log.size_in_bytes > self._retention_bytes:
+                return True
+        if self._retention_ms >= 0:
+            return self._now_ms() - self._disk.modified_ms(self._path(snapshot)) > self._retention_ms
+        return False
+
+    # Voters
+
+    def voters(self) -> tuple[VoterSet, bool] | None:
+        """The voter set in force and whether the log itself holds it; None when neither log nor snapshot names one."""
+        found: tuple[VoterSet, bool] | None = None
+        latest = self.latest_snapshot()
+        if latest is not None:
+            for voters in _voter_records([memoryview(self.read_snapshot(latest))]):
+                found = voters, latest.end_offset > 0
+        for voters in _voter_records(self.read(self.start_offset, self.end_offset)):
+            found = voters, True
+        return found
+
+    def close(self, *, clean: bool = True) -> None:
+        self._log.close(clean=clean)
+
+    def __repr__(self) -> str:
+        return (
+            f"MetadataLog({self.directory}, {self.start_offset}..{self.end_offset}, {len(self._snapshots)} snapshots)"
+        )
+
+
+def _voter_records(chunks: Iterator[memoryview] | list[memoryview]) -> Iterator[VoterSet]:
+    for chunk in chunks:
+        for position, header in iter_batches(chunk):
+            if not header.is_control:
+                continue
+            for record in iter_records(chunk[position : position + header.size]):
+                control = parse_control_record(record)
+                if control.type is ControlRecordType.KRAFT_VOTERS:
+                    yield VoterSet.from_record(control.value)
+
+
+class QuorumStateFile:
+    """`raft.seams.ElectionStateStore` over the file `quorum-state`."""
+
+    def __init__(self, disk: Disk, directory: str, *, durable: bool = True) -> None:
+        self._disk = disk
+        self._path = f"{directory}/{QUORUM_STATE}"
+        self._durable = durable
+
+    def read(self) -> ElectionState | None:
+        try:
+            return ElectionState.from_bytes(self._disk.read_file(self._path))
+        except FileNotFoundError:
+            return None
+
+    def write(self, state: ElectionState) -> None:
+        self._disk.write_file_atomic(self._path, state.to_bytes(), sync=self._durable)
+
+
+def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
+    """Where this voter can be reached: its controller listeners, or its first listener when it has none of its own."""
+    listeners = config.controller_listeners or config.listeners[:1]
+    names = config.value("controller.listener.names")
+    assert isinstance(names, tuple)
+    name = names[0] if names else "CONTROLLER"
+    return tuple(
+        VoterEndpoint(x.name if config.controller_listeners else name, x.host or "localhost", x.port) for x in listeners
+    )
+
+
+def open_quorum(
+    disk: Disk,
+    root: str,
+    meta: MetaProperties,
+    config: BrokerConfig,
+    listener: QuorumListener,
+    *,
+    now_ms: Callable[[], int],
+    run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+    on_fault: Callable[[BaseException], None] | None = None,
+) -> RaftDriver:
+    """Open the metadata log and make this node's quorum member of it; `start` of the result runs the election.
+
+    Raises:
+        KafkaStorageError, BadElectionState: the directory cannot be read.
+    """
+    internal = config.value("internal.metadata.log.segment.bytes")
+    metadata_log = MetadataLog(
+        disk,
+        root,
+        LogConfig(
+            segment_bytes=internal if isinstance(internal, int) else config.metadata_log_segment_bytes,
+            segment_ms=config.metadata_log_segment_ms,
+            retention_ms=-1,
+            retention_bytes=-1,
+            file_delete_delay_ms=0,
+        ),
+        now_ms=now_ms,
+        durable=config.barnabas_metadata_flush,
+        retention_bytes=config.metadata_max_retention_bytes,
+        retention_ms=config.metadata_max_retention_ms,
+        run_blocking=run_blocking,
+        on_fault=on_fault,
+    )
+    store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
+    directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
+    known = metadata_log.voters()
+    if known is None:
+        # A directory formatted for a static quorum, or emptied: the node is its own and only voter.
+        voters, is_in_log, kraft_version = VoterSet.of([Voter(meta.node_id, ZERO_UUID)]), True, 0
+    else:
+        voters, is_in_log = known
+        kraft_version = 1
+    node = RaftNode(
+        node_id=meta.node_id,
+        directory_id=directory_id,
+        voters=voters,
+        election=store.read() or ElectionState(),
+        end_offset=metadata_log.end_offset,
+        last_epoch=metadata_log.last_epoch,
+        write_voters=not is_in_log,
+        kraft_version=kraft_version,
+    )
+    return RaftDriver(node, metadata_log, store, listener, now_ms)

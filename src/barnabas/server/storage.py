@@ -1,0 +1,135 @@
+"""Formatting a data directory, and telling what one holds: `barnabas storage`. Shell.
+
+    meta.properties            cluster.id, node.id, directory.id: whose directory this is
+    bootstrap.checkpoint       the feature levels that the first controller writes into a fresh metadata log
+    __cluster_metadata-0/00000000000000000000-0000000000.checkpoint
+                               the voter set: this node alone (`--standalone` in Kafka's tool)
+
+Crash argument: meta.properties comes last, written aside and renamed. A directory without it counts as unformatted, and
+formatting it again replaces whatever an interrupted attempt left.
+
+Sources: Kafka's `StorageTool`, `Formatter`; KIP-631, KIP-778, KIP-853, KIP-858.
+"""
+
+from __future__ import annotations
+
+import random as random_module
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.log import meta_properties
+from barnabas.log.disk import Disk
+from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
+from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.metadata_loader import load_snapshot
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint
+from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
+from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voters import Voter, VoterSet
+from barnabas.server.config import BrokerConfig
+from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
+
+BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
+# The first sextet that base64url prints as a dash, which tools would read as the start of an option.
+_DASH = 62
+
+
+class StorageError(Exception):
+    """A directory cannot be formatted, or holds something else; one line for a person."""
+
+
+def random_uuid(random: random_module.Random) -> str:
+    """A fresh id in Kafka's text form: 22 characters, none of the reserved ids, no dash in front."""
+    while True:
+        uuid = Uuid(random.randbytes(16))
+        if uuid not in (ZERO_UUID, ONE_UUID) and uuid[0] >> 2 != _DASH:
+            return uuid_to_str(uuid)
+
+
+def format_directory(
+    disk: Disk,
+    root: str,
+    cluster_id: str | None,
+    node_id: int,
+    config: BrokerConfig,
+    random: random_module.Random,
+    *,
+    now_ms: int = 0,
+) -> MetaProperties:
+    """Make an empty directory this node's, sole voter of a new quorum.
+
+    Args:
+        cluster_id: None draws one.
+
+    Raises:
+        StorageError: the directory is formatted already.
+        OSError: the disk failed.
+    """
+    if disk.exists(f"{root}/{META_PROPERTIES}"):
+        raise StorageError(f"Log directory {root} is already formatted.")
+    sync = config.barnabas_metadata_flush
+    meta = MetaProperties(cluster_id or random_uuid(random), node_id, random_uuid(random))
+    assert meta.directory_id is not None
+    voters = VoterSet.of([Voter(node_id, uuid_from_str(meta.directory_id), controller_endpoints(config))])
+    disk.mkdir(f"{root}/{DIRECTORY}")
+    bootstrap = build_bootstrap(bootstrap_records(), LATEST_PRODUCTION, now_ms)
+    disk.write_file_atomic(f"{root}/{BOOTSTRAP_CHECKPOINT}", bootstrap, sync=sync)
+    checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
+    disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
+    disk.write_file_atomic(f"{root}/{META_PROPERTIES}", meta.encode(), sync=sync)
+    return meta
+
+
+def read_bootstrap(disk: Disk, root: str) -> list[MetadataRecord] | None:
+    """The first records of a fresh metadata log, as whoever formatted the directory chose them; None without the file."""
+    try:
+        return list(load_snapshot(disk.read_file(f"{root}/{BOOTSTRAP_CHECKPOINT}")))
+    except FileNotFoundError:
+        return None
+
+
+class StorageInfo(NamedTuple):
+    """What `storage info` found: the text to print, and the exit code."""
+
+    text: str
+    exit_code: int
+
+
+def info(disk: Disk, directories: Sequence[str]) -> StorageInfo:
+    """Describe data directories in the words of Kafka's tool; the exit code is 1 when something is wrong."""
+    problems: list[str] = []
+    found: dict[str, MetaProperties] = {}
+    listed: list[str] = []
+    for directory in sorted(directories):
+        if not disk.exists(directory):
+            problems.append(f"{directory} does not exist")
+            continue
+        listed.append(directory)
+        try:
+            meta = meta_properties.read(disk, directory)
+        except InvalidMetaProperties as error:
+            problems.append(f"Error reading {directory}/{META_PROPERTIES}: {error}")
+            continue
+        if meta is None:
+            problems.append(f"{directory} is not formatted.")
+        else:
+            found[directory] = meta
+    for meta in list(found.values())[1:]:
+        first = next(iter(found.values()))
+        if (meta.cluster_id, meta.node_id) != (first.cluster_id, first.node_id):
+            problems.append("The directories belong to different clusters or nodes.")
+            break
+    lines: list[str] = []
+    if listed:
+        lines += ["Found log directory:" if len(listed) == 1 else "Found log directories:"]
+        lines += [f"  {directory}" for directory in listed] + [""]
+    for meta in list(found.values())[:1]:
+        directory_id = "" if meta.directory_id is None else f"directory.id={meta.directory_id}, "
+        fields = f"cluster.id={meta.cluster_id}, {directory_id}node.id={meta.node_id}, version=1"
+        lines += [f"Found metadata: {{{fields}}}", ""]
+    if problems:
+        lines += ["Found problem:" if len(problems) == 1 else "Found problems:"]
+        lines += [f"  {problem}" for problem in problems] + [""]
+    return StorageInfo("\n".join(lines), 1 if problems else 0)
