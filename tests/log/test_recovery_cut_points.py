@@ -45,6 +45,10 @@ def tell(*, clean: bool = False) -> tuple[SimDisk, int, int]:
 def open_and_check(disk: SimDisk, *, flushed: int) -> LogManager:
     opened = manager(disk)
     log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    if any("-stray/" in path for path in disk.paths()):
+        # The changed byte made another valid topic id: the old directory is set aside, whole.
+        assert any(path.endswith("-stray/00000000000000000000.log") for path in disk.paths())
+        flushed = 0
     assert_consistent(log, flushed=flushed)
     return opened
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import posixpath
 import shutil
 from typing import NamedTuple, Protocol
 
@@ -109,6 +110,11 @@ class Disk(Protocol):
         ...
 
     def disk_usage(self, path: str) -> DiskUsage: ...
+
+
+def parent_dir(path: str) -> str:
+    """The directory that holds a path."""
+    return posixpath.dirname(path.rstrip("/")) or "."
 
 
 def write_fully(file: DiskFile, data: Buffer, offset: int) -> None:
@@ -256,7 +262,7 @@ class OsDisk:
             os.close(fd)
         os.replace(temporary, path)
         if sync:
-            self.sync_dir(os.path.dirname(path) or ".")
+            self.sync_dir(parent_dir(path))
 
     def lock(self, path: str) -> OsLock:
         return OsLock(path)

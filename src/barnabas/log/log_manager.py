@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from barnabas.log import checkpoints, log_files, meta_properties, partition_metadata
-from barnabas.log.disk import Disk, DiskLock, DiskUsage
+from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.meta_properties import MetaProperties
@@ -133,7 +133,9 @@ class LogManager:
             DiskLocked: another broker owns the directory.
             KafkaStorageError: the disk failed.
         """
-        self._disk.mkdir(self.root_dir)
+        if not self._disk.is_dir(self.root_dir):
+            self._disk.mkdir(self.root_dir)
+            self._disk.sync_dir(parent_dir(self.root_dir))
         self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
         try:
             self._take_over()

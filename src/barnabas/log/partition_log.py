@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from barnabas.log import log_files
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
-from barnabas.log.disk import Disk
+from barnabas.log.disk import Disk, parent_dir
 from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.log_config import INT64_MAX, LogConfig
@@ -449,7 +449,7 @@ class PartitionLog:
                 disk.sync_file(path)
             if directory is not None:
                 disk.sync_dir(directory)
-                disk.sync_dir(directory.rpartition("/")[0] or "/")
+                disk.sync_dir(parent_dir(directory))
 
         return work
 
