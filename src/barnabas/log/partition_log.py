@@ -35,14 +35,14 @@ from typing import NamedTuple
 from barnabas.log import log_files
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
 from barnabas.log.disk import Disk, parent_dir
-from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
+from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, OutOfOrderSequence, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from barnabas.log.log_slice import LogSlice
 from barnabas.log.offset_index import ENTRY_SIZE as INDEX_ENTRY_SIZE
 from barnabas.log.open_files import OpenFiles
-from barnabas.log.producer_state import BatchMetadata, ProducerStateEntry, ProducerStateManager
+from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerStateEntry, ProducerStateManager
 from barnabas.log.recovery import LogLoader, apply_batch, replay_producers
 from barnabas.log.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from barnabas.log.transaction_index import AbortedTransaction
@@ -215,11 +215,21 @@ class PartitionLog:
             )
         max_timestamp = batches[0][1][8]
         next_offset = first_offset = self.log_end_offset
+        previous: BatchHeader | None = None
         for position, header in batches:
             if header[9] >= 0 and not header[5] & 0x20:
-                duplicate = self._producers.check(header[9], header[10], header[11], header.last_sequence)
-                if duplicate is not None and origin is AppendOrigin.CLIENT:
-                    return self._duplicate(duplicate)
+                if previous is not None and previous[9:11] == header[9:11]:
+                    # Behind another batch of its producer in this set, which the producers' state does not know yet.
+                    if header[11] != (previous.last_sequence + 1) & SEQUENCE_MASK:
+                        raise OutOfOrderSequence(
+                            f"Out of order sequence number for producer {header[9]}: {header[11]} (incoming seq. "
+                            f"number), {previous.last_sequence} (current end sequence number)"
+                        )
+                else:
+                    duplicate = self._producers.check(header[9], header[10], header[11], header.last_sequence)
+                    if duplicate is not None and origin is AppendOrigin.CLIENT:
+                        return self._duplicate(duplicate)
+                previous = header
             patch(view, position, next_offset, leader_epoch)
             next_offset += header[6] + 1
             if header[8] > max_timestamp:
