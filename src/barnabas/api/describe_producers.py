@@ -17,12 +17,15 @@ from barnabas.log.producer_state import ProducerStateEntry
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
 
+NOT_HOSTED = "This server does not host this topic-partition."
+
 _Partition = DescribeProducersResponse.PartitionResponse
 
 
 def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """Answer each partition for itself."""
     response = DescribeProducersResponse()
+    known = context.services.replica_manager.topics
     for topic in request.topics:
         answered = []
         for index in topic.partition_indexes:
@@ -32,7 +35,8 @@ def handle(context: RequestContext, request: DescribeProducersRequest) -> Descri
                 producers = [_described(producer) for producer in partition.log.producers()]
                 answered.append(_Partition(partition_index=index, active_producers=producers))
             except KafkaError as error:
-                answered.append(_Partition(partition_index=index, error_code=int(error.code)))
+                message = None if topic.name in known else NOT_HOSTED
+                answered.append(_Partition(partition_index=index, error_code=int(error.code), error_message=message))
         response.topics.append(DescribeProducersResponse.TopicResponse(name=topic.name, partitions=answered))
     return response
 

@@ -14,8 +14,8 @@ Behaviour:
 - A follower's fetch is answered up to the log end and moves the high watermark; a node without a replica gets
   NOT_LEADER_OR_FOLLOWER.
 
-Version notes: 4 isolation level, 5 log start offset, 7 sessions (KIP-227), 9 leader epoch (KIP-320), 10 zstd (KIP-110) below it
-UNSUPPORTED_COMPRESSION_TYPE for topics with compression.type=zstd, 11 rack (KIP-392), 12 flexible and diverging epochs (KIP-595),
+Version notes: 4 isolation level, 5 log start offset, 7 sessions (KIP-227), 9 leader epoch (KIP-320), 10 zstd (KIP-110; Kafka 4
+gives zstd batches to older versions too), 11 rack (KIP-392), 12 flexible and diverging epochs (KIP-595),
 13 topic ids (KIP-516), 15 replica state (KIP-903), 16 node endpoints (KIP-951), 17 directory ids (KIP-853), 18 the follower's high
 watermark (KIP-1166).
 """

@@ -10,8 +10,8 @@ Behaviour:
 - Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
 - An unknown topic or partition: UNKNOWN_TOPIC_OR_PARTITION; an unknown topic id: UNKNOWN_TOPIC_ID.
 - Only rejected records carry an error message, as in Kafka: the others are told by their code.
-- Transactions are not served yet: a transactional batch is answered INVALID_TXN_STATE, what a partition gives that was never
-  added to a transaction; without a transactional id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED as in Kafka.
+- Transactions are not served yet: a transactional batch is answered INVALID_PRODUCER_ID_MAPPING, as by a coordinator that has
+  never heard of the transactional id; without such an id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED as in Kafka.
 
 Version notes: 3 format v2 and transactions (KIP-98); 4 KAFKA_STORAGE_ERROR; 5 log start offset (KIP-107); 7 zstd (KIP-110), below
 it UNSUPPORTED_COMPRESSION_TYPE; 8 record errors (KIP-467); 9 flexible; 10 the new leader on NOT_LEADER_OR_FOLLOWER (KIP-951); 12
@@ -43,7 +43,11 @@ ADMIN_CLIENT_ID = "__admin_client"
 # baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes
 _HEAD = struct.Struct(">qiibIh")
 _HEAD_SIZE = _HEAD.size
+_SHORT_HEAD = struct.Struct(">qiib")
+_UP_TO_MAGIC = _SHORT_HEAD.size
 _LOG_OVERHEAD = 12
+_MIN_RECORD_LENGTH = 14
+"""The smallest record of the oldest format."""
 _MIN_BATCH_LENGTH = 49
 _ZSTD = 4
 _CODEC_MASK = 7
@@ -64,6 +68,8 @@ _WITHOUT_LOG_START = frozenset(
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     }
 )
 
@@ -127,43 +133,48 @@ def handle(
 
 
 def _checked(version: int, records: Any) -> memoryview:
-    """The one batch that a partition's records must be; bytes after it that make no batch are left out, as in Kafka."""
+    """The one batch that a partition's records must be; a piece of a batch behind it is left out, as in Kafka."""
     size = 0 if records is None else len(records)
     if size < _HEAD_SIZE:
-        raise _not_one_batch(version)
+        raise _no_batch(records, size)
     _, length, _, magic, _, attributes = _HEAD.unpack_from(records)
     end = length + _LOG_OVERHEAD
     if magic != 2 or length < _MIN_BATCH_LENGTH or end > size:
-        raise _bad_batch(version, length, magic)
+        raise _no_batch(records, size)
     if end != size:
-        if _holds_another_batch(records[end:]):
-            raise _not_one_batch(version)
+        _check_rest(records[end:])
         records = records[:end]
     if attributes & _CODEC_MASK == _ZSTD and version < ZSTD_VERSION:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if attributes & _TRANSACTIONAL:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     checked: memoryview = records
     return checked
 
 
-def _bad_batch(version: int, length: int, magic: int) -> KafkaError:
-    if not 0 <= magic <= 2 or length < 2:
-        return KafkaError(ErrorCode.CORRUPT_MESSAGE)
-    if magic < 2 or length >= _MIN_BATCH_LENGTH:
-        return _not_one_batch(version)
-    return KafkaError(ErrorCode.CORRUPT_MESSAGE)
-
-
-def _holds_another_batch(rest: memoryview) -> bool:
-    if len(rest) < _HEAD_SIZE:
-        return False
-    length = _HEAD.unpack_from(rest)[1]
-    return bool(length + _LOG_OVERHEAD <= len(rest))
-
-
-def _not_one_batch(version: int) -> KafkaError:
+def _no_batch(records: Any, size: int) -> KafkaError:
+    """What is wrong with records that do not begin with a whole batch of format v2."""
+    if size >= _UP_TO_MAGIC:
+        _, length, _, magic = _SHORT_HEAD.unpack_from(records)
+        if length < _MIN_RECORD_LENGTH:
+            text = f"Record size {length} is less than the minimum record overhead ({_MIN_RECORD_LENGTH})"
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, text)
+        if not 0 <= magic <= 2:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+        if magic == 2 and length < _MIN_BATCH_LENGTH and length + _LOG_OVERHEAD <= size:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE)
     return KafkaError(ErrorCode.INVALID_RECORD)
+
+
+def _check_rest(rest: memoryview) -> None:
+    """Bytes behind the batch: a second batch, or something that is none, refuses both."""
+    if len(rest) < _UP_TO_MAGIC:
+        return
+    _, length, _, magic = _SHORT_HEAD.unpack_from(rest)
+    if length < _MIN_RECORD_LENGTH or not 0 <= magic <= 2:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
+    if length + _LOG_OVERHEAD <= len(rest):
+        raise KafkaError(ErrorCode.INVALID_RECORD)
 
 
 def _has_transactional(request: ProduceRequest) -> bool:

@@ -8,7 +8,7 @@
   also the aborted transactions of the range; followers see all (KIP-98).
 - A batch is never cut: an offset inside a batch gets the whole batch.
 - Records stay in their file: a result carries a slice of it.
-- An error, a diverging epoch or enough bytes end the wait.
+- An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does not, unless all are unknown.
 
 In an incremental session only what changed is answered, so an idle partition costs a comparison and no object.
 
@@ -32,10 +32,14 @@ __all__ = ["FetchParams", "FetchPartition", "FetchRead", "PartitionLookup", "rea
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 CONSUMER_REPLICA_ID = -1
-ZSTD_FETCH_VERSION = 10
 CURRENT_LEADER_FETCH_VERSION = 16
+UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _PartitionData = FetchResponse.PartitionData
+# Defaults that no answer alters, shared to save making three objects for each partition.
+_NO_EPOCH = FetchResponse.EpochEndOffset()
+_NO_LEADER = FetchResponse.LeaderIdAndEpoch()
+_NO_SNAPSHOT = FetchResponse.SnapshotId()
 
 
 class FetchPartition:
@@ -111,7 +115,7 @@ class FetchRead(NamedTuple):
     Attributes:
         results: partition and its part of the response, in reading order.
         bytes_read: sum of all records.
-        must_respond: some partition has an error or diverged, so waiting is pointless.
+        must_respond: some partition has an error or diverged, or none was found, so waiting is pointless.
     """
 
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]]
@@ -135,17 +139,19 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
     must_respond = False
     only_changes = params.only_changes
     committed_only = params.isolation_level == READ_COMMITTED
+    found_one = False
     for wanted in partitions:
+        is_new = True
         try:
             partition = wanted.partition
+            is_new = partition is None
             if partition is None or partition.is_deleted:
                 wanted.partition = None
                 partition = wanted.partition = lookup.partition_for_fetch(wanted)
+            found_one = True
             if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
                 partition.check_leader(wanted.current_leader_epoch)
             log = partition.log
-            if params.version < ZSTD_FETCH_VERSION and partition.topic.config.compression_type == "zstd":
-                raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
             high_watermark = log.high_watermark
             if params.replica_id >= 0:
                 end = _end_for_follower(partition, log, params.replica_id, wanted)
@@ -177,6 +183,9 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
                             high_watermark=high_watermark,
                             last_stable_offset=log.last_stable_offset,
                             log_start_offset=log.log_start_offset,
+                            diverging_epoch=_NO_EPOCH,
+                            current_leader=_NO_LEADER,
+                            snapshot_id=_NO_SNAPSHOT,
                             aborted_transactions=aborted,
                             records=records,
                         )
@@ -194,16 +203,19 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
                 high_watermark=high_watermark,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.log_start_offset,
+                diverging_epoch=diverging or _NO_EPOCH,
+                current_leader=_NO_LEADER,
+                snapshot_id=_NO_SNAPSHOT,
                 aborted_transactions=[] if committed_only else None,
                 records=b"",
             )
-            if diverging is not None:
-                data.diverging_epoch = diverging
             results.append((wanted, data))
         except KafkaError as error:
             results.append((wanted, _failed(params, wanted, error)))
-            must_respond = True
-    return FetchRead(results, bytes_read, must_respond)
+            # As in Kafka, a partition that has never existed does not end the wait for the others.
+            if not is_new or error.code not in UNKNOWN:
+                must_respond = True
+    return FetchRead(results, bytes_read, must_respond or not found_one)
 
 
 def _end_for_follower(partition: Partition, log: PartitionLog, replica_id: int, wanted: FetchPartition) -> int:
@@ -243,7 +255,13 @@ def _aborted(log: PartitionLog, start: int, end: int) -> list[FetchResponse.Abor
 def _failed(params: FetchParams, wanted: FetchPartition, error: KafkaError) -> FetchResponse.PartitionData:
     """An error's part of the response: no offsets are told with it."""
     data = _PartitionData(
-        partition_index=wanted.index, error_code=int(error.code), high_watermark=-1, log_start_offset=-1, records=b""
+        partition_index=wanted.index,
+        error_code=int(error.code),
+        high_watermark=-1,
+        log_start_offset=-1,
+        # Empty where the topic is unknown, null for all other errors: as Kafka answers.
+        aborted_transactions=[] if error.code in UNKNOWN else None,
+        records=b"",
     )
     if (
         params.version >= CURRENT_LEADER_FETCH_VERSION
