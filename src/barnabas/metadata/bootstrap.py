@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.features_image import METADATA_VERSION
 from barnabas.metadata.metadata_version import FEATURES, LATEST_PRODUCTION
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
+
+ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 def default_levels(metadata_version: int = LATEST_PRODUCTION) -> dict[str, int]:
@@ -29,4 +32,23 @@ def bootstrap_records(
     chosen = dict(sorted((default_levels() if levels is None else levels).items()))
     records: list[MetadataRecord] = [messages.FeatureLevelRecord(name=METADATA_VERSION, feature_level=metadata_version)]
     records += [messages.FeatureLevelRecord(name=n, feature_level=level) for n, level in chosen.items() if level > 0]
+    return records
+
+
+def activation_records(bootstrap: list[MetadataRecord] | None, min_insync_replicas: int) -> list[MetadataRecord]:
+    """What the first controller writes into an empty log.
+
+    While eligible leader replicas are on, min.insync.replicas must be the same for the whole cluster, so the controller
+    pins its own as the cluster-wide setting (KIP-966).
+    """
+    records = list(bootstrap or bootstrap_records())
+    if any(getattr(r, "name", "") == ELR_FEATURE and getattr(r, "feature_level", 0) > 0 for r in records):
+        records.append(
+            messages.ConfigRecord(
+                resource_type=ConfigResourceType.BROKER,
+                resource_name="",
+                name="min.insync.replicas",
+                value=str(min_insync_replicas),
+            )
+        )
     return records

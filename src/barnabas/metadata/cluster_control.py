@@ -120,7 +120,6 @@ def _registration_record(
         fenced=True if amended is None else amended.fenced,
         in_controlled_shutdown=False if amended is None else amended.in_controlled_shutdown,
         log_dirs=sorted(request.log_dirs),
-
     )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.metadata import topic_names
+from barnabas.metadata.bootstrap import ELR_FEATURE
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.record_codec import MetadataRecord
@@ -27,7 +28,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 # A config value travels as a Java short-length string.
 MAX_VALUE_BYTES = 32767
-ELR_FEATURE = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
 
 

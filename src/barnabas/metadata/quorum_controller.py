@@ -40,8 +40,9 @@ from barnabas.metadata import (
     producer_ids_control,
     reassignments,
 )
-from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerResult, ControllerSettings, ControllerView
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
@@ -230,7 +231,13 @@ class QuorumController:
     def on_leader(self, epoch: int) -> None:
         self.is_active = True
         if self.image.features.metadata_version is None:
-            self._append(self._bootstrap or bootstrap_records(), None, None)
+            self._append(activation_records(self._bootstrap, self._min_insync_replicas()), None, None)
+
+    def _min_insync_replicas(self) -> int:
+        key = self.configs.schema.of(ConfigResourceType.TOPIC)["min.insync.replicas"]
+        value = self.configs.topic_default(self.image.configs, key)[0]
+        assert isinstance(value, int)
+        return value
 
     def _load(self, to_offset: int) -> None:
         """Take in what the log holds but this controller did not append: everything, at the start."""

@@ -148,7 +148,7 @@ class RaftNode:
         return self._lead(now_ms)
 
     def _lead(self, now_ms: int) -> Ready:
-        self._become(Role.LEADER, replace(self.election, leader_id=self.node_id))
+        self._become(Role.LEADER, ElectionState(self.epoch, leader_id=self.node_id))
         self.epoch_start_offset = self.end_offset
         for voter in self.voters.voters:
             self.progress[voter.id] = ReplicaProgress(voter.id, voter.directory_id)
@@ -156,16 +156,12 @@ class RaftNode:
         return Ready(election=self.election, batches=(batch,), flush=True)
 
     def _start_of_epoch(self, now_ms: int) -> bytearray:
+        # Version 0, without directories: Kafka writes no other, and its tools read no other.
         change = messages.LeaderChangeMessage(
-            version=1 if self.kraft_version > 0 else 0,
+            version=0,
             leader_id=self.node_id,
-            voters=[
-                messages.LeaderChangeMessage.Voter(voter_id=v.id, voter_directory_id=v.directory_id)
-                for v in self.voters.voters
-            ],
-            granting_voters=[
-                messages.LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.directory_id),
-            ],
+            voters=[messages.LeaderChangeMessage.Voter(voter_id=voter) for voter in self.voters.ids()],
+            granting_voters=[messages.LeaderChangeMessage.Voter(voter_id=self.node_id)],
         )
         records: list[tuple[ControlRecordType, object]] = [(ControlRecordType.LEADER_CHANGE, change)]
         if self.write_voters:
