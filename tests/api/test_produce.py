@@ -32,9 +32,7 @@ def answers(response: Any) -> list[ProduceResponse.PartitionProduceResponse]:
 
 
 def send(hosting: Hosting, records: Any, *, version: int = 9, acks: int = -1, topic: str = "t", **options: Any) -> Any:
-    (answer,) = answers(
-        produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks))
-    )
+    (answer,) = answers(produce.handle(hosting.context(0, version, **options), request((topic, 0, records), acks=acks)))
     return answer
 
 

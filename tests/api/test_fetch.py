@@ -1,0 +1,455 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from barnabas.api import fetch
+from barnabas.log.log_config import LogConfig
+from barnabas.log.partition_log import AppendOrigin
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import FetchRequest, FetchResponse
+from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
+from tests.replication.hosting import NODE, Hosting, batch, topic_id
+
+LATEST = 18
+MB = 1 << 20
+
+
+def part(
+    index: int = 0, offset: int = 0, max_bytes: int = MB, *, epoch: int = -1, last_epoch: int = -1
+) -> FetchRequest.FetchPartition:
+    return FetchRequest.FetchPartition(
+        partition=index,
+        fetch_offset=offset,
+        partition_max_bytes=max_bytes,
+        current_leader_epoch=epoch,
+        last_fetched_epoch=last_epoch,
+    )
+
+
+def request(
+    *partitions: FetchRequest.FetchPartition,
+    topic: str = "t",
+    id_: bytes = ZERO_UUID,
+    wait_ms: int = 0,
+    min_bytes: int = 1,
+    max_bytes: int = 50 * MB,
+    isolation_level: int = 0,
+    session: tuple[int, int] = (0, -1),
+    **fields: Any,
+) -> FetchRequest:
+    topics = [FetchRequest.FetchTopic(topic=topic, topic_id=id_, partitions=list(partitions))] if partitions else []
+    return FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        isolation_level=isolation_level,
+        session_id=session[0],
+        session_epoch=session[1],
+        topics=topics,
+        **fields,
+    )
+
+
+def ask(hosting: Hosting, request: FetchRequest, version: int = 12) -> Any:
+    return fetch.handle(hosting.context(1, version), request)
+
+
+def answers(response: Any) -> list[FetchResponse.PartitionData]:
+    assert isinstance(response, FetchResponse)
+    assert response.error_code == 0
+    return [data for topic in response.responses for data in topic.partitions]
+
+
+def values(data: FetchResponse.PartitionData) -> list[bytes | None]:
+    records: Any = data.records
+    read = records if isinstance(records, bytes) else records.read()
+    return [r.value for at, header in iter_batches(read) for r in iter_records(read[at : at + header.size])]
+
+
+def one(hosting: Hosting, partition: FetchRequest.FetchPartition, version: int = 12, **options: Any) -> Any:
+    (data,) = answers(ask(hosting, request(partition, **options), version))
+    return data
+
+
+@pytest.mark.parametrize("version", range(4, LATEST + 1))
+def test_every_version_over_the_wire(hosting: Hosting, version: int) -> None:
+    id_ = hosting.create_topic("t", 2)
+    hosting.append("t", b"a", b"b")
+    wire = request(part(0), part(1), id_=id_).encode(version)
+    response = ask(hosting, FetchRequest.decode(wire, version), version)
+    parts = response.encode_parts(version)
+    sent = b"".join(bytes(piece) if isinstance(piece, bytearray) else piece.read() for piece in parts)
+    read = FetchResponse.decode(sent, version)
+    first, second = answers(read)
+    assert (first.high_watermark, first.last_stable_offset) == (2, 2)
+    assert values(FetchResponse.PartitionData(records=bytes(first.records))) == [b"a", b"b"]  # type: ignore[arg-type]
+    assert second.records is not None
+    assert len(second.records) == 0, "empty, not null"  # type: ignore[arg-type]
+    (topic,) = read.responses
+    assert (topic.topic, topic.topic_id) == (("t", ZERO_UUID) if version < 13 else ("", id_))
+
+
+class TestReading:
+    def test_trap_06_an_offset_inside_a_batch_gets_the_whole_batch(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        hosting.append("t", b"a", b"b", b"c")
+        hosting.append("t", b"d")
+        assert values(one(hosting, part(offset=2))) == [b"a", b"b", b"c", b"d"]
+
+    def test_trap_06_the_first_batch_comes_whole_whatever_the_limits(self, hosting: Hosting) -> None:
+        """KIP-74."""
+        hosting.create_topic("t", 2)
+        for index in (0, 0, 1):
+            hosting.append("t", b"x" * 1000, index=index)
+        first, second = answers(ask(hosting, request(part(0, 0, 10), part(1), max_bytes=5)))
+        assert values(first) == [b"x" * 1000]
+        assert values(second) == []
+
+    def test_limits_are_kept_after_the_first_batch(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 3)
+        for index in (0, 1, 1, 2):
+            hosting.append("t", b"x" * 1000, index=index)
+        sizes = [len(values(data)) for data in answers(ask(hosting, request(*map(part, range(3)), max_bytes=2500)))]
+        assert sizes == [1, 1, 0]
+
+    def test_the_broker_s_limit_counts_too(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        for _ in range(3):
+            hosting.append("t", b"x" * 1000)
+        hosting.services.config.fetch_max_bytes = 2300
+        assert len(values(one(hosting, part()))) == 2
+
+    def test_the_end_of_the_log_is_empty(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        hosting.append("t", b"a")
+        data = one(hosting, part(offset=1))
+        assert (data.error_code, data.high_watermark, data.log_start_offset, data.records) == (0, 1, 0, b"")
+
+    @pytest.mark.parametrize("offset", [-1, 0, 4])
+    def test_outside_the_log(self, hosting: Hosting, offset: int) -> None:
+        hosting.create_topic("t")
+        hosting.append("t", b"a", b"b", b"c")
+        hosting.replicas.partition("t", 0).log.delete_records_before(2)
+        data = one(hosting, part(offset=offset), wait_ms=1000)
+        assert data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert (data.high_watermark, data.last_stable_offset, data.log_start_offset) == (-1, -1, -1)
+        assert data.aborted_transactions is None
+
+    def test_what_is_not_committed_is_not_shown(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        hosting.append("t", b"b")
+        assert values(one(hosting, part())) == []
+        assert one(hosting, part(offset=2)).error_code == 0, "between high watermark and log end there is nothing yet"
+        hosting.replicas.partition("t", 0).update_follower(2, 1)
+        assert values(one(hosting, part())) == [b"a"]
+
+    def test_a_follower_reads_to_the_end_and_moves_the_high_watermark(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        hosting.append("t", b"b")
+        assert values(one(hosting, part(offset=1), replica_id=2)) == [b"b"]
+        assert hosting.replicas.partition("t", 0).log.high_watermark == 1
+
+    def test_a_stranger_is_no_follower(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        assert one(hosting, part(), replica_id=5).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def test_segments_are_read_one_after_the_other(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", config=LogConfig(segment_bytes=200))
+        for number in range(10):
+            hosting.append("t", b"%d" % number)
+        read: list[bytes | None] = []
+        while len(read) < 10:
+            found = values(one(hosting, part(offset=len(read))))
+            assert found
+            read += found
+        assert read == [b"%d" % number for number in range(10)]
+
+
+class TestEpochs:
+    @pytest.mark.parametrize(
+        ("epoch", "code"),
+        [(0, ErrorCode.FENCED_LEADER_EPOCH), (1, ErrorCode.NONE), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+    )
+    def test_current_leader_epoch(self, hosting: Hosting, epoch: int, code: ErrorCode) -> None:
+        id_ = hosting.create_topic("t")
+        hosting.change(id_, leader=NODE)
+        assert one(hosting, part(epoch=epoch)).error_code == code
+
+    def test_the_new_leader_is_named_from_version_16(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.change(id_, leader=NODE)
+        response = ask(hosting, request(part(epoch=0), id_=id_), 16)
+        (data,) = answers(response)
+        assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (NODE, 1)
+        assert [(e.node_id, e.host, e.port) for e in response.node_endpoints] == [(NODE, "127.0.0.1", 9092)]
+        assert one(hosting, part(epoch=0)).current_leader.leader_id == -1
+
+    def test_a_log_that_has_diverged_is_told_where(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t")
+        for _ in range(3):
+            hosting.append("t", b"epoch 0")
+        hosting.change(id_, leader=NODE)
+        hosting.append("t", b"epoch 1")
+        data = one(hosting, part(offset=5, last_epoch=0), wait_ms=1000)
+        assert (data.error_code, data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == (0, 0, 3)
+        assert values(one(hosting, part(offset=3, last_epoch=0))) == [b"epoch 1"]
+        assert one(hosting, part(offset=3, last_epoch=9)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+class TestUnknown:
+    def test_topics_partitions_and_ids(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        assert one(hosting, part(), topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert one(hosting, part(9)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert one(hosting, part(), 13, id_=topic_id(9)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+    def test_all_unknown_does_not_wait_but_some_unknown_does(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        assert answers(ask(hosting, request(part(9), wait_ms=1000)))
+        waiting = ask(hosting, request(part(0), part(9), wait_ms=1000))
+        assert isinstance(waiting, asyncio.Future)
+        hosting.append("t", b"a")
+        hosting.spin()
+        assert [data.error_code for data in answers(waiting.result())] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+class TestLongPoll:
+    def test_records_end_the_wait(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        waiting = ask(hosting, request(part(0), part(1), wait_ms=500))
+        hosting.advance(499)
+        assert not waiting.done()
+        hosting.append("t", b"a", index=1)
+        assert not waiting.done(), "the producer is answered first"
+        hosting.spin()
+        assert [values(data) for data in answers(waiting.result())] == [[], [b"a"]]
+        assert not hosting.replicas.delayed_fetches.watched
+
+    def test_the_time_ends_the_wait(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        waiting = ask(hosting, request(part(), wait_ms=500))
+        hosting.advance(500)
+        assert [values(data) for data in answers(waiting.result())] == [[]]
+
+    def test_no_wait_is_no_wait(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        assert answers(ask(hosting, request(part(), wait_ms=0)))
+        assert answers(ask(hosting, request(part(), wait_ms=500, min_bytes=0)))
+
+    def test_min_bytes_are_gathered_over_appends_and_partitions(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        size = len(batch(b"x" * 100))
+        hosting.append("t", b"x" * 100)
+        waiting = ask(hosting, request(part(0), part(1), wait_ms=500, min_bytes=3 * size))
+        hosting.append("t", b"x" * 100, index=1)
+        hosting.spin()
+        assert not waiting.done()
+        hosting.append("t", b"x" * 100, index=0)
+        hosting.spin()
+        assert [len(values(data)) for data in answers(waiting.result())] == [2, 1]
+
+    def test_one_wake_up_for_all_appends_of_a_turn(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        waiting = ask(hosting, request(part(0), part(1), wait_ms=500))
+        hosting.append("t", b"a", index=0)
+        hosting.append("t", b"b", index=1)
+        hosting.spin()
+        assert [values(data) for data in answers(waiting.result())] == [[b"a"], [b"b"]]
+
+    def test_other_partitions_do_not_matter(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        waiting = ask(hosting, request(part(0), wait_ms=500))
+        hosting.append("t", b"a", index=1)
+        hosting.spin()
+        assert not waiting.done()
+
+    def test_a_connection_that_is_gone_leaves_nothing(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        waiting = [ask(hosting, request(part(), wait_ms=500_000)) for _ in range(100)]
+        assert hosting.replicas.delayed_fetches.watched == 100
+        for future in waiting:
+            future.cancel()
+        hosting.spin()
+        assert not hosting.replicas.delayed_fetches.watched
+        assert not hosting.replicas.delayed_fetches.watchers
+
+    def test_a_deleted_topic_ends_the_wait(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t")
+        waiting = ask(hosting, request(part(), wait_ms=500))
+        hosting.delete_topic(id_)
+        hosting.spin()
+        assert answers(waiting.result())[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_a_leader_that_steps_down_ends_the_wait(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        waiting = ask(hosting, request(part(), wait_ms=500))
+        hosting.change(id_, leader=2)
+        hosting.spin()
+        assert answers(waiting.result())[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def test_trap_23_a_waiting_fetch_blocks_nobody(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        waiting = ask(hosting, request(part(0), wait_ms=500))
+        hosting.append("t", b"a", index=1)
+        assert values(one(hosting, part(1))) == [b"a"]
+        assert not waiting.done()
+
+
+class TestTransactions:
+    """Traps 7 and 8. Transactions are not served yet; their batches are, as a coordinator or a copied log brings them."""
+
+    def write(self, hosting: Hosting, *steps: str) -> None:
+        """`t1` a transactional record of producer 1, `c1` and `a1` its end, `p` a plain record."""
+        sequences: dict[int, int] = {}
+        for step in steps:
+            producer = int(step[1:] or 0)
+            if step[0] == "t":
+                sequence = sequences.get(producer, 0)
+                sequences[producer] = sequence + 1
+                records = batch(
+                    step.encode(),
+                    timestamp=hosting.now_ms(),
+                    producer_id=producer,
+                    producer_epoch=0,
+                    base_sequence=sequence,
+                    transactional=True,
+                )
+            elif step[0] in "ca":
+                records = memoryview(
+                    build_end_transaction_marker(
+                        commit=step[0] == "c",
+                        coordinator_epoch=0,
+                        producer_id=producer,
+                        producer_epoch=0,
+                        timestamp=hosting.now_ms(),
+                    )
+                )
+            else:
+                records = batch(b"p", timestamp=hosting.now_ms())
+            hosting.replicas.append("t", 0, records, 1, AppendOrigin.COORDINATOR)
+
+    def test_trap_08_read_committed_stops_at_the_last_stable_offset(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        self.write(hosting, "p", "t1", "p")
+        data = one(hosting, part(), isolation_level=1)
+        assert (data.high_watermark, data.last_stable_offset) == (3, 1)
+        assert values(data) == [b"p"]
+        assert data.aborted_transactions == []
+        assert values(one(hosting, part())) == [b"p", b"t1", b"p"]
+        assert one(hosting, part()).aborted_transactions is None
+
+    def test_trap_07_markers_are_sent_and_aborted_transactions_listed_in_order(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        self.write(hosting, "t1", "t2", "a2", "a1", "t3", "c3")
+        data = one(hosting, part(), isolation_level=1)
+        assert data.last_stable_offset == 6
+        batches = list(iter_batches(data.records.read()))
+        assert [header.is_control for _, header in batches] == [False, False, True, True, False, True]
+        aborted = [(a.producer_id, a.first_offset) for a in data.aborted_transactions]
+        assert sorted(aborted) == [(1, 0), (2, 1)]
+
+    def test_a_read_committed_fetch_waits_for_the_end_of_the_transaction(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        waiting = ask(hosting, request(part(), wait_ms=500, isolation_level=1))
+        self.write(hosting, "t1")
+        hosting.spin()
+        assert not waiting.done()
+        self.write(hosting, "c1")
+        hosting.spin()
+        assert len(list(iter_batches(answers(waiting.result())[0].records.read()))) == 2  # type: ignore[union-attr]
+
+
+class TestSessions:
+    def test_trap_18_only_what_changed_is_answered(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 3)
+        hosting.append("t", b"a", index=0)
+        response = ask(hosting, request(*(part(index) for index in range(3)), session=(0, 0)))
+        session = response.session_id
+        assert session > 0
+        assert [data.partition_index for data in answers(response)] == [0, 1, 2]
+
+        response = ask(hosting, request(part(0, 1), session=(session, 1)))
+        assert answers(response) == []
+        hosting.append("t", b"b", index=2)
+        response = ask(hosting, request(session=(session, 2)))
+        assert [(data.partition_index, values(data)) for data in answers(response)] == [(2, [b"b"])]
+        # Not acknowledged by a new offset: it is sent again.
+        response = ask(hosting, request(session=(session, 3)))
+        assert [data.partition_index for data in answers(response)] == [2]
+        response = ask(hosting, request(part(2, 1), session=(session, 4)))
+        assert answers(response) == []
+
+    def test_a_moved_log_start_is_news(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        hosting.append("t", b"a", b"b")
+        session = ask(hosting, request(part(0, 2), session=(0, 0))).session_id
+        hosting.replicas.partition("t", 0).log.delete_records_before(1)
+        (data,) = answers(ask(hosting, request(session=(session, 1))))
+        assert (data.log_start_offset, data.records) == (1, b"")
+        assert answers(ask(hosting, request(session=(session, 2)))) == []
+
+    def test_a_waiting_session_is_woken_by_any_of_its_partitions(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 50)
+        session = ask(hosting, request(*(part(index) for index in range(50)), session=(0, 0))).session_id
+        waiting = ask(hosting, request(session=(session, 1), wait_ms=500))
+        hosting.append("t", b"a", index=33)
+        hosting.spin()
+        (data,) = answers(waiting.result())
+        assert (data.partition_index, values(data)) == (33, [b"a"])
+
+    def test_partitions_take_turns_under_a_limit(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 3)
+        for index in range(3):
+            for _ in range(3):
+                hosting.append("t", b"x" * 100, index=index)
+        session = ask(hosting, request(*(part(index, 3) for index in range(3)), session=(0, 0))).session_id
+        response = ask(hosting, request(*(part(index) for index in range(3)), session=(session, 1), max_bytes=1))
+        turns = [data.partition_index for data in answers(response) if values(data)]
+        for epoch in (2, 3, 4):
+            response = ask(hosting, request(session=(session, epoch), max_bytes=1))
+            turns += [data.partition_index for data in answers(response) if values(data)]
+        assert turns == [0, 1, 2, 0]
+
+    def test_forgotten_partitions_are_silent(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        session = ask(hosting, request(part(0), part(1), session=(0, 0))).session_id
+        hosting.append("t", b"a", index=0)
+        forgotten = [FetchRequest.ForgottenTopic(topic="t", partitions=[0])]
+        assert answers(ask(hosting, request(session=(session, 1), forgotten_topics_data=forgotten))) == []
+
+    def test_errors_are_told_again_until_they_are_gone(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        session = ask(hosting, request(part(0), part(3), session=(0, 0))).session_id
+        for epoch in (1, 2):
+            (data,) = answers(ask(hosting, request(session=(session, epoch))))
+            assert data.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def test_trap_09_a_recreated_topic_is_noticed_in_a_session_of_ids(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t")
+        session = ask(hosting, request(part(), id_=id_, session=(0, 0)), 13).session_id
+        hosting.delete_topic(id_)
+        (data,) = answers(ask(hosting, request(session=(session, 1)), 13))
+        assert data.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        hosting.create_topic("t", number=70)
+        (data,) = answers(ask(hosting, request(session=(session, 2)), 13))
+        assert data.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+    def test_wrong_epochs_and_ids(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        session = ask(hosting, request(part(), session=(0, 0))).session_id
+        cases = [
+            ((session, 7), 12, ErrorCode.INVALID_FETCH_SESSION_EPOCH),
+            ((session + 1, 1), 12, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+            ((session, 1), 13, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
+        ]
+        for asked, version, code in cases:
+            response = ask(hosting, request(session=asked, wait_ms=100), version)
+            assert (response.error_code, response.session_id, response.responses) == (code, 0, [])
