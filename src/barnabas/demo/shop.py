@@ -102,7 +102,8 @@ def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
         confluent_kafka.KafkaException: the broker refused one, for another reason than that it exists.
     """
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]

@@ -1,0 +1,107 @@
+"""From result rows to the answers a shopkeeper asks for. Plane: control, pure.
+
+Amounts go in as thousandths, whole numbers, and come out so too; only what is shown is divided.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import NamedTuple, TypeVar
+
+from barnabas.demo.results import Row
+
+K = TypeVar("K")
+
+
+class CountryRevenue(NamedTuple):
+    """What one country brought in."""
+
+    country: str
+    amount_thousandths: int
+    lines: int
+
+
+class Reason(NamedTuple):
+    """Lines that were set aside for the same reason."""
+
+    reason: str
+    lines: int
+
+
+def revenue_per_country(revenue: Iterable[Row]) -> list[CountryRevenue]:
+    """Return the countries, the best first."""
+    amounts: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for row in revenue:
+        amounts[row["country"]] += row["amount_thousandths"]
+        lines[row["country"]] += row["lines"]
+    return [CountryRevenue(country, amount, lines[country]) for country, amount in _ranked(amounts)]
+
+
+def revenue_per_minute(revenue: Iterable[Row]) -> list[tuple[datetime, int]]:
+    """Return the amount of every minute in which something happened, in order."""
+    return sorted(_sums((row["minute"], row["amount_thousandths"]) for row in revenue).items())
+
+
+def revenue_per_day(revenue: Iterable[Row]) -> list[tuple[date, int]]:
+    """Return the amount of every day with business, in order."""
+    return sorted(_sums((row["minute"].date(), row["amount_thousandths"]) for row in revenue).items())
+
+
+def revenue_per_hour(revenue: Iterable[Row]) -> list[int]:
+    """Return the amounts of the day's 24 hours, over all days."""
+    amounts = _sums((row["minute"].hour, row["amount_thousandths"]) for row in revenue)
+    return [amounts.get(hour, 0) for hour in range(24)]
+
+
+def best_sellers(rows: Iterable[Row], count: int) -> list[Row]:
+    """Return the articles that brought in most."""
+    return sorted(rows, key=lambda row: (-row["amount_thousandths"], row["stock_code"]))[:count]
+
+
+def scarce(stock: Iterable[Row], count: int) -> list[Row]:
+    """Return the articles of which least is left."""
+    return sorted(stock, key=lambda row: (row["level"], row["stock_code"]))[:count]
+
+
+def payments_by_state(payments: Iterable[Row]) -> dict[str, tuple[int, int]]:
+    """Return per state how many payments are in it and what they come to."""
+    counts: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    for row in payments:
+        state = row["event"].removeprefix("payment.")
+        counts[state] += 1
+        amounts[state] += row["amount_thousandths"]
+    return {state: (counts[state], amounts[state]) for state in sorted(counts)}
+
+
+def set_aside(outcomes: Iterable[Row]) -> list[Reason]:
+    """Return why lines were set aside, the most frequent first."""
+    lines: Counter[str] = Counter()
+    for row in outcomes:
+        if row["reason"] is not None:
+            lines[row["reason"]] += row["lines"]
+    return [Reason(reason, count) for reason, count in _ranked(lines)]
+
+
+def clean_lines(outcomes: Iterable[Row]) -> int:
+    """Return how many lines were clean."""
+    return sum(row["lines"] for row in outcomes if row["reason"] is None)
+
+
+def largest(rows: Iterable[Row], count: int) -> list[Row]:
+    """Return the lines of the largest amount."""
+    return sorted(rows, key=lambda row: (-row["amount_thousandths"], row["line"]))[:count]
+
+
+def _sums(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
+    sums: defaultdict[K, int] = defaultdict(int)
+    for key, amount in pairs:
+        sums[key] += amount
+    return sums
+
+
+def _ranked(counted: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))

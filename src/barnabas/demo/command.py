@@ -1,0 +1,152 @@
+"""`barnabas demo`: the command line, and the order in which everything happens. Shell.
+
+1. Java is there, the folder is fresh.
+2. A broker starts in this process, unless one is named; the topics are created.
+3. The feeder begins in a process of its own while Spark starts.
+4. The queries run until everything that was fed has passed through them.
+5. Tables, a chart, and where everything lies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from barnabas.demo.display import Progress
+    from barnabas.demo.feeder import Feed, FeederProcess
+    from barnabas.demo.pipeline import Pipeline
+
+_POLL_S = 0.1
+
+
+@click.command()
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.csv[.gz]",
+    help="Order lines with the columns of the Online Retail data set, oldest first. Without it a small shop is made up.",
+)
+@click.option("--rows", type=click.IntRange(min=1), help="Feed so many order lines and no more.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Feed orders so many times faster than they happened. Without it: as fast as they go.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="An empty or new folder for everything. Without it: demo-output/ and the time.",
+)
+@click.option(
+    "-b", "--bootstrap-server", help="A running broker to use. Without it one is started, and ends with the demo."
+)
+def demo(
+    input_file: Path | None,
+    rows: int | None,
+    speed: float | None,
+    data_dir: Path | None,
+    bootstrap_server: str | None,
+) -> None:
+    """Watch a shop's orders go through a broker into Spark, and come out as answers.
+
+    Needs Java 17 or newer, and pip install "barnabas[spark]".
+    """
+    from barnabas.demo.feeder import Feed, FeedError
+    from barnabas.demo.java import JavaMissing, check_java
+
+    try:
+        check_java()
+        _check_python_packages()
+        folder = _fresh_folder(data_dir)
+        _run(Feed(input_file, rows, speed or 0.0), folder, bootstrap_server)
+    except (JavaMissing, FeedError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
+    from rich.console import Console
+
+    from barnabas.demo.chart import draw_chart
+    from barnabas.demo.display import Progress, print_answers, print_places
+    from barnabas.demo.feeder import FeederProcess
+    from barnabas.demo.pipeline import Pipeline, open_session
+    from barnabas.demo.shop import TOPICS, create_topics
+
+    console = Console(soft_wrap=False)
+    began_s = time.monotonic()
+    with _broker(bootstrap_server, folder) as servers:
+        create_topics(servers)
+        console.print(f"broker on [bold]{servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
+        feeder = FeederProcess(servers, feed)
+        try:
+            console.print("starting Spark …")
+            spark = open_session(folder)
+            try:
+                pipeline = Pipeline(spark, servers, folder)
+                pipeline.start()
+                with Progress(console) as progress:
+                    _until_done(feeder, pipeline, progress)
+                pipeline.stop()
+            finally:
+                spark.stop()
+        finally:
+            feeder.stop()
+    chart = folder / "chart.png"
+    draw_chart(pipeline, chart)
+    print_answers(console, pipeline)
+    print_places(console, pipeline, folder, chart, str(feed.input or f"a shop made up from seed {feed.seed}"))
+    console.print(f"done in {time.monotonic() - began_s:.0f} s")
+
+
+def _until_done(feeder: FeederProcess, pipeline: Pipeline, progress: Progress) -> None:
+    """Show progress until everything is fed and every query has read it."""
+    drain: threading.Thread | None = None
+    while drain is None or drain.is_alive():
+        fed = feeder.progress()
+        pipeline.check()
+        progress.show(fed, pipeline)
+        if fed.done and drain is None:
+            drain = threading.Thread(target=pipeline.drain, daemon=True)
+            drain.start()
+        time.sleep(_POLL_S)
+    pipeline.check()
+
+
+@contextlib.contextmanager
+def _broker(bootstrap_server: str | None, folder: Path) -> Iterator[str]:
+    """Yield the address of the broker that was named, or of one that lives as long as the context."""
+    if bootstrap_server is not None:
+        yield bootstrap_server
+        return
+    import barnabas
+
+    with barnabas.Broker(data_dir=folder / "broker") as broker:
+        yield broker.bootstrap_servers
+
+
+def _fresh_folder(wanted: Path | None) -> Path:
+    folder = wanted or Path("demo-output") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    if folder.exists() and any(folder.iterdir()):
+        raise click.ClickException(f"{folder} is not empty: name a new folder with --data-dir, or remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+def _check_python_packages() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise click.ClickException(
+            f'the demo needs {", ".join(missing)}: {sys.executable} -m pip install "barnabas[spark]"'
+        )

@@ -1,0 +1,192 @@
+"""The answers on the terminal: live while orders come in, and as tables at the end. Shell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from barnabas.demo import answers
+from barnabas.demo.feeder import FeedProgress
+from barnabas.demo.pipeline import Pipeline, QueryProgress
+from barnabas.demo.results import Row
+
+_REFRESH_S = 0.5
+_PLAIN_LINE_EVERY_S = 5.0
+
+
+class Progress:
+    """Shows how things go: a live page on a terminal, a line every few seconds elsewhere.
+
+    Use it as a context and call `show` as often as you like; it draws only now and then.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._began_s = time.monotonic()
+        self._next_s = 0.0
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, feed: FeedProgress, pipeline: Pipeline) -> None:
+        """Draw the present state, if the last drawing is old enough."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        elapsed_s = now_s - self._began_s
+        if self._live is not None:
+            self._next_s = now_s + _REFRESH_S
+            self._live.update(_page(elapsed_s, feed, pipeline))
+        else:
+            self._next_s = now_s + _PLAIN_LINE_EVERY_S
+            lines = next((query.rows for query in pipeline.progress() if query.name == "revenue"), 0)
+            self._console.print(_fed(elapsed_s, feed), f"through the pipeline: {lines:,} lines", sep="; ")
+
+
+def print_answers(console: Console, pipeline: Pipeline) -> None:
+    """Print every table of answers."""
+    revenue = pipeline.revenue.rows()
+    outcomes = pipeline.outcomes.rows()
+    console.print(Columns([_countries(revenue, 12), _sellers(pipeline, 12)], padding=(0, 4)))
+    console.print(Columns([_minutes(revenue, 6), _stock(pipeline, 6), _payments(pipeline)], padding=(0, 4)))
+    console.print(Columns([_suspicious("Large order lines", pipeline.large_lines.rows())]))
+    console.print(Columns([_suspicious("Taken back within the hour", pipeline.taken_back.rows())]))
+    console.print(_set_aside(outcomes))
+    total = sum(row["amount_thousandths"] for row in revenue)
+    bad = sum(each.lines for each in answers.set_aside(outcomes))
+    console.print(
+        f"[bold]{answers.clean_lines(outcomes):,}[/] clean lines, [bold]{bad:,}[/] set aside; "
+        f"revenue [bold]{_money(total)}[/]; {pipeline.dropped():,} too late for their window"
+    )
+
+
+def print_places(console: Console, pipeline: Pipeline, folder: Path, chart: Path, input_name: str) -> None:
+    """Say where everything lies."""
+    places = Table.grid(padding=(0, 2))
+    for what, where in (
+        ("input", input_name),
+        ("chart", chart),
+        ("clean lines", f"{pipeline.clean_lines}/ (parquet)"),
+        ("dead letters", f"{pipeline.dead_letters}/ (parquet, with the reason)"),
+        ("answers", f"{folder / 'results'}/ (parquet)"),
+        ("broker's log", f"{folder / 'broker'}/"),
+        ("Spark's log", folder / "spark.log"),
+    ):
+        places.add_row(Text(what, style="dim"), Text(str(where)))
+    console.print(places)
+
+
+def _page(elapsed_s: float, feed: FeedProgress, pipeline: Pipeline) -> RenderableType:
+    revenue = pipeline.revenue.rows()
+    return Group(
+        Text(_fed(elapsed_s, feed), style="bold"),
+        _queries(pipeline.progress()),
+        Columns([_countries(revenue, 8), _sellers(pipeline, 8)], padding=(0, 4)),
+        _suspicious("Large order lines", pipeline.large_lines.rows(), 5),
+    )
+
+
+def _fed(elapsed_s: float, feed: FeedProgress) -> str:
+    state = "all fed" if feed.done else "feeding"
+    return (
+        f"{elapsed_s:5.1f} s  {state}: {feed.lines:,} order lines, {feed.events:,} events, the shop's clock {feed.at}"
+    )
+
+
+def _queries(progress: Iterable[QueryProgress]) -> Table:
+    table = _table("Queries", "query", ">batches", ">rows read", ">last batch", ">rows/s")
+    for query in progress:
+        cells = (f"{query.batches:,}", f"{query.rows:,}", f"{query.last_batch_s:.1f} s", f"{query.rows_per_s:,.0f}")
+        table.add_row(query.name, *cells)
+    return table
+
+
+def _countries(revenue: list[Row], count: int) -> Table:
+    table = _table("Revenue per country", "country", ">lines", ">revenue")
+    for each in answers.revenue_per_country(revenue)[:count]:
+        table.add_row(each.country, f"{each.lines:,}", _money(each.amount_thousandths))
+    return table
+
+
+def _sellers(pipeline: Pipeline, count: int) -> Table:
+    table = _table("Best sellers", "article", ">pieces", ">revenue")
+    for row in answers.best_sellers(pipeline.best_sellers.rows(), count):
+        table.add_row(_short(row["description"]), f"{row['quantity']:,}", _money(row["amount_thousandths"]))
+    return table
+
+
+def _minutes(revenue: list[Row], count: int) -> Table:
+    table = _table("Busiest minutes", "minute", ">revenue")
+    minutes = sorted(answers.revenue_per_minute(revenue), key=lambda item: -item[1])
+    for minute, amount in minutes[:count]:
+        table.add_row(f"{minute:%Y-%m-%d %H:%M}", _money(amount))
+    return table
+
+
+def _stock(pipeline: Pipeline, count: int) -> Table:
+    table = _table("Least left in stock", "article", ">left", ">delivered")
+    names = {row["stock_code"]: row["description"] for row in pipeline.best_sellers.rows()}
+    for row in answers.scarce(pipeline.stock.rows(), count):
+        name = names.get(row["stock_code"]) or row["stock_code"]
+        table.add_row(_short(name, 24), f"{row['level']:,}", f"{row['delivered']:,}")
+    return table
+
+
+def _payments(pipeline: Pipeline) -> Table:
+    table = _table("Payments", "state", ">payments", ">amount")
+    for state, (count, amount) in answers.payments_by_state(pipeline.payments.rows()).items():
+        table.add_row(state, f"{count:,}", _money(amount))
+    return table
+
+
+def _suspicious(title: str, rows: Sequence[Row], count: int = 8) -> Table:
+    table = _table(f"{title} ({len(rows)})", "order", "at", "customer", ">pieces", "article", ">amount")
+    for row in answers.largest(rows, count):
+        customer = str(row["customer"] or "unknown").removesuffix(".0")
+        what = _short(row["description"])
+        money = _money(row["amount_thousandths"])
+        table.add_row(str(row["order"]), f"{row['at']:%Y-%m-%d %H:%M}", customer, f"{row['quantity']:,}", what, money)
+    return table
+
+
+def _set_aside(outcomes: list[Row]) -> Table:
+    table = _table("Lines set aside", "reason", ">lines")
+    for each in answers.set_aside(outcomes):
+        table.add_row(each.reason, f"{each.lines:,}")
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+    for column in columns:
+        right = column.startswith(">")
+        table.add_column(column.lstrip(">"), justify="right" if right else "left", no_wrap=True)
+    return table
+
+
+def _money(thousandths: object) -> str:
+    assert isinstance(thousandths, int)
+    return f"{thousandths / 1000:,.2f}"
+
+
+def _short(text: object, width: int = 32) -> str:
+    shown = str(text or "")
+    return shown if len(shown) <= width else shown[: width - 1] + "…"

@@ -1,0 +1,253 @@
+"""The Structured Streaming pipeline: from the shop's topics to answers.
+
+Shell. Six queries, each with its own checkpoint, so each can be killed at any moment and goes on where it was:
+
+| query | reads | keeps | answers |
+|---|---|---|---|
+| `lines` | orders | – | clean lines as a parquet table; broken ones set aside with their reason; large lines |
+| `revenue` | orders | sums per minute and country, in windows, until the watermark closes them | revenue over time and per country |
+| `best_sellers` | orders | sums per article | what sells |
+| `taken_back` | orders, twice | large lines of the last day | those cancelled within the hour |
+| `stock` | inventory | the newest level per article | what is left |
+| `payments` | payments | the last thing known of each payment | what is paid, pending, failed |
+
+**Late events.** Windows close one day (`queries.LATENESS`) behind the newest event seen. The feeder never lets a
+later day into the topics before an earlier one is wholly there, so nothing is dropped; `Pipeline.dropped` counts, and
+the demo reports it.
+
+**Repeated events.** The levels in `stock` and the states in `payments` are the newest of their key, not sums, so an
+event that comes twice counts once. Order lines are counted once because the producer is idempotent and a checkpoint
+remembers offsets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from barnabas.demo import queries
+from barnabas.demo.results import ResultTable
+from barnabas.demo.shop import INVENTORY, ORDERS, PAYMENTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
+
+# Reading six partitions takes no more tasks than there are cores to run them.
+_TASKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """How far one query is."""
+
+    name: str
+    batches: int
+    rows: int
+    last_batch_s: float
+    rows_per_s: float
+
+
+def open_session(folder: Path) -> SparkSession:
+    """Start Spark on this machine; what it logs goes to `spark.log` in the folder."""
+    # The workers must run the interpreter that has barnabas, whatever `python3` is on the path.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    with _output_to(folder / "spark.log"):
+        return (
+            SparkSession.builder.master("local[2]")
+            .appName("barnabas demo")
+            .config("spark.driver.memory", "2g")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.scheduler.mode", "FAIR")
+            .config("spark.sql.shuffle.partitions", str(_TASKS))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+            # Pushed below the parsing, a filter on parsed columns would parse every line once per column it looks at.
+            .config("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates")
+            .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+            .config("spark.sql.streaming.forceDeleteTempCheckpointLocation", "true")
+            .getOrCreate()
+        )
+
+
+class Pipeline:
+    """The six queries over one broker and one folder.
+
+    Args:
+        spark: the session.
+        bootstrap_servers: of a broker that has the shop's topics.
+        folder: for checkpoints and results; a pipeline that was there before is continued.
+    """
+
+    def __init__(self, spark: SparkSession, bootstrap_servers: str, folder: Path) -> None:
+        self._spark = spark
+        self._servers = bootstrap_servers
+        self._folder = folder
+        self._queries: list[StreamingQuery] = []
+        results = folder / "results"
+        self.revenue = ResultTable(results / "revenue", ("minute", "country"))
+        self.best_sellers = ResultTable(results / "best_sellers", ("stock_code",))
+        self.taken_back = ResultTable(results / "taken_back", ("order", "line"))
+        self.large_lines = ResultTable(results / "large_lines", ("order", "line"))
+        self.stock = ResultTable(results / "stock", ("stock_code",))
+        self.payments = ResultTable(results / "payments", ("payment",))
+        self.outcomes = ResultTable(results / "outcomes", ("batch", "reason"))
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self._servers} {self._folder} queries={len(self._queries)})"
+
+    @property
+    def clean_lines(self) -> Path:
+        """The folder of the clean lines, a parquet table."""
+        return self._folder / "lines"
+
+    @property
+    def dead_letters(self) -> Path:
+        """The folder of the lines that were set aside, a parquet table."""
+        return self._folder / "dead-letters"
+
+    # --- running --------------------------------------------------------------------------------------------------
+
+    def start(self, *, available_now: bool = False) -> None:
+        """Start every query; with `available_now` each ends when it has read what is there now."""
+        clean = self._clean()
+        starts: dict[str, tuple[DataFrame, str, BatchSink]] = {
+            "lines": (queries.parse_orders(self._read(ORDERS.name)), "append", self._store_lines),
+            "revenue": (queries.revenue(clean), "update", _into(self.revenue)),
+            "best_sellers": (queries.best_sellers(clean), "update", _into(self.best_sellers)),
+            "taken_back": (queries.taken_back(clean, self._clean()), "append", _into(self.taken_back)),
+            "stock": (queries.stock(self._read(INVENTORY.name)), "update", _into(self.stock)),
+            "payments": (queries.payments(self._read(PAYMENTS.name)), "update", _into(self.payments)),
+        }
+        for name, (rows, mode, sink) in starts.items():
+            writer = (
+                rows.writeStream.queryName(name)
+                .outputMode(mode)
+                .option("checkpointLocation", str(self._folder / "checkpoints" / name))
+                .foreachBatch(sink)
+            )
+            if available_now:
+                writer = writer.trigger(availableNow=True)
+            self._queries.append(writer.start())
+
+    def drain(self) -> None:
+        """Wait until every query has read what is in the topics now.
+
+        Raises:
+            StreamingQueryException: a query failed.
+        """
+        for query in self._queries:
+            query.processAllAvailable()
+
+    def wait(self) -> None:
+        """Wait until every query has ended by itself, after `start(available_now=True)`."""
+        for query in self._queries:
+            query.awaitTermination()
+
+    def check(self) -> None:
+        """Raise what made a query fail, if one did."""
+        for query in self._queries:
+            if (error := query.exception()) is not None:
+                raise error
+
+    def stop(self) -> None:
+        """Stop every query."""
+        for query in self._queries:
+            with contextlib.suppress(Exception):
+                query.stop()
+
+    # --- watching -------------------------------------------------------------------------------------------------
+
+    def progress(self) -> list[QueryProgress]:
+        """Return how far each query is."""
+        found = []
+        for query in self._queries:
+            reports = [report for report in query.recentProgress if report.numInputRows]
+            last = reports[-1] if reports else None
+            found.append(
+                QueryProgress(
+                    name=query.name or "",
+                    batches=0 if last is None else last.batchId + 1,
+                    rows=sum(report.numInputRows for report in reports),
+                    last_batch_s=0.0 if last is None else last.batchDuration / 1000,
+                    rows_per_s=0.0 if last is None else last.processedRowsPerSecond or 0.0,
+                )
+            )
+        return found
+
+    def dropped(self) -> int:
+        """Return how many rows came too late for their window."""
+        return sum(
+            operator.numRowsDroppedByWatermark
+            for query in self._queries
+            for report in query.recentProgress
+            for operator in report.stateOperators
+        )
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _read(self, topic: str) -> DataFrame:
+        return (
+            self._spark.readStream.format("barnabas")
+            .option("kafka.bootstrap.servers", self._servers)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .option("kafka.group.id", f"demo-{topic}")
+            .load()
+            .coalesce(_TASKS)
+        )
+
+    def _clean(self) -> DataFrame:
+        return queries.parse_orders(self._read(ORDERS.name)).where("reason is null")
+
+    def _store_lines(self, batch: DataFrame, batch_id: int) -> None:
+        """Divide a batch into the clean lines and the dead letters, and count both."""
+        from pyspark.sql import functions as F
+
+        batch = batch.persist()
+        clean = batch.where("reason is null").drop("reason", "value")
+        clean.write.mode("overwrite").parquet(str(self.clean_lines / f"batch={batch_id}"))
+        bad = batch.where("reason is not null").select("topic", "partition", "offset", "reason", "value")
+        bad.write.mode("overwrite").parquet(str(self.dead_letters / f"batch={batch_id}"))
+        counted = batch.groupBy("reason").agg(F.count("*").alias("lines")).withColumn("batch", F.lit(batch_id))
+        self.outcomes.put(batch_id, counted.toArrow())
+        self.large_lines.put(batch_id, queries.large_lines(batch.where("reason is null")).toArrow())
+        batch.unpersist()
+
+
+def _into(table: ResultTable) -> BatchSink:
+    def store(batch: DataFrame, batch_id: int) -> None:
+        table.put(batch_id, batch.toArrow())
+
+    return store
+
+
+@contextlib.contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Send what this process and the processes it starts print to a file.
+
+    Spark's Java inherits the descriptors and keeps them; ours come back at the end.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with open(path, "ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        for descriptor, original in enumerate(kept, start=1):
+            os.dup2(original, descriptor)
+            os.close(original)
