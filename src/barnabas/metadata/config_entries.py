@@ -178,7 +178,8 @@ class ConfigResolver:
     def describe_broker(self, configs: ConfigurationsImage, wanted: Collection[str] | None = None) -> list[ConfigEntry]:
         """This node's settings: all of the table's listed ones, and whatever else its properties give."""
         keys = self.schema.of(ConfigResourceType.BROKER)
-        names = [name for name, key in keys.items() if not key.internal or name in self.static]
+        given = {name for values, _ in self._broker_sources(configs) for name in values}
+        names = [name for name, key in keys.items() if not key.internal or name in given]
         names += [name for name in self.static if name not in keys]
         return [self._broker_entry(configs, name) for name in names if not wanted or name in wanted]
 

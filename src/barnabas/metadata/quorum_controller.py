@@ -124,6 +124,8 @@ class QuorumController:
         self._loaded_to = 0
         self._loader = MetadataLoader()
         self._pending: deque[_Pending] = deque()
+        self._early: list[Callable[[], None]] = []
+        self._closed = False
         self._listeners: list[Listener] = []
         self._managers = _managers()
         self._create_future = create_future
@@ -162,6 +164,16 @@ class QuorumController:
             that does not lead, REQUEST_TIMED_OUT when `deadline_ms` has passed, or what the API's manager raises.
         """
         future = self._create_future()
+        if not self.is_active and not self._closed and self.driver.node.is_leader:
+            # Elected, but the epoch's first record is not committed yet: the answer waits for that.
+            self._early.append(lambda: self._handle(api_key, version, request, deadline_ms, future))
+        else:
+            self._handle(api_key, version, request, deadline_ms, future)
+        return future
+
+    def _handle(
+        self, api_key: int, version: int, request: Any, deadline_ms: int | None, future: asyncio.Future[Any]
+    ) -> None:
         try:
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
@@ -176,7 +188,6 @@ class QuorumController:
             future.set_exception(error)
         except BatchTooLarge as error:
             future.set_exception(KafkaError(ErrorCode.POLICY_VIOLATION, str(error)))
-        return future
 
     def _view(self) -> ControllerView:
         return ControllerView(
@@ -232,6 +243,9 @@ class QuorumController:
         self.is_active = True
         if self.image.features.metadata_version is None:
             self._append(activation_records(self._bootstrap, self._min_insync_replicas()), None, None)
+        early, self._early = self._early, []
+        for handle in early:
+            handle()
 
     def _min_insync_replicas(self) -> int:
         key = self.configs.schema.of(ConfigResourceType.TOPIC)["min.insync.replicas"]
@@ -307,7 +321,11 @@ class QuorumController:
     def close(self) -> None:
         """Fail what waits; nothing is appended after this."""
         self.is_active = False
+        self._closed = True
         self.driver.close()
+        early, self._early = self._early, []
+        for handle in early:
+            handle()
         while self._pending:
             future = self._pending.popleft().future
             if future is not None and not future.done():

@@ -28,7 +28,7 @@ from barnabas.metadata.config_schema import (
     ConfigResourceType,
     ConfigValue,
 )
-from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
+from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "read_properties"]
 
@@ -101,7 +101,7 @@ class BrokerConfig:
     """One node's configuration. A field is named after its setting, with underscores for dots.
 
     Attributes:
-        properties: what was given, text by name, nothing defaulted.
+        properties: what was given, and what one node implies (`IMPLIED`), text by name.
         unknown: the names among them that no setting has.
         listeners: client listeners only; `controller_listeners` are the others.
         advertised_listeners: None for `auto`: answer each client with the address it dialled.
@@ -199,14 +199,14 @@ class BrokerConfig:
         """
         keys = config_schema().of(ConfigResourceType.BROKER)
         given = {name: text.strip() for name, text in properties.items()}
+        # broker.id is the older name of node.id; either gives both.
+        node_id = given.get("node.id", given.get("broker.id", IMPLIED["node.id"]))
+        given = {**IMPLIED, **given, "node.id": node_id, "broker.id": node_id}
         defaults = EMBEDDED_DEFAULTS if embedded else {}
         values: dict[str, ConfigValue] = {}
         for name, text in given.items():
             if name in keys:
                 values[name] = keys[name].parse(text)
-        # broker.id is the older name of node.id; either sets both.
-        if "broker.id" in values and "node.id" not in values:
-            values["node.id"] = values["broker.id"]
 
         def value(name: str) -> ConfigValue:
             if name in values:

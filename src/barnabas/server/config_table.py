@@ -23,6 +23,9 @@ WITHOUT_EFFECT = "Accepted for compatibility; has no effect."
 DEFAULTS = {
     "advertised.listeners": "auto",
     "auto.create.topics.enable": "false",
+}
+# What Kafka wants to be told, and one node can do without being told: as if the properties file had said so.
+IMPLIED = {
     "node.id": "1",
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
