@@ -157,6 +157,19 @@ class TestReading:
         assert values(one(hosting, part(offset=1), replica_id=2)) == [b"b"]
         assert hosting.replicas.partition("t", 0).log.high_watermark == 1
 
+    def test_a_follower_s_fetch_wakes_who_waits_for_the_commit(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        consumer = ask(hosting, request(part(), wait_ms=500))
+        commit = hosting.replicas.append_internal("t", 0, bytearray(batch(b"a", timestamp=hosting.now_ms())))
+        hosting.spin()
+        assert not consumer.done()
+        assert not commit.done()
+        follower = ask(hosting, request(part(offset=1), wait_ms=500, replica_id=2))
+        assert commit.result() == 0
+        hosting.spin()
+        assert values(answers(consumer.result())[0]) == [b"a"]
+        assert not follower.done()
+
     def test_a_stranger_is_no_follower(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         assert one(hosting, part(), replica_id=5).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

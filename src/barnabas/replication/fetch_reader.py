@@ -124,10 +124,14 @@ class FetchRead(NamedTuple):
 
 
 class PartitionLookup(Protocol):
-    """Who knows the replicas."""
+    """Who knows the replicas, and who waits for them."""
 
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
         """Raises: KafkaError when there is no such replica."""
+        ...
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """A follower's fetch has committed records."""
         ...
 
 
@@ -154,7 +158,9 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
             log = partition.log
             high_watermark = log.high_watermark
             if params.replica_id >= 0:
-                end = _end_for_follower(partition, log, params.replica_id, wanted)
+                if partition.update_follower(params.replica_id, wanted.fetch_offset):
+                    lookup.high_watermark_moved(partition)
+                end = log.log_end_offset
             elif committed_only:
                 end = log.last_stable_offset
             else:
@@ -216,11 +222,6 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
             if not is_new or error.code not in UNKNOWN:
                 must_respond = True
     return FetchRead(results, bytes_read, must_respond or not found_one)
-
-
-def _end_for_follower(partition: Partition, log: PartitionLog, replica_id: int, wanted: FetchPartition) -> int:
-    partition.update_follower(replica_id, wanted.fetch_offset)
-    return log.log_end_offset
 
 
 def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:

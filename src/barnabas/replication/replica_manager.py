@@ -238,6 +238,11 @@ class ReplicaManager:
             raise StaleMetadataError(ErrorCode.INCONSISTENT_TOPIC_ID)
         raise self._no_replica(wanted.topic, wanted.index)
 
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """Tell producers that wait for the commit, and consumers that wait for records."""
+        self.delayed_produces.notify(partition)
+        self.delayed_fetches.notify(partition, -1)
+
     # Writing
 
     def append(
