@@ -146,7 +146,7 @@ class AppendChecks:
         for position, header in batches:
             for index, record in enumerate(iter_records(view, position, header=header)):
                 if config.compact and record.key is None:
-                    message = f"Compacted topic cannot accept message without key in topic partition {self._where}."
+                    message = f"Compacted topic cannot accept message without key in topic partition {self._where}"
                     keyless.append((index, message))
                 elif (
                     check_timestamps and record.timestamp != NO_TIMESTAMP and not earliest <= record.timestamp <= latest
@@ -156,7 +156,7 @@ class AppendChecks:
         if keyless:
             raise InvalidRecords(_summary(keyless), keyless)
         if untimely:
-            raise InvalidTimestamp(_summary(untimely), untimely)
+            raise InvalidTimestamp("One or more records have been rejected due to invalid timestamp", untimely)
 
     def _stamp(self, view: memoryview, batches: list[Batch], now_ms: int) -> list[Batch]:
         stamped: list[Batch] = []
