@@ -9,7 +9,7 @@ Behaviour:
   holds older records. -5 latest tiered and -6 earliest not yet tiered: -1, as nothing is tiered.
 - Any other timestamp: the first record at or after it, exact to the record, if it is below the offset that -1 would give; else
   offset and timestamp -1 without an error.
-- A negative timestamp that the version does not know: UNSUPPORTED_VERSION. A partition named twice: INVALID_REQUEST.
+- A negative timestamp that the version does not know: UNSUPPORTED_VERSION. A partition named twice: INVALID_REQUEST, once.
 - The answer's leader epoch is that of the record found, or the current one for -1.
 
 Version notes: 2 isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE (KIP-207), 7 max timestamp (KIP-734),
@@ -41,8 +41,11 @@ def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
     for topic in request.topics:
         answered = []
         for asked in topic.partitions:
-            if named[topic.name, asked.partition_index] > 1:
-                answered.append(_failed(asked.partition_index, ErrorCode.INVALID_REQUEST))
+            times = named[topic.name, asked.partition_index]
+            if times != 1:
+                if times > 1:
+                    answered.append(_failed(asked.partition_index, ErrorCode.INVALID_REQUEST))
+                    named[topic.name, asked.partition_index] = 0
             else:
                 answered.append(_answer(context, request, topic.name, asked))
         response.topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=answered))

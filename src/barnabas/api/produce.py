@@ -57,21 +57,25 @@ _TopicProduceResponse = ProduceResponse.TopicProduceResponse
 _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
 
-# Codes whose answer also tells the log start, because Kafka meets them once it has the log in hand.
+# Codes of a failed append whose answer does not tell the log start, as in Kafka; all others do.
 _WITHOUT_LOG_START = frozenset(
     {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.MESSAGE_TOO_LARGE,
         ErrorCode.RECORD_LIST_TOO_LARGE,
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     }
 )
+
+
+class NotABatch(KafkaError):
+    """CORRUPT_MESSAGE with words for the client, but without a record to blame."""
+
+    record_errors = ()
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 def handle(
@@ -86,15 +90,15 @@ def handle(
     waiting: list[tuple[AwaitedCommit, Any]] | None = None
     answered = []
     if not -1 <= acks <= 1:
-        return _invalid_acks(request)
+        return _all_refused(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is None and _has_transactional(request):
-        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return _all_refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     for data in request.topic_data:
         topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
         partitions = []
         for wanted in data.partition_data:
             index = wanted.index
-            partition = None
+            partition = reached = None
             try:
                 partition = topic.partitions.get(index) if topic is not None else None
                 if partition is None:
@@ -102,6 +106,7 @@ def handle(
                 records = _checked(version, wanted.records)
                 if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+                reached = partition
                 info = replicas.append_to(partition, records, acks)
                 answer = _PartitionProduceResponse(
                     index=index,
@@ -116,7 +121,7 @@ def handle(
                     waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
             except KafkaError as error:
                 failed = True
-                answer = _refused(version, index, partition, error)
+                answer = _refused(version, index, reached, error)
             partitions.append(answer)
         answered.append(_TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions))
     if acks == 0:
@@ -158,9 +163,9 @@ def _no_batch(records: Any, size: int) -> KafkaError:
         _, length, _, magic = _SHORT_HEAD.unpack_from(records)
         if length < _MIN_RECORD_LENGTH:
             text = f"Record size {length} is less than the minimum record overhead ({_MIN_RECORD_LENGTH})"
-            return KafkaError(ErrorCode.CORRUPT_MESSAGE, text)
+            return NotABatch(text)
         if not 0 <= magic <= 2:
-            return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+            return NotABatch(f"Invalid magic found in record: {magic}")
         if magic == 2 and length < _MIN_BATCH_LENGTH and length + _LOG_OVERHEAD <= size:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE)
     return KafkaError(ErrorCode.INVALID_RECORD)
@@ -198,7 +203,11 @@ def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, inde
 
 
 def _refused(version: int, index: int, partition: Partition | None, error: KafkaError) -> Any:
-    """A failed partition's part of the response."""
+    """A failed partition's part of the response.
+
+    Args:
+        partition: None when the append was not even tried.
+    """
     record_errors = getattr(error, "record_errors", None)
     log = None
     if partition is not None and error.code not in _WITHOUT_LOG_START:
@@ -239,16 +248,14 @@ def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
             )
 
 
-def _invalid_acks(request: ProduceRequest) -> ProduceResponse:
+def _all_refused(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
     return ProduceResponse(
         responses=[
             _TopicProduceResponse(
                 name=data.name,
                 topic_id=data.topic_id,
                 partition_responses=[
-                    _PartitionProduceResponse(
-                        index=wanted.index, error_code=ErrorCode.INVALID_REQUIRED_ACKS, base_offset=-1
-                    )
+                    _PartitionProduceResponse(index=wanted.index, error_code=int(code), base_offset=-1)
                     for wanted in data.partition_data
                 ],
             )
