@@ -2,7 +2,7 @@
 
 1. Java is there, the folder is fresh.
 2. A broker starts in this process, unless one is named; the topics are created.
-3. The feeder begins in a process of its own while Spark starts.
+3. Spark starts, and the queries; then the feeder, in a process of its own.
 4. The queries run until everything that was fed has passed through them.
 5. Tables, a chart, and where everything lies.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.demo.pipeline import Pipeline
 
 _POLL_S = 0.1
+_WIDTH_OF_A_FILE = 120
 
 
 @click.command()
@@ -82,25 +83,28 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
     from barnabas.demo.pipeline import Pipeline, open_session
     from barnabas.demo.shop import TOPICS, create_topics
 
-    console = Console(soft_wrap=False)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH_OF_A_FILE)
     began_s = time.monotonic()
     with _broker(bootstrap_server, folder) as servers:
         create_topics(servers)
         console.print(f"broker on [bold]{servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
-        feeder = FeederProcess(servers, feed)
+        console.print("starting Spark …")
+        spark = open_session(folder)
         try:
-            console.print("starting Spark …")
-            spark = open_session(folder)
+            pipeline = Pipeline(spark, servers, folder)
+            pipeline.start()
+            # Only now: otherwise everything would be there before the first query is, and pass through in one gulp.
+            feeder = FeederProcess(servers, feed)
             try:
-                pipeline = Pipeline(spark, servers, folder)
-                pipeline.start()
                 with Progress(console) as progress:
                     _until_done(feeder, pipeline, progress)
-                pipeline.stop()
             finally:
-                spark.stop()
+                feeder.stop()
+            pipeline.stop()
         finally:
-            feeder.stop()
+            spark.stop()
     chart = folder / "chart.png"
     draw_chart(pipeline, chart)
     print_answers(console, pipeline)

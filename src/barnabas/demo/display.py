@@ -178,7 +178,8 @@ def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
     for column in columns:
         right = column.startswith(">")
-        table.add_column(column.lstrip(">"), justify="right" if right else "left", no_wrap=True)
+        # On a narrow terminal names are folded, never numbers.
+        table.add_column(column.lstrip(">"), justify="right" if right else "left", no_wrap=right)
     return table
 
 

@@ -29,7 +29,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.spark.columnar import Selection, select_batches, to_arrow
 from barnabas.spark.data_loss import report_data_loss
-from barnabas.spark.offset_reader import Leader, OffsetReader
+from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.ranges import OffsetRange
 
@@ -238,7 +238,7 @@ class RangeFetcher:
 
     def _recover(self, error: KafkaError, leader: Leader | None = None) -> None:
         """Prepare another attempt after a retriable error; raise any other one."""
-        if not error.code.retriable:
+        if not is_retriable(error):
             raise error
         self._drop_connection()
         self._check_patience(str(error))
@@ -246,7 +246,7 @@ class RangeFetcher:
         try:
             found = leader or self._find_leader()
         except KafkaError as unknown:
-            if not unknown.code.retriable:
+            if not is_retriable(unknown):
                 raise
             return
         # Another topic of the same name must not be read: its id stays the one that the task was planned with.

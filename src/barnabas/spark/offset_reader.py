@@ -22,7 +22,7 @@ from barnabas.client.cluster import Cluster, ClusterMetadata, TopicMetadata
 from barnabas.client.cluster import TopicPartition as ClusterPartition
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -43,6 +43,11 @@ ResultT = TypeVar("ResultT")
 # ListOffsets takes these in the place of a timestamp.
 _LATEST_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2
+
+
+def is_retriable(error: KafkaError) -> bool:
+    """Return whether asking again may help: by the broker's code, or because the broker could not be asked at all."""
+    return isinstance(error, RetriableError) or error.code.retriable
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +247,7 @@ class OffsetReader:
     def _ask_metadata(self, topics: list[str] | None) -> ClusterMetadata:
         self._metadata = found = self._cluster.metadata(topics)
         for error in found.errors.values():
-            if error.code.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            if is_retriable(error) and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise error
         return found
 
@@ -271,7 +276,7 @@ class OffsetReader:
             try:
                 return ask()
             except KafkaError as error:
-                if left == 0 or not error.code.retriable or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                if left == 0 or not is_retriable(error) or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise
             left -= 1
             self._cluster.forget()

@@ -1,0 +1,210 @@
+"""A cluster in memory that answers the requests the source sends, and can be made to misbehave.
+
+Nothing listens: `FakeCluster.connect` stands in for `BlockingConnection`. Messages are encoded and decoded as they
+would be on the wire, so that a field which does not exist in the negotiated version fails here too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode
+from barnabas.records.builder import build_batch
+from barnabas.records.record_batch import iter_batches
+
+PORT = 9092
+
+
+@dataclass
+class FakePartition:
+    """A log as bytes; `batches_per_fetch` stands for the size limit of a fetch."""
+
+    log: bytes = b""
+    start: int = 0
+    end: int = 0
+    stable_end: int | None = None
+    leader: int = 0
+    aborted: list[tuple[int, int]] = field(default_factory=list)
+    batches_per_fetch: int = 100
+    timestamps: list[tuple[int, int]] = field(default_factory=list)
+
+    def append(self, *values: bytes, timestamp: int = 0, **batch: Any) -> None:
+        records = [(timestamp, None, value, []) for value in values]
+        self.log += bytes(build_batch(records, base_offset=self.end, **batch))
+        self.timestamps += [(timestamp, self.end + i) for i in range(len(values))]
+        self.end += len(values)
+
+    def read(self, offset: int) -> bytes:
+        spans = [self.log[at : at + h.size] for at, h in iter_batches(self.log) if h.last_offset >= offset]
+        return b"".join(spans[: self.batches_per_fetch])
+
+
+@dataclass
+class FakeTopic:
+    topic_id: bytes
+    partitions: dict[int, FakePartition]
+
+
+class FakeCluster:
+    """Topics by name on one or more brokers; broker n listens on port 9092 + n."""
+
+    def __init__(self, brokers: int = 1) -> None:
+        self.topics: dict[str, FakeTopic] = {}
+        self.brokers = brokers
+        self.fetch_version = 17
+        self.requests: list[str] = []
+        self.commits: dict[str, dict[tuple[str, int], int]] = {}
+        self.group_error = ErrorCode.NONE
+        self.down: set[int] = set()
+        self.before: Callable[[str], None] = lambda name: None
+
+    def create(self, name: str, partitions: int = 1, incarnation: int = 1) -> FakeTopic:
+        topic_id = (name.encode() + b"%04d" % incarnation).rjust(16, b".")
+        self.topics[name] = FakeTopic(topic_id, {p: FakePartition() for p in range(partitions)})
+        return self.topics[name]
+
+    def connect(self, host: str, port: int, **_: Any) -> FakeConnection:
+        if port - PORT in self.down:
+            raise BrokerNotAvailable(f"cannot reach {host}:{port}")
+        return FakeConnection(self, port - PORT)
+
+    def answer(self, request: Any, node: int) -> Any:
+        name = type(request).__name__.removesuffix("Request")
+        self.requests.append(name)
+        self.before(name)
+        if node in self.down:
+            raise ConnectionLost(f"lost the connection to broker {node}")
+        return getattr(self, f"_{name}")(request, node)
+
+    def _Metadata(self, request: Any, node: int) -> Any:
+        response = messages.MetadataResponse
+        wanted = sorted(self.topics) if request.topics is None else [topic.name for topic in request.topics]
+        return response(
+            brokers=[response.MetadataResponseBroker(node_id=n, host="h", port=PORT + n) for n in range(self.brokers)],
+            cluster_id="fake",
+            controller_id=0,
+            topics=[self._topic_metadata(name) for name in wanted],
+        )
+
+    def _topic_metadata(self, name: str) -> Any:
+        response = messages.MetadataResponse
+        topic = self.topics.get(name)
+        if topic is None:
+            return response.MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+        partitions = [
+            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=0)
+            for index, p in topic.partitions.items()
+        ]
+        return response.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
+
+    def _ListOffsets(self, request: Any, node: int) -> Any:
+        response = messages.ListOffsetsResponse
+        topics = []
+        for topic in request.topics:
+            answers = []
+            for asked in topic.partitions:
+                p = self.topics[topic.name].partitions[asked.partition_index]
+                stable = p.end if p.stable_end is None or not request.isolation_level else p.stable_end
+                if asked.timestamp in (-1, -2):
+                    offset = stable if asked.timestamp == -1 else p.start
+                else:
+                    offset = next((o for t, o in p.timestamps if t >= asked.timestamp), -1)
+                answers.append(
+                    response.ListOffsetsPartitionResponse(partition_index=asked.partition_index, offset=offset)
+                )
+            topics.append(response.ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+        return response(topics=topics)
+
+    def _Fetch(self, request: Any, node: int) -> Any:
+        response = messages.FetchResponse
+        (asked,) = request.topics
+        (wanted,) = asked.partitions
+        data = response.PartitionData(partition_index=wanted.partition, high_watermark=-1)
+        by_id = {topic.topic_id: topic for topic in self.topics.values()}
+        topic = by_id.get(bytes(asked.topic_id)) if self.fetch_version > 12 else self.topics.get(asked.topic)
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if self.fetch_version > 12 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            data.error_code = unknown
+        else:
+            self._fetch_partition(topic.partitions[wanted.partition], wanted.fetch_offset, request, node, data)
+        found = response.FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[data])
+        return response(responses=[found])
+
+    def _fetch_partition(self, p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
+        data.high_watermark, data.log_start_offset = p.end, p.start
+        data.last_stable_offset = p.end if p.stable_end is None else p.stable_end
+        if p.leader != node:
+            data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif not p.start <= offset <= p.end:
+            data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+        else:
+            data.records = p.read(offset)
+            if request.isolation_level:
+                aborted = messages.FetchResponse.AbortedTransaction
+                data.aborted_transactions = [aborted(producer_id=i, first_offset=o) for i, o in p.aborted]
+
+    def _FindCoordinator(self, request: Any, node: int) -> Any:
+        response = messages.FindCoordinatorResponse
+        found = [response.Coordinator(key=key, node_id=0, host="h", port=PORT) for key in request.coordinator_keys]
+        return response(coordinators=found)
+
+    def _OffsetCommit(self, request: Any, node: int) -> Any:
+        response = messages.OffsetCommitResponse
+        group = self.commits.setdefault(request.group_id, {})
+        topics = []
+        for topic in request.topics:
+            answers = []
+            for p in topic.partitions:
+                if not self.group_error:
+                    group[topic.name, p.partition_index] = p.committed_offset
+                answers.append(
+                    response.OffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=self.group_error
+                    )
+                )
+            topics.append(response.OffsetCommitResponseTopic(name=topic.name, partitions=answers))
+        return response(topics=topics)
+
+
+class FakeConnection:
+    """What `BlockingConnection` offers, answered by the cluster object."""
+
+    def __init__(self, cluster: FakeCluster, node: int) -> None:
+        self._cluster = cluster
+        self._node = node
+        self._waiting: deque[tuple[Any, int]] = deque()
+        self.closed = False
+
+    @property
+    def unanswered(self) -> int:
+        return len(self._waiting)
+
+    def version_for(self, request: Any, highest: int | None = None) -> int:
+        name = getattr(request, "__name__", type(request).__name__)
+        version = self._cluster.fetch_version if name == "FetchRequest" else request.MAX_VERSION
+        return version if highest is None else min(version, highest)
+
+    def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
+        assert not self.closed
+        version = self.version_for(message, highest) if version is None else version
+        self._waiting.append((type(message).decode(message.encode(version), version), version))
+        return version
+
+    def receive(self, *, timeout_ms: int | None = None) -> Any:
+        message, version = self._waiting.popleft()
+        response = self._cluster.answer(message, self._node)
+        return type(response).decode(memoryview(response.encode(version)), version)
+
+    def request(
+        self, message: Any, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
+    ) -> Any:
+        self.send(message, version, highest=highest)
+        return self.receive()
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,75 @@
+"""A batch is planned once, into tasks that know where to go."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from barnabas.spark import source
+from barnabas.spark.offset_reader import OffsetReader
+from barnabas.spark.options import parse_batch_options
+from barnabas.spark.source import BatchReader, RangePartition
+from tests.spark.fake_cluster import PORT, FakeCluster
+
+
+@pytest.fixture
+def cluster(monkeypatch) -> FakeCluster:
+    fake = FakeCluster(brokers=2)
+    partitions = fake.create("a", partitions=3).partitions
+    partitions[0].append(*[b"x"] * 10, timestamp=1_000)
+    partitions[1].append(*[b"x"] * 30, timestamp=2_000)
+    partitions[1].leader = 1
+    monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, connect=fake.connect))
+    return fake
+
+
+def plan(**more: str) -> list[tuple[int, int, int, int]]:
+    options = parse_batch_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "a", **more}, 0)
+    found = BatchReader(options).partitions()
+    assert all(isinstance(task, RangePartition) for task in found)
+    return [(t.wanted.partition, t.wanted.start, t.wanted.end, t.leader.port - PORT) for t in found]
+
+
+def test_everything_by_default(cluster):
+    assert plan() == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+def test_between_offsets(cluster):
+    assert plan(startingOffsets='{"a":{"0":3,"1":-2,"2":-2}}', endingOffsets='{"a":{"0":7,"1":-1,"2":-1}}') == [
+        (0, 3, 7, 0),
+        (1, 0, 30, 1),
+    ]
+
+
+def test_between_moments(cluster):
+    assert plan(startingTimestamp="1500", startingOffsetsByTimestampStrategy="latest") == [(1, 0, 30, 1)]
+    assert plan(endingTimestamp="1500") == [(0, 0, 10, 0)]
+
+
+def test_an_end_before_the_start_is_nothing(cluster):
+    assert plan(startingOffsets='{"a":{"0":9,"1":9,"2":0}}', endingOffsets='{"a":{"0":3,"1":9,"2":0}}') == []
+
+
+def test_chosen_partitions(cluster):
+    options = parse_batch_options({"kafka.bootstrap.servers": "h:9092", "assign": '{"a":[1]}'}, 0)
+    assert [t.wanted.partition for t in BatchReader(options).partitions()] == [1]
+
+
+def test_cut_into_tasks(cluster):
+    assert plan(minPartitions="4") == [(0, 0, 10, 0), (1, 0, 10, 1), (1, 10, 20, 1), (1, 20, 30, 1)]
+    assert len(plan(maxRecordsPerPartition="5")) == 8
+
+
+def test_tasks_and_readers_can_be_sent_to_executors(cluster):
+    options = parse_batch_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "a"}, 0)
+    reader = BatchReader(options)
+    copies = pickle.loads(pickle.dumps((reader, reader.partitions())))
+    assert [repr(task) for task in copies[1]] == [repr(task) for task in reader.partitions()]
+
+
+def test_a_batch_of_nothing_reads_nothing(cluster):
+    from pyspark.sql.datasource import InputPartition
+
+    options = parse_batch_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "a"}, 0)
+    assert list(BatchReader(options).read(InputPartition(None))) == []

@@ -1,0 +1,249 @@
+"""A stream moves through its topics batch by batch, and notices what a position alone does not show."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.spark import stream as stream_module
+from barnabas.spark.data_loss import DataLoss
+from barnabas.spark.offset_reader import OffsetReader
+from barnabas.spark.options import parse_stream_options
+from barnabas.spark.stream import StreamReader
+from tests.spark.fake_cluster import FakeCluster
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    fake = FakeCluster()
+    fake.create("a", partitions=2)
+    fill(fake, "a", 0, 10)
+    fill(fake, "a", 1, 30)
+    return fake
+
+
+def fill(cluster: FakeCluster, topic: str, partition: int, count: int, timestamp: int = 0) -> None:
+    cluster.topics[topic].partitions[partition].append(*[b"x"] * count, timestamp=timestamp)
+
+
+def reader(cluster: FakeCluster, **more: str) -> StreamReader:
+    given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribePattern": "[ab]", **more}
+    made = StreamReader(parse_stream_options(given, 1_000_000))
+    made._offset_reader = OffsetReader(made._options, connect=cluster.connect, sleep=lambda seconds: None)
+    return made
+
+
+ALL = ReadAllAvailable()
+
+
+def tasks(stream: StreamReader, start: dict, end: dict) -> list[tuple[str, int, int, int]]:
+    found = [task.wanted for task in stream.partitions(start, end)]
+    return [(r.topic, r.partition, r.start, r.end) for r in found]
+
+
+def test_from_the_beginning(cluster):
+    stream = reader(cluster)
+    start = stream.initialOffset()
+    assert start == {"a": {"0": 0, "1": 0}}
+    end = stream.latestOffset(start, ALL)
+    assert end == {"a": {"0": 10, "1": 30}}
+    assert tasks(stream, start, end) == [("a", 0, 0, 10), ("a", 1, 0, 30)]
+    assert stream.latestOffset(end, ALL) == end
+    assert tasks(stream, end, end) == []
+
+
+def test_from_the_end_unless_told(cluster):
+    assert reader(cluster, startingOffsets="latest").initialOffset() == {"a": {"0": 10, "1": 30}}
+
+
+def test_from_given_offsets(cluster):
+    assert reader(cluster, startingOffsets='{"a":{"0":-1,"1":7}}').initialOffset() == {"a": {"0": 10, "1": 7}}
+    with pytest.raises(ValueError, match="you must specify all TopicPartitions"):
+        reader(cluster, startingOffsets='{"a":{"0":3}}').initialOffset()
+
+
+def test_from_a_moment(cluster):
+    fill(cluster, "a", 0, 1, timestamp=5_000)
+    fill(cluster, "a", 1, 1, timestamp=6_000)
+    assert reader(cluster, startingTimestamp="1970-01-01T00:00:05").initialOffset() == {"a": {"0": 10, "1": 30}}
+    by_partition = '{"a":{"0":5000,"1":"-995s"}}'
+    assert reader(cluster, startingOffsetsByTimestamp=by_partition).initialOffset() == {"a": {"0": 10, "1": 30}}
+    with pytest.raises(ValueError, match="No offset matched from request of timestamp"):
+        reader(cluster, startingTimestamp="5500").initialOffset()
+    latest = reader(cluster, startingTimestamp="5500", startingOffsetsByTimestampStrategy="latest")
+    assert latest.initialOffset() == {"a": {"0": 11, "1": 30}}
+
+
+def test_only_committed_records_count_when_only_they_are_read(cluster):
+    cluster.topics["a"].partitions[1].stable_end = 25
+    start = {"a": {"0": 0, "1": 0}}
+    committed = reader(cluster, **{"kafka.isolation.level": "read_committed"})
+    assert committed.latestOffset(start, ALL) == {"a": {"0": 10, "1": 25}}
+    assert reader(cluster).latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
+
+
+def test_at_most_so_many_offsets(cluster):
+    stream = reader(cluster, maxOffsetsPerTrigger="20")
+    assert stream.getDefaultReadLimit() == ReadMaxRows(20)
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ReadMaxRows(20)) == {"a": {"0": 5, "1": 15}}
+    assert stream.latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
+
+
+def test_not_before_so_many_offsets_or_so_much_time(cluster, monkeypatch):
+    now_ms = 1_000_000
+    monkeypatch.setattr(stream_module.time, "time_ns", lambda: now_ms * 1_000_000)
+    stream = reader(cluster, minOffsetsPerTrigger="5", maxTriggerDelay="10s")
+    limit = stream.getDefaultReadLimit()
+    assert limit == ReadMinRows(5)
+    end = stream.latestOffset(stream.initialOffset(), limit)
+    fill(cluster, "a", 0, 4)
+    assert stream.latestOffset(end, limit) == end
+    assert stream.latestOffset(end, ALL) == {"a": {"0": 14, "1": 30}}
+    now_ms += 10_000
+    assert stream.latestOffset(end, limit) == {"a": {"0": 14, "1": 30}}
+
+
+def test_available_now_stops_where_the_topics_ended(cluster):
+    stream = reader(cluster, maxOffsetsPerTrigger="25", minOffsetsPerTrigger="20")
+    start = stream.initialOffset()
+    stream.prepareForTriggerAvailableNow()
+    fill(cluster, "a", 0, 100)
+    seen = [start]
+    while (end := stream.latestOffset(seen[-1], ReadMaxRows(25))) != seen[-1]:
+        seen.append(end)
+    assert seen[-1] == {"a": {"0": 10, "1": 30}}
+    assert len(seen) == 3
+
+
+def test_new_topics_and_partitions_are_read_from_their_beginning(cluster):
+    stream = reader(cluster)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    cluster.create("b")
+    fill(cluster, "b", 0, 3)
+    further = stream.latestOffset(end, ALL)
+    assert further == {"a": {"0": 10, "1": 30}, "b": {"0": 3}}
+    assert tasks(stream, end, further) == [("b", 0, 0, 3)]
+
+
+def test_a_new_partition_that_has_already_lost_records(cluster):
+    stream = reader(cluster)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    cluster.create("b")
+    fill(cluster, "b", 0, 3)
+    cluster.topics["b"].partitions[0].start = 2
+    with pytest.raises(DataLoss, match="Added partition b-0 starts from 2 instead of 0"):
+        stream.latestOffset(end, ALL)
+    forgiving = reader(cluster, failOnDataLoss="false")
+    assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("b", 0, 2, 3)]
+
+
+def test_a_topic_that_disappears(cluster):
+    stream, forgiving = reader(cluster), reader(cluster, failOnDataLoss="false")
+    cluster.create("b")
+    end = stream.latestOffset({"a": {"0": 0, "1": 0}, "b": {"0": 0}}, ALL)
+    del cluster.topics["b"]
+    with pytest.raises(DataLoss, match="Partitions b-0 are gone"):
+        stream.latestOffset(end, ALL)
+    assert forgiving.latestOffset(end, ALL) == {"a": {"0": 10, "1": 30}}
+
+
+def test_a_log_that_ends_before_the_position(cluster):
+    start = {"a": {"0": 10, "1": 31}}
+    with pytest.raises(DataLoss, match="Partition a-1's offset was changed from 31 to 30"):
+        reader(cluster).latestOffset(start, ALL)
+    forgiving = reader(cluster, failOnDataLoss="false")
+    end = forgiving.latestOffset(start, ALL)
+    assert end == {"a": {"0": 10, "1": 30}}
+    assert tasks(forgiving, start, end) == []
+
+
+def test_a_topic_created_again_is_noticed_though_it_has_grown_past_the_position(cluster):
+    stream, forgiving = reader(cluster), reader(cluster, failOnDataLoss="false")
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    forgiving.latestOffset(forgiving.initialOffset(), ALL)
+    cluster.create("a", partitions=2, incarnation=2)
+    fill(cluster, "a", 0, 50)
+    fill(cluster, "a", 1, 50)
+    with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
+        stream.latestOffset(end, ALL)
+    further = forgiving.latestOffset(end, ALL)
+    assert tasks(forgiving, end, further) == [("a", 0, 0, 50), ("a", 1, 0, 50)]
+    fill(cluster, "a", 0, 1)
+    assert tasks(forgiving, further, forgiving.latestOffset(further, ALL)) == [("a", 0, 50, 51)]
+
+
+def test_progress_shows_as_a_groups_offsets(cluster):
+    stream = reader(cluster, **{"kafka.group.id": "g"})
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    assert cluster.commits["g"] == {("a", 0): 0, ("a", 1): 0}
+    stream.commit(end)
+    assert cluster.commits["g"] == {("a", 0): 10, ("a", 1): 30}
+    asked = len(cluster.requests)
+    stream.commit(end)
+    assert len(cluster.requests) == asked
+
+
+def test_the_last_batch_shows_without_a_next_one(cluster):
+    stream = reader(cluster, **{"kafka.group.id": "g"})
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    stream.latestOffset(end, ALL)
+    assert cluster.commits["g"] == {("a", 0): 10, ("a", 1): 30}
+
+
+def test_a_group_that_cannot_be_written_does_not_stop_the_query(cluster, caplog):
+    stream = reader(cluster, **{"kafka.group.id": "g"})
+    cluster.group_error = ErrorCode.UNKNOWN_MEMBER_ID
+    for _ in range(3):
+        fill(cluster, "a", 0, 1)
+        stream.commit(stream.latestOffset({"a": {"0": 0, "1": 0}}, ALL))
+    assert caplog.text.count("cannot commit progress to group g") == 1
+
+
+def test_no_group_no_commit(cluster):
+    stream = reader(cluster)
+    stream.commit(stream.latestOffset(stream.initialOffset(), ALL))
+    assert "OffsetCommit" not in cluster.requests
+
+
+def test_the_report_costs_nothing_more(cluster):
+    stream = reader(cluster)
+    end = stream.latestOffset(stream.initialOffset(), ReadMaxRows(4))
+    asked = len(cluster.requests)
+    assert end != stream.reportLatestOffset() == {"a": {"0": 10, "1": 30}}
+    assert len(cluster.requests) == asked
+
+
+def test_what_executors_get_holds_no_connection(cluster):
+    stream = reader(cluster)
+    stream.initialOffset()
+    copy = pickle.loads(pickle.dumps(stream))
+    assert copy._offset_reader is None
+    assert copy._options == stream._options
+
+
+def test_a_subscribed_topic_must_exist(cluster):
+    del cluster.topics["a"]
+    cluster.create("a")
+    given = {"kafka.bootstrap.servers": "h:9092", "subscribe": "nowhere"}
+    stream = StreamReader(parse_stream_options(given, 0))
+    stream._offset_reader = OffsetReader(stream._options, connect=cluster.connect)
+    with pytest.raises(Exception, match="topic nowhere does not exist"):
+        stream.initialOffset()
+
+
+def test_retries_while_the_cluster_is_moving(cluster):
+    failures = iter([True, True, False])
+
+    def before(name: str) -> None:
+        if name == "Metadata" and next(failures, False):
+            raise stream_module.KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")
+
+    cluster.before = before
+    assert reader(cluster).initialOffset() == {"a": {"0": 0, "1": 0}}
+    cluster.before = lambda name: (_ for _ in ()).throw(stream_module.KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
+    with pytest.raises(stream_module.KafkaError, match="gone"):
+        reader(cluster, **{"fetchOffset.numRetries": "2"}).initialOffset()
