@@ -28,6 +28,7 @@ class MemoryTransport(asyncio.Transport):
         self._protocol: Any = None
         self._other: MemoryTransport | None = None
         self._incoming: deque[bytes] = deque()
+        self._under_way: deque[bytes] = deque()
         self._unsent = 0
         self._arrives_at = 0.0
         self._reading_paused = False
@@ -52,7 +53,9 @@ class MemoryTransport(asyncio.Transport):
             piece, rest = rest[:cut], rest[cut:]
             self._unsent += len(piece)
             self._arrives_at = max(self._arrives_at, self._loop.time() + self._network.delay())
-            self._loop.call_at(self._arrives_at, self._deliver, piece)
+            self._under_way.append(piece)
+            # Timers of the same moment fire in no particular order, so each delivers whatever is next.
+            self._loop.call_at(self._arrives_at, self._deliver)
         if self._unsent > self._high and not self._writing_paused:
             self._writing_paused = True
             self._protocol.pause_writing()
@@ -60,7 +63,8 @@ class MemoryTransport(asyncio.Transport):
     def writelines(self, list_of_data: Any) -> None:
         self.write(b"".join(bytes(part) for part in list_of_data))
 
-    def _deliver(self, piece: bytes) -> None:
+    def _deliver(self) -> None:
+        piece = self._under_way.popleft()
         other = self._other
         if self._lost or other is None or other._lost:
             return
@@ -122,10 +126,12 @@ class MemoryTransport(asyncio.Transport):
         if self._closing:
             return
         self._closing = True
-        at = max(self._arrives_at, self._loop.time())
-        self._loop.call_at(at, self._finish)
+        self._loop.call_at(max(self._arrives_at, self._loop.time()), self._finish)
 
     def _finish(self) -> None:
+        if self._under_way and not self._lost:
+            self._loop.call_soon(self._finish)
+            return
         other = self._other
         if other is not None and not other._lost:
             other._end_of_input = True

@@ -72,6 +72,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Wall time of the simulated world in epoch milliseconds: it began on 2026-01-01."""
         return 1_767_225_600_000 + int(self._now * 1000)
 
+    def abandon(self) -> None:
+        """Leave everything as a crash leaves it: nothing runs any more, and what is collected later may still talk to this loop."""
+        self._close_self_pipe()  # type: ignore[attr-defined]
+
+    def __del__(self, *_: object) -> None:
+        """An abandoned loop is not closed, and that is no mistake."""
+
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         future = self.create_future()
         try:

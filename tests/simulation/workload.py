@@ -73,7 +73,8 @@ class Producer:
 
     async def step(self, client: Client, loop: Any) -> None:
         if self.identity is None:
-            answer = await client.request(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(), InitProducerIdResponse)
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+            answer = await client.request(ApiKey.INIT_PRODUCER_ID, 4, request, InitProducerIdResponse)
             if answer.error_code:
                 await asyncio.sleep(0.05)
                 return

@@ -52,7 +52,7 @@ class Plan:
     committers: int
     lives: int
     seconds_per_life: float
-    segment_bytes: int
+    index_entries_per_segment: int
     short_write_rate: float
     disk_error_rate: float
     reset_every_seconds: float
@@ -70,7 +70,7 @@ class Plan:
             committers=rng.randrange(1, 3),
             lives=rng.randrange(1, 4),
             seconds_per_life=rng.uniform(0.3, 3.0),
-            segment_bytes=rng.choice((2_000, 10_000, 1_000_000)),
+            index_entries_per_segment=rng.choice((3, 20, 1_000_000)),
             short_write_rate=rng.choice((0.0, 0.0, 0.1)),
             disk_error_rate=rng.choice((0.0, 0.0, 0.0, 0.005)),
             reset_every_seconds=rng.choice((0.2, 1.0, 1000.0)),
@@ -127,7 +127,9 @@ class World:
             "listeners": f"PLAINTEXT://{HOST}:{self.port}",
             "log.dirs": DATA_DIR,
             "offsets.topic.num.partitions": "3",
-            "log.segment.bytes": str(self.plan.segment_bytes),
+            # Segments may not be small, but their indexes may, and a full index ends its segment.
+            "log.index.interval.bytes": "500",
+            "log.index.size.max.bytes": str(8 * self.plan.index_entries_per_segment),
             "log.retention.check.interval.ms": "1000",
             "group.initial.rebalance.delay.ms": "0",
         }
@@ -170,7 +172,7 @@ class World:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
             asyncio.set_event_loop(None)
             loop.set_exception_handler(lambda _, context: None)
-            loop.close()
+            loop.abandon()
 
     async def incarnation(self, loop: VirtualLoop, seconds: float | None, with_faults: bool) -> None:
         rng = random.Random(self.rng.random())
