@@ -152,7 +152,7 @@ def test_derived_file_changed_at_each_byte(suffix: str, story: tuple[SimDisk, in
     for path in log_files(disk, suffix):
         data = disk.contents(path)
         for at in range(len(data)):
-            for mask in (0x01, 0x80, 0xFF):
+            for mask in (0x01, 0xFF):
                 twin = disk.copy()
                 twin.put(path, data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :])
                 open_and_check(twin, flushed=flushed)

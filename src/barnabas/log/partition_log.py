@@ -203,6 +203,8 @@ class PartitionLog:
             OutOfOrderSequence, InvalidProducerEpoch: nothing was appended, the codes are Kafka's.
             KafkaStorageError: the disk refused; nothing was appended.
         """
+        # Before the look for duplicates: a batch whose sync failed is in the log, yet must not be acknowledged to a retry.
+        self._check_writable()
         now_ms = self._now_ms()
         view = records if type(records) is memoryview else memoryview(records)
         view, batches = self._checks.check(view, origin, now_ms)
@@ -248,6 +250,7 @@ class PartitionLog:
             CorruptRecord: a batch fails its checks, or its offsets do not ascend from the log's end.
             KafkaStorageError: the disk refused; nothing was appended.
         """
+        self._check_writable()
         now_ms = self._now_ms()
         view = memoryview(records)
         batches: list[Batch] = []
@@ -277,6 +280,10 @@ class PartitionLog:
         self._write(view[:position], batches, first_offset, next_offset, max_timestamp, now_ms, keep_offsets=True)
         return AppendInfo(first_offset, next_offset - 1, self.log_start_offset, max_timestamp)
 
+    def _check_writable(self) -> None:
+        if self._sync_failure is not None or self._closed:
+            raise KafkaStorageError(self._sync_failure or f"the log {self.name} is closed")
+
     def _duplicate(self, batch: BatchMetadata) -> AppendInfo:
         return AppendInfo(
             batch.first_offset, batch.last_offset, self.log_start_offset, batch.timestamp, batch.timestamp, True
@@ -302,8 +309,6 @@ class PartitionLog:
         keep_offsets: bool = False,
     ) -> None:
         """Writes a checked and patched set, rolling first if need be, and takes it into account."""
-        if self._sync_failure is not None or self._closed:
-            raise KafkaStorageError(self._sync_failure or f"the log {self.name} is closed")
         segment = self._active
         if self._should_roll(segment, len(view), next_offset - 1, max_timestamp, now_ms):
             segment = self._roll(first_offset, now_ms)

@@ -7,7 +7,7 @@ the offsets it got the first time, and refuses a gap. State is a function of the
         0   2  version = 1
         2   4  crc = CRC-32C of everything after it
         6   4  entry count
-       10  42  per entry: producerId 8, producerEpoch 2, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8,
+       10  46  per entry: producerId 8, producerEpoch 2, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8,
                coordinatorEpoch 4, currentTxnFirstOffset 8
         …      ours, behind the last entry, where Kafka's reader has stopped: how many batches (4), then for each
                older batch: producerId 8, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8

@@ -1,0 +1,381 @@
+"""One data directory: opening, identity, deletion, checkpoints, housekeeping, the clean stop."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from barnabas.log.disk import DiskLocked
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, LogManager
+from barnabas.log.meta_properties import MetaProperties
+from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.simulation.disk import SimDisk
+
+OTHER_ID = bytes(range(1, 17))
+MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = NOW_MS
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+def timed(disk: SimDisk, clock: Clock, **settings: object) -> LogManager:
+    opened = LogManager(disk, ROOT, now_ms=clock, **settings)  # type: ignore[arg-type]
+    opened.open()
+    return opened
+
+
+def test_directory_is_locked() -> None:
+    disk = SimDisk()
+    first = manager(disk)
+    with pytest.raises(DiskLocked):
+        manager(disk)
+    first.close()
+    manager(disk)
+
+
+def test_identity() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    assert opened.read_meta() is None
+    opened.write_meta(MetaProperties("MkU3OEVBNTcwNTJENDM2Qg", 3, "9p2Wl1tXSSCgDZ1NvHvHkA"))
+    assert opened.read_meta() == MetaProperties("MkU3OEVBNTcwNTJENDM2Qg", 3, "9p2Wl1tXSSCgDZ1NvHvHkA")
+
+
+def test_files_of_a_new_partition() -> None:
+    disk = SimDisk()
+    log = manager(disk).get_or_create(TOPIC, 3, TOPIC_ID, CONFIG)
+    assert disk.listdir(f"{ROOT}/orders-3") == ["00000000000000000000.log", "partition.metadata"]
+    assert disk.contents(f"{ROOT}/orders-3/partition.metadata") == b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    append(log, 1)
+    assert "leader-epoch-checkpoint" in disk.listdir(f"{ROOT}/orders-3")
+
+
+def test_get_or_create_is_the_same_log_with_the_newest_settings() -> None:
+    opened = manager(SimDisk())
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    changed = LogConfig(retention_ms=5)
+    assert opened.get_or_create(TOPIC, 0, TOPIC_ID, changed) is log
+    assert log.config == changed
+    assert opened.get(TOPIC, 0) is log
+    assert opened.get(TOPIC, 1) is None
+
+
+def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for partition in range(3):
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 5)
+    opened.close()
+    assert disk.contents(MARKER) == b'{"version":0,"brokerEpoch":-1}'
+    again = manager(disk)
+    assert again.had_clean_shutdown
+    assert not disk.exists(MARKER)
+    assert len(again.logs) == 0
+    log = again.get(TOPIC, 1)
+    assert log is not None
+    assert log.recovery_point == log.log_end_offset == 10
+    # Closing again without opening the others keeps their checkpoints.
+    again.close()
+    third = manager(disk)
+    for partition in range(3):
+        found = third.get(TOPIC, partition)
+        assert found is not None
+        assert (found.recovery_point, found.high_watermark) == (10, 0)
+
+
+def test_unclean_stop_recovers_every_log_at_once() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for partition in range(3):
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 5)
+    disk.kill()
+    again = manager(disk)
+    assert not again.had_clean_shutdown
+    assert sorted(again.logs) == [(TOPIC, 0), (TOPIC, 1), (TOPIC, 2)]
+    opened = manager(disk.copy())
+    assert len(opened.logs) == 3
+
+
+def test_unclean_close_leaves_no_marker() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 5)
+    opened.close(clean=False)
+    assert not disk.exists(MARKER)
+    assert disk.open_handles == 0
+
+
+def test_log_that_cannot_be_closed_prevents_the_marker() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 5)
+    disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "sync" and path.endswith(".log") else None
+    opened.close()
+    assert not disk.exists(MARKER)
+
+
+def test_quorum_log_and_foreign_names_are_left_alone() -> None:
+    disk = SimDisk()
+    for name in ("__cluster_metadata-0", "lost+found", "orders-0.abc-stray", "notes"):
+        disk.mkdir(f"{ROOT}/{name}")
+        disk.put(f"{ROOT}/{name}/00000000000000000000.log", b"")
+    disk.put(f"{ROOT}/bootstrap.checkpoint", b"x")
+    opened = manager(disk)
+    assert len(opened.logs) == 0
+    assert opened.delete_unknown(lambda *_: False) == []
+    assert disk.exists(f"{ROOT}/__cluster_metadata-0/00000000000000000000.log")
+
+
+def test_delete_renames_now_and_removes_later() -> None:
+    disk = SimDisk()
+    clock = Clock()
+    opened = timed(disk, clock)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(file_delete_delay_ms=500))
+    append(log, 3)
+    begun = log.read(0, 1000, max_offset=6)
+    before = begun.read()
+    opened.delete(TOPIC, 0)
+    assert opened.get(TOPIC, 0) is None
+    [name] = [name for name in disk.listdir(ROOT) if name.endswith("-delete")]
+    assert name.startswith("orders-0.")
+    assert begun.read() == before
+    with pytest.raises(KafkaStorageError):
+        append(log, 1)
+    new = opened.get_or_create(TOPIC, 0, OTHER_ID, CONFIG)
+    assert new.log_end_offset == 0
+    clock.ms += 499
+    opened.housekeeping()
+    assert disk.exists(f"{ROOT}/{name}")
+    clock.ms += 1
+    opened.housekeeping()
+    assert not disk.exists(f"{ROOT}/{name}")
+    opened.delete(TOPIC, 99)
+
+
+def test_deleted_directory_is_removed_by_the_next_start() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
+    opened.delete(TOPIC, 0)
+    disk.kill()
+    again = manager(disk)
+    again.housekeeping()
+    assert not [name for name in disk.listdir(ROOT) if "orders" in name]
+
+
+def test_long_topic_names_can_be_deleted() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    opened.get_or_create("t" * 249, 12345, TOPIC_ID, CONFIG)
+    opened.delete("t" * 249, 12345)
+    assert max(len(name) for name in disk.listdir(ROOT)) == 255
+
+
+def test_former_topic_of_the_same_name_is_set_aside() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
+    opened.checkpoint()
+    new = opened.get_or_create(TOPIC, 0, OTHER_ID, CONFIG)
+    assert new.log_end_offset == 0
+    assert [name for name in disk.listdir(ROOT) if name.endswith("-stray")]
+    # The old log's offsets are not there to be taken for the new one's.
+    assert b"orders 0" not in disk.contents(f"{ROOT}/recovery-point-offset-checkpoint")
+    append(new, 1)
+    disk.kill()
+    assert manager(disk).get_or_create(TOPIC, 0, OTHER_ID, CONFIG).log_end_offset == 2
+
+
+def test_delete_unknown() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    for partition in range(3):
+        opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG)
+    opened.close()
+    again = manager(disk)
+    again.get(TOPIC, 0)
+    seen = []
+
+    def known(topic: str, partition: int, topic_id: bytes | None) -> bool:
+        seen.append((topic, partition, topic_id))
+        return partition == 1
+
+    assert sorted(again.delete_unknown(known)) == [(TOPIC, 0), (TOPIC, 2)]
+    assert sorted(seen) == [(TOPIC, 0, TOPIC_ID), (TOPIC, 1, TOPIC_ID), (TOPIC, 2, TOPIC_ID)]
+    assert again.get(TOPIC, 1) is not None
+    assert again.get(TOPIC, 2) is None
+
+
+def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    append(log, 12)
+    log.high_watermark = 24
+    log.delete_records_before(3)
+    assert log.recovery_point > 3
+    opened.checkpoint()
+    assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == b"0\n1\norders 0 %d\n" % log.recovery_point
+    assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n1\norders 0 3\n"
+    assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 24\n"
+    calls = disk.calls
+    opened.checkpoint()
+    assert disk.calls == calls
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_log_start_survives_because_it_is_flushed_first(clean: bool) -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
+    append(log, 6)
+    log.high_watermark = 12
+    log.delete_records_before(7)
+    assert log.recovery_point == 0
+    if clean:
+        opened.close()
+    else:
+        opened.checkpoint()
+        assert log.recovery_point == 12
+        disk.crash()
+    again = manager(disk).get(TOPIC, 0)
+    assert again is not None
+    assert (again.log_start_offset, again.log_end_offset) == (7, 12)
+    assert [r.offset for r in read_all(again)] == list(range(7, 12))
+
+
+def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
+    disk = SimDisk()
+    opened = manager(disk)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
+    opened.close()
+    disk.put(f"{ROOT}/log-start-offset-checkpoint", b"0\n1\norders 0 7\n")
+    again = manager(disk).get(TOPIC, 0)
+    assert again is not None
+    assert again.log_start_offset == 0
+
+
+def test_housekeeping_flushes_after_flush_ms() -> None:
+    clock = Clock()
+    disk = SimDisk()
+    opened = timed(disk, clock)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(flush_ms=100))
+    append(log, 2)
+    clock.ms += 99
+    opened.housekeeping()
+    assert log.recovery_point == 0
+    clock.ms += 1
+    opened.housekeeping()
+    assert log.recovery_point == 4
+    disk.crash()
+    again = manager(disk).get(TOPIC, 0)
+    assert again is not None
+    assert again.log_end_offset == 4
+
+
+def test_housekeeping_applies_retention_to_logs_nobody_has_asked_for() -> None:
+    clock = Clock()
+    disk = SimDisk(now_ms=clock)
+    config = LogConfig(retention_ms=1000, segment_bytes=300)
+    opened = timed(disk, clock)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, config)
+    append(log, 6)
+    log.high_watermark = 12
+    opened.close()
+    again = timed(disk, clock, config_for=lambda _: config, retention_check_interval_ms=5000)
+    clock.ms += 4999
+    again.housekeeping()
+    assert len(again.logs) == 0
+    clock.ms += 1
+    again.housekeeping()
+    found = again.get(TOPIC, 0)
+    assert found is not None
+    assert found.log_start_offset == found.log_end_offset == 12
+
+
+def test_housekeeping_writes_checkpoints_and_survives_a_failing_disk() -> None:
+    clock = Clock()
+    disk = SimDisk()
+    opened = timed(disk, clock, checkpoint_interval_ms=1000)
+    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(flush_ms=1)), 2)
+    clock.ms += 1000
+    disk.on_call = lambda call, path: OSError(errno.EIO, "lost")
+    opened.housekeeping()
+    disk.on_call = None
+    clock.ms += 1000
+    opened.housekeeping()
+    assert disk.exists(f"{ROOT}/recovery-point-offset-checkpoint")
+
+
+def test_syncs_run_elsewhere_and_report_back() -> None:
+    waiting = []
+
+    class Done:
+        def __init__(self, error: BaseException | None = None) -> None:
+            self.error = error
+
+        def add_done_callback(self, callback: object) -> None:
+            waiting.append((self, callback))
+
+        def cancelled(self) -> bool:
+            return False
+
+        def exception(self) -> BaseException | None:
+            return self.error
+
+    works = []
+
+    def run(work: object) -> Done:
+        works.append(work)
+        return Done()
+
+    disk = SimDisk()
+    opened = manager(disk, run_blocking=run)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
+    append(log, 12)
+    assert log.segment_count > 1
+    assert log.recovery_point == 0
+    for work in works:
+        work()
+    for future, callback in waiting:
+        callback(future)
+    assert 0 < log.recovery_point < log.log_end_offset
+    # A sync that ends after a truncation says nothing about what was written since.
+    append(log, 12)
+    log.truncate_to(0)
+    before = log.recovery_point
+    for future, callback in waiting:
+        callback(future)
+    assert log.recovery_point == before == 0
+
+
+def test_failing_start_gives_the_lock_back() -> None:
+    disk = SimDisk()
+    manager(disk).close()
+    disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "listdir" else None
+    with pytest.raises(KafkaStorageError):
+        manager(disk)
+    disk.on_call = None
+    manager(disk)
+
+
+def test_thousands_of_partitions_share_a_few_open_files() -> None:
+    disk = SimDisk()
+    opened = manager(disk, max_open_files=16)
+    logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(200)]
+    for log in logs:
+        append(log, 2)
+    assert disk.open_handles <= 17
+    for log in logs:
+        assert len(read_all(log)) == 4
+    assert disk.open_handles <= 17
+    opened.close()
+    assert disk.open_handles == 0

@@ -1,0 +1,158 @@
+"""Producers' state and its snapshot files."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.log.errors import InvalidProducerEpoch, OutOfOrderSequence
+from barnabas.log.producer_state import (
+    CorruptSnapshot,
+    ProducerStateEntry,
+    ProducerStateManager,
+    decode_snapshot,
+    encode_snapshot,
+)
+from barnabas.records.checksum import crc32c
+from tests.simulation.disk import SimDisk
+
+NOW_MS = 1_000_000
+
+
+def manager(disk: SimDisk | None = None) -> ProducerStateManager:
+    disk = disk or SimDisk()
+    disk.mkdir("/t")
+    return ProducerStateManager(disk, "/t", expiration_ms=1000)
+
+
+def describe(entries: list[ProducerStateEntry]) -> list[tuple[object, ...]]:
+    return [
+        (e.producer_id, e.producer_epoch, e.coordinator_epoch, e.last_timestamp, e.txn_first_offset, list(e.batches))
+        for e in entries
+    ]
+
+
+def test_golden_snapshot_is_kafkas_version_1() -> None:
+    entry = ProducerStateEntry(0x0102030405060708, 3)
+    entry.last_timestamp = 77
+    entry.coordinator_epoch = 9
+    entry.txn_first_offset = 40
+    made = manager()
+    made.producers[entry.producer_id] = entry
+    made.update(entry.producer_id, 3, 12, 40, 42, 77)
+    body = (
+        "00000001"  # one entry
+        "0102030405060708"  # producerId
+        "0003"  # producerEpoch
+        "0000000c"  # lastSequence
+        "000000000000002a"  # lastOffset
+        "00000002"  # offsetDelta
+        "000000000000004d"  # timestamp
+        "00000009"  # coordinatorEpoch
+        "0000000000000028"  # currentTxnFirstOffset
+    )
+    data = encode_snapshot(made.producers.values())
+    assert data.hex() == "0001" + f"{crc32c(bytes.fromhex(body)):08x}" + body
+    assert describe(decode_snapshot(data)) == describe([entry])
+
+
+def test_older_batches_stand_behind_kafkas_entries() -> None:
+    made = manager()
+    for number in range(7):
+        made.update(5, 0, number, number, number, NOW_MS)
+    made.update(6, 0, 3, 7, 10, NOW_MS)
+    data = encode_snapshot(made.producers.values())
+    # Kafka's reader stops behind its entries: two of them here.
+    assert int.from_bytes(data[6:10], "big") == 2
+    assert len(data) == 10 + 2 * 46 + 4 + 4 * 32
+    assert describe(decode_snapshot(data)) == describe(list(made.producers.values()))
+    assert [b.last_offset for b in decode_snapshot(data)[0].batches] == [2, 3, 4, 5, 6]
+
+
+def test_every_cut_and_every_changed_byte_is_noticed() -> None:
+    made = manager()
+    for number in range(3):
+        made.update(5, 0, number, number, number, NOW_MS)
+    data = encode_snapshot(made.producers.values())
+    for size in range(len(data)):
+        with pytest.raises(CorruptSnapshot):
+            decode_snapshot(data[:size])
+    for at in range(len(data)):
+        with pytest.raises(CorruptSnapshot):
+            decode_snapshot(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+
+
+def test_snapshots_are_taken_once_per_offset_and_the_newest_usable_is_loaded() -> None:
+    disk = SimDisk()
+    made = manager(disk)
+    made.update(5, 0, 0, 0, 0, NOW_MS)
+    made.map_end_offset = 1
+    assert made.take_snapshot() == "/t/00000000000000000001.snapshot"
+    assert made.take_snapshot() is None
+    made.update(5, 0, 1, 1, 1, NOW_MS)
+    made.map_end_offset = 2
+    made.take_snapshot()
+    made.update(5, 0, 2, 2, 2, NOW_MS)
+    made.map_end_offset = 3
+    made.take_snapshot()
+    disk.put("/t/00000000000000000002.snapshot", b"rotten")
+    made.load_snapshot(0, 2, NOW_MS)
+    assert made.map_end_offset == 1
+    assert made.producers[5].last_sequence == 0
+    assert made.snapshots == [1]
+    assert disk.listdir("/t") == ["00000000000000000001.snapshot"]
+
+
+def test_expired_producers_are_not_loaded_but_open_transactions_are() -> None:
+    disk = SimDisk()
+    made = manager(disk)
+    made.update(5, 0, 0, 0, 0, NOW_MS)
+    made.update(6, 0, 0, 1, 1, NOW_MS, transactional=True)
+    made.map_end_offset = 2
+    made.take_snapshot()
+    made.load_snapshot(0, 2, NOW_MS + 1000)
+    assert list(made.producers) == [6]
+    assert made.first_unstable_offset() == 1
+    assert made.expire(NOW_MS + 10_000) == 0
+
+
+def test_sequence_rules() -> None:
+    made = manager()
+    assert made.check(5, 0, 17, 19) is None
+    made.update(5, 0, 19, 0, 2, NOW_MS)
+    assert made.check(5, 0, 20, 20) is None
+    duplicate = made.check(5, 0, 17, 19)
+    assert duplicate is not None
+    assert (duplicate.first_offset, duplicate.last_offset, duplicate.first_sequence) == (0, 2, 17)
+    for first, last in ((17, 18), (18, 19), (21, 21), (0, 0)):
+        with pytest.raises(OutOfOrderSequence):
+            made.check(5, 0, first, last)
+    with pytest.raises(OutOfOrderSequence):
+        made.check(5, 1, 20, 20)
+    assert made.check(5, 1, 0, 0) is None
+    made.update(5, 1, 0, 3, 3, NOW_MS)
+    with pytest.raises(InvalidProducerEpoch):
+        made.check(5, 0, 20, 20)
+    assert made.check(5, 0, 20, 20, replicated=True) is None
+
+
+def test_markers_end_transactions_and_fence() -> None:
+    made = manager()
+    made.update(5, 0, 0, 10, 10, NOW_MS, transactional=True)
+    made.update(5, 0, 1, 11, 11, NOW_MS, transactional=True)
+    made.update(6, 0, 0, 12, 12, NOW_MS, transactional=True)
+    assert made.first_unstable_offset() == 10
+    completed = made.end_transaction(5, 1, 2, 13, NOW_MS, aborted=True)
+    assert completed is not None
+    assert (completed.first_offset, completed.last_offset, completed.aborted) == (10, 13, True)
+    assert made.last_stable_offset_after(completed) == 12
+    made.high_watermark_moved(13)
+    assert made.first_unstable_offset() == 10
+    made.high_watermark_moved(14)
+    assert made.first_unstable_offset() == 12
+    with pytest.raises(InvalidProducerEpoch):
+        made.end_transaction(5, 0, 2, 14, NOW_MS, aborted=False)
+    # The marker raised the epoch: the next batch begins anew.
+    with pytest.raises(OutOfOrderSequence):
+        made.check(5, 1, 2, 2)
+    assert made.check(5, 1, 0, 0) is None
+    assert made.end_transaction(77, 0, 2, 15, NOW_MS, aborted=False) is None
