@@ -1,0 +1,297 @@
+"""Golden scripts of the controller: commands, each followed by the exact trace of what happened.
+
+    > create a partitions=2
+    log TopicRecord name=a topic_id=#1
+    log PartitionRecord partition_id=0 topic_id=#1 replicas=[1] isr=[1] leader=1
+    a NONE partitions=2 replicas=1 id=#1
+
+A trace lists the records in the order of the log, then the answer, one line an item. Uuids are numbered in the order in
+which they appear; fields at the record's own default are left out. `# ...` is a comment. With UPDATE_SCRIPTS=1 in the environment
+the traces are rewritten.
+
+Commands: see the methods `do_...` of `ScriptRunner`. A word `key=value` is an option, any other an argument; lists are
+separated by commas.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from barnabas.metadata.metadata_loader import MetadataLoader
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+from tests.metadata.memory_log import ControllerHarness
+
+RESOURCES = {"topic": 2, "broker": 4, "logger": 8, "client-metrics": 16, "group": 32}
+OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+class ScriptRunner:
+    def __init__(self) -> None:
+        self.harness = ControllerHarness()
+        self.epochs: dict[int, int] = {}
+        self.uuids: dict[bytes, str] = {}
+        self.seen = 0
+
+    def run(self, text: str) -> str:
+        """Every command of a script with the trace it has now."""
+        out: list[str] = []
+        for line in text.splitlines():
+            if line.startswith("> "):
+                out.append(line)
+                out += self.command(line[2:])
+            elif line.startswith("#") or not line.strip():
+                out.append(line)
+        return "\n".join(out) + "\n"
+
+    def command(self, line: str) -> list[str]:
+        name, *words = shlex.split(line)
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        arguments = [word for word in words if "=" not in word]
+        self.skip_log()
+        try:
+            answer = list(getattr(self, f"do_{name.replace('-', '_')}")(arguments, options) or [])
+        except KafkaError as error:
+            answer = [f"refused {error.code.name} {error.message}"]
+        return [*self.new_records(), *answer]
+
+    def skip_log(self) -> None:
+        self.seen = self.harness.log.end_offset
+
+    def new_records(self) -> Iterator[str]:
+        loader = MetadataLoader()
+        for loaded in loader.load(self.harness.log.read(self.seen, self.harness.log.end_offset)):
+            for record in loaded.records:
+                yield f"log {record.NAME} {self.fields(record)}".rstrip()
+
+    def fields(self, record: Any) -> str:
+        blank = type(record)()
+        shown = []
+        for field in record.FIELDS:
+            value = getattr(record, field)
+            if value != getattr(blank, field):
+                shown.append(f"{field}={self.show(value)}")
+        return " ".join(shown)
+
+    def show(self, value: Any) -> str:
+        if isinstance(value, bytes):
+            return self.uuids.setdefault(value, f"#{len(self.uuids) + 1}")
+        if isinstance(value, list):
+            return f"[{','.join(self.show(item) for item in value)}]"
+        if hasattr(value, "FIELDS"):
+            return "/".join(self.show(getattr(value, field)) for field in value.FIELDS)
+        return str(value)
+
+    def uuid(self, label: str) -> bytes:
+        return next((uuid for uuid, known in self.uuids.items() if known == label), label.encode().ljust(16, b"."))
+
+    @staticmethod
+    def outcome(name: object, code: int, message: str | None, more: str = "") -> str:
+        return " ".join(f"{name} {ErrorCode(code).name} {message or ''} {more}".split())
+
+    # Commands
+
+    def do_register(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        for word in arguments:
+            broker = int(word)
+            fields: dict[str, Any] = {"rack": options.get("rack")}
+            if "incarnation" in options:
+                fields["incarnation_id"] = options["incarnation"].encode().ljust(16, b"-")
+            self.epochs[broker] = self.harness.register(broker, unfence="fenced" not in options, **fields)
+            yield f"broker {broker} epoch={self.epochs[broker]}"
+
+    def do_heartbeat(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        broker = int(arguments[0])
+        wants = {f"want_{word.replace('-', '_')}": True for word in arguments[1:]}
+        answer = self.harness.heartbeat(broker, int(options.get("epoch", self.epochs[broker])), **wants)
+        yield f"caught_up={answer.is_caught_up} fenced={answer.is_fenced} shut_down={answer.should_shut_down}"
+
+    def do_unregister(self, arguments: list[str], options: dict[str, str]) -> None:
+        self.harness.send(ApiKey.UNREGISTER_BROKER, messages.UnregisterBrokerRequest(broker_id=int(arguments[0])))
+
+    def do_advance(self, arguments: list[str], options: dict[str, str]) -> None:
+        self.harness.now_ms += int(arguments[0])
+        self.harness.controller.fence_stale_brokers()
+
+    def do_restart(self, arguments: list[str], options: dict[str, str]) -> None:
+        self.harness.restart()
+
+    def do_create(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        topic = messages.CreateTopicsRequest.CreatableTopic
+        config = messages.CreateTopicsRequest.CreatableTopicConfig
+        assignment = messages.CreateTopicsRequest.CreatableReplicaAssignment
+        special = {"partitions", "replicas", "assign", "validate"}
+        request = messages.CreateTopicsRequest(
+            topics=[
+                topic(
+                    name=name,
+                    num_partitions=int(options.get("partitions", -1)),
+                    replication_factor=int(options.get("replicas", -1)),
+                    assignments=[
+                        assignment(partition_index=index, broker_ids=[int(b) for b in part.split("+") if b])
+                        for index, part in enumerate(options["assign"].split(","))
+                    ]
+                    if "assign" in options
+                    else [],
+                    configs=[
+                        config(name=key, value=None if value == "null" else value)
+                        for key, value in options.items()
+                        if key not in special
+                    ],
+                )
+                for name in arguments
+            ],
+            timeout_ms=1000,
+            validate_only="validate" in options,
+        )
+        for result in self.harness.send(ApiKey.CREATE_TOPICS, request).topics:
+            more = ""
+            if result.error_code == 0:
+                more = f"partitions={result.num_partitions} replicas={result.replication_factor}"
+                more += f" id={self.show(result.topic_id)}" if any(result.topic_id) else ""
+            yield self.outcome(result.name or "''", result.error_code, result.error_message, more)
+
+    def do_delete(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        state = messages.DeleteTopicsRequest.DeleteTopicState
+        entries = [
+            state(name=None, topic_id=self.uuid(word)) if word.startswith("#") else state(name=word)
+            for word in arguments
+        ]
+        request = messages.DeleteTopicsRequest(topics=entries, timeout_ms=1000)
+        for result in self.harness.send(ApiKey.DELETE_TOPICS, request).responses:
+            yield self.outcome(result.name, result.error_code, result.error_message)
+
+    def do_grow(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        topic = messages.CreatePartitionsRequest.CreatePartitionsTopic
+        assignment = messages.CreatePartitionsRequest.CreatePartitionsAssignment
+        assigned = options.get("assign")
+        request = messages.CreatePartitionsRequest(
+            topics=[
+                topic(
+                    name=name,
+                    count=int(options["to"]),
+                    assignments=None
+                    if assigned is None
+                    else [assignment(broker_ids=[int(b) for b in part.split("+")]) for part in assigned.split(",")],
+                )
+                for name in arguments
+            ],
+            timeout_ms=1000,
+            validate_only="validate" in options,
+        )
+        for result in self.harness.send(ApiKey.CREATE_PARTITIONS, request).results:
+            yield self.outcome(result.name, result.error_code, result.error_message)
+
+    def do_config(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        """config topic a set retention.ms=5; config topic a delete retention.ms"""
+        kind, name, operation, *names = arguments
+        config = messages.IncrementalAlterConfigsRequest.AlterableConfig
+        changes = [config(name=n, config_operation=OPERATIONS[operation], value=None) for n in names]
+        changes += [config(name=n, config_operation=OPERATIONS[operation], value=v) for n, v in options.items()]
+        resource = messages.IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=RESOURCES[kind], resource_name="" if name == "default" else name, configs=changes
+        )
+        request = messages.IncrementalAlterConfigsRequest(resources=[resource])
+        for result in self.harness.send(ApiKey.INCREMENTAL_ALTER_CONFIGS, request).responses:
+            yield self.outcome(name, result.error_code, result.error_message)
+
+    def do_replace_config(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        kind, name = arguments
+        config = messages.AlterConfigsRequest.AlterableConfig
+        resource = messages.AlterConfigsRequest.AlterConfigsResource(
+            resource_type=RESOURCES[kind],
+            resource_name=name,
+            configs=[config(name=n, value=v) for n, v in options.items()],
+        )
+        request = messages.AlterConfigsRequest(resources=[resource])
+        for result in self.harness.send(ApiKey.ALTER_CONFIGS, request).responses:
+            yield self.outcome(name, result.error_code, result.error_message)
+
+    def do_elect(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        kind = {"preferred": 0, "unclean": 1}.get(arguments[0], 7)
+        partitions = None
+        if len(arguments) > 1:
+            topics = messages.ElectLeadersRequest.TopicPartitions
+            partitions = [topics(topic=w.split(":")[0], partitions=[int(w.split(":")[1])]) for w in arguments[1:]]
+        request = messages.ElectLeadersRequest(election_type=kind, topic_partitions=partitions, timeout_ms=1000)
+        for topic in self.harness.send(ApiKey.ELECT_LEADERS, request).replica_election_results:
+            for result in topic.partition_result:
+                name = f"{topic.topic}-{result.partition_id}"
+                yield self.outcome(name, result.error_code, result.error_message)
+
+    def do_reassign(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        request = messages.AlterPartitionReassignmentsRequest
+        name, index = arguments[0].split(":")
+        target = None if options["to"] == "cancel" else [int(word) for word in options["to"].split(",") if word]
+        partition = request.ReassignablePartition(partition_index=int(index), replicas=target)
+        asked = request(topics=[request.ReassignableTopic(name=name, partitions=[partition])])
+        for topic in self.harness.send(ApiKey.ALTER_PARTITION_REASSIGNMENTS, asked).responses:
+            for result in topic.partitions:
+                yield self.outcome(f"{name}-{index}", result.error_code, result.error_message)
+
+    def do_reassignments(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        request = messages.ListPartitionReassignmentsRequest(topics=None)
+        found = self.harness.send(ApiKey.LIST_PARTITION_REASSIGNMENTS, request).topics
+        yield f"reassignments={[topic.name for topic in found]}"
+
+    def do_feature(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        kind = {"upgrade": 1, "safe": 2, "unsafe": 3}[arguments[0]]
+        update = messages.UpdateFeaturesRequest.FeatureUpdateKey
+        request = messages.UpdateFeaturesRequest(
+            feature_updates=[
+                update(feature=name, max_version_level=int(level), upgrade_type=kind) for name, level in options.items()
+            ]
+        )
+        answer = self.harness.send(ApiKey.UPDATE_FEATURES, request)
+        yield self.outcome("features", answer.error_code, answer.error_message)
+
+    def do_producer_ids(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        broker = int(arguments[0])
+        request = messages.AllocateProducerIdsRequest(
+            broker_id=broker, broker_epoch=int(options.get("epoch", self.epochs[broker]))
+        )
+        answer = self.harness.send(ApiKey.ALLOCATE_PRODUCER_IDS, request)
+        yield f"block {answer.producer_id_start}+{answer.producer_id_len}"
+
+    def do_quorum(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        request = messages.DescribeQuorumRequest
+        topic = request.TopicData(
+            topic_name="__cluster_metadata", partitions=[request.PartitionData(partition_index=0)]
+        )
+        partition = self.harness.send(ApiKey.DESCRIBE_QUORUM, request(topics=[topic])).topics[0].partitions[0]
+        yield f"leader={partition.leader_id} epoch={partition.leader_epoch} high_watermark={partition.high_watermark}"
+        for voter in partition.current_voters:
+            yield f"voter {voter.replica_id} end={voter.log_end_offset}"
+
+    def do_image(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        """The state of partitions, brokers and settings as the image has them."""
+        image = self.harness.controller.image
+        for broker in image.cluster.brokers.values():
+            yield f"broker {broker.id} fenced={broker.fenced} shutting_down={broker.in_controlled_shutdown}"
+        for name in sorted(image.topics.by_name):
+            topic = image.topics.by_name[name]
+            for index, p in topic.partitions.items():
+                replicas, isr = list(p.replicas), list(p.isr)
+                yield f"{name}-{index} leader={p.leader}/{p.leader_epoch} replicas={replicas} isr={isr}"
+        for kind, name in sorted(image.configs.by_resource):
+            if (kind, name) != (4, ""):
+                values = dict(sorted(image.configs.for_resource(kind, name).items()))
+                yield f"config {kind} {name} {values}"
+
+
+def check_script(path: Path) -> None:
+    """Fail when a script's trace is not what happens now; with UPDATE_SCRIPTS=1 rewrite it."""
+    text = path.read_text(encoding="utf-8")
+    now = ScriptRunner().run(text)
+    if os.environ.get("UPDATE_SCRIPTS"):
+        path.write_text(now, encoding="utf-8")
+    assert now == text
+
+
