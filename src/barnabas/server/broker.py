@@ -50,17 +50,20 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.raft.election_state import BadElectionState
+from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.listener import Listener
-from barnabas.server.metadata_log import open_quorum
-from barnabas.server.storage import format_directory
+from barnabas.server.metadata_log import MetadataLog, open_quorum
+from barnabas.server.storage import StorageError, format_directory, read_bootstrap
 
 __all__ = ["BrokerServer", "CannotStart"]
 
@@ -183,8 +186,10 @@ class BrokerServer:
             raise CannotStart(str(error)) from None
         try:
             self._meta = self._identify(root)
-        except BaseException:
+        except BaseException as error:
             self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+            if isinstance(error, (StorageError, OSError)):
+                raise CannotStart(str(error)) from None
             raise
 
     def _identify(self, root: str) -> MetaProperties:
@@ -195,7 +200,13 @@ class BrokerServer:
             raise CannotStart(f"{root}: {error}") from None
         if meta is None:
             meta = format_directory(
-                self._disk, root, self.config.cluster_id, self.config.node_id, self.config, self._random
+                self._disk,
+                root,
+                self.config.cluster_id,
+                self.config.node_id,
+                self.config,
+                self._random,
+                now_ms=self._now_ms(),
             )
             log.info("Formatted %s for cluster %s", root, meta.cluster_id)
         if self.config.cluster_id not in (None, meta.cluster_id):
@@ -258,19 +269,24 @@ class BrokerServer:
             snapshots=SnapshotPolicy(
                 config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
             ),
+            bootstrap=read_bootstrap(self._disk, self.config.log_dirs[0]),
             on_fault=self.fail,
         )
-        driver = open_quorum(
-            self._disk,
-            self.config.log_dirs[0],
-            self._meta,
-            config,
-            self.controller,
-            now_ms=self._now_ms,
-            run_blocking=self._run_blocking,
-        )
-        self.controller.attach(driver)
-        driver.start()
+        try:
+            driver = open_quorum(
+                self._disk,
+                self.config.log_dirs[0],
+                self._meta,
+                config,
+                self.controller,
+                now_ms=self._now_ms,
+                run_blocking=self._run_blocking,
+                on_fault=self.fail,
+            )
+            self.controller.attach(driver)
+            driver.start()
+        except (KafkaStorageError, BadElectionState, QuorumNotSupported, OSError) as error:
+            raise CannotStart(f"the metadata log in {self.config.log_dirs[0]}: {error}") from None
 
     def _make_services(self) -> None:
         config = self.config
@@ -381,7 +397,7 @@ class BrokerServer:
         self._heartbeat().add_done_callback(answered)
         self.controller.fence_stale_brokers()
 
-    def _allocate_producer_ids(self) -> asyncio.Future[object]:
+    def _allocate_producer_ids(self) -> asyncio.Future[AllocateProducerIdsResponse]:
         return self.controller.handle(
             ApiKey.ALLOCATE_PRODUCER_IDS,
             AllocateProducerIdsRequest.MAX_VERSION,
@@ -463,12 +479,11 @@ class BrokerServer:
             await listener.stop()
         self.group_coordinator.close()
         self.controller.close()
-        self._close_quorum(clean=self.failure is None)
+        metadata_log = self.controller.driver.log
+        assert isinstance(metadata_log, MetadataLog), metadata_log
+        metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         log.info("Stopped")
-
-    def _close_quorum(self, *, clean: bool) -> None:
-        self.controller.driver.log.close(clean=clean)
 
     async def _abandon(self) -> None:
         """Give everything back after a start that failed half way."""

@@ -87,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._dispatcher: Dispatcher
+        self._dispatcher: Dispatcher | None = None
         self._frames: FrameBuffer | None = None
         self._blocked_frame: memoryview | None = None
         self._pending: deque[tuple[RequestContext, Output | asyncio.Future[Any] | None]] = deque()
@@ -116,16 +116,11 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(refusal)
         elif self._listener.is_serving:
             self._dispatcher = self._listener.dispatcher
-        else:
-            self._is_reading_paused = True
-            self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Begin to read: the connection was made before the broker was ready."""
+        """Begin to handle requests: the connection was made before the broker was ready."""
         self._dispatcher = self._listener.dispatcher
-        if self._is_reading_paused and not self._is_closing:
-            self._is_reading_paused = False
-            self._transport.resume_reading()
+        self._process()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
@@ -171,6 +166,9 @@ class Connection(asyncio.BufferedProtocol):
         """Handle whole frames for as long as the order of requests and the unsent output allow."""
         if self._is_closing or self._frames is None:
             return
+        if self._dispatcher is None:
+            self._pause_reading()
+            return
         try:
             if self._blocked_frame is not None:
                 blocked = self._blocked_frame
@@ -183,9 +181,7 @@ class Connection(asyncio.BufferedProtocol):
             while (frame := self._frames.next_frame()) is not None:
                 if not self._may_handle(frame):
                     self._blocked_frame = frame
-                    if not self._is_reading_paused:
-                        self._is_reading_paused = True
-                        self._transport.pause_reading()
+                    self._pause_reading()
                     return
                 self._handle(frame)
                 if self._is_closing:
@@ -200,6 +196,11 @@ class Connection(asyncio.BufferedProtocol):
             self._is_reading_paused = False
             self._transport.resume_reading()
 
+    def _pause_reading(self) -> None:
+        if not self._is_reading_paused:
+            self._is_reading_paused = True
+            self._transport.pause_reading()
+
     def _may_handle(self, frame: memoryview) -> bool:
         if self._is_writing_paused or self._out:
             return False
@@ -209,7 +210,9 @@ class Connection(asyncio.BufferedProtocol):
         return is_produce and self._pending[-1][0].api_key == _PRODUCE and len(self._pending) < PIPELINE_LIMIT
 
     def _handle(self, frame: memoryview) -> None:
-        context, result = self._dispatcher.dispatch(self.info, frame)
+        dispatcher = self._dispatcher
+        assert dispatcher is not None, "a request is handled before the broker is ready"
+        context, result = dispatcher.dispatch(self.info, frame)
         if isinstance(result, asyncio.Future):
             self._pending.append((context, result))
             result.add_done_callback(self._on_done)
@@ -224,7 +227,8 @@ class Connection(asyncio.BufferedProtocol):
                 # Nobody is left to tell; looking at the exception keeps the loop from reporting it.
                 future.exception()
             return
-        pending = self._pending
+        pending, dispatcher = self._pending, self._dispatcher
+        assert dispatcher is not None, "a request was handled before the broker was ready"
         while pending and not self._is_closing:
             context, result = pending[0]
             if isinstance(result, asyncio.Future):
@@ -234,7 +238,7 @@ class Connection(asyncio.BufferedProtocol):
                     self._refuse(f"{context!r} was cancelled")
                     return
                 try:
-                    result = self._dispatcher.complete(context, result)
+                    result = dispatcher.complete(context, result)
                 except RefusedRequest as refused:
                     self._refuse(str(refused))
                     return
