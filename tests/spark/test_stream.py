@@ -119,6 +119,22 @@ def test_available_now_stops_where_the_topics_ended(cluster):
     assert len(seen) == 3
 
 
+def test_available_now_from_the_latest_does_not_begin_beyond_its_end(cluster):
+    stream = reader(cluster, startingOffsets="latest")
+    stream.prepareForTriggerAvailableNow()
+    fill(cluster, "a", 0, 5)
+    start = stream.initialOffset()
+    assert start == {"a": {"0": 10, "1": 30}}
+    assert stream.latestOffset(start, ALL) == start
+
+
+def test_available_now_notices_a_log_that_went_back(cluster):
+    stream = reader(cluster)
+    stream.prepareForTriggerAvailableNow()
+    with pytest.raises(DataLoss, match="offset was changed from 31 to 30"):
+        stream.latestOffset({"a": {"0": 0, "1": 31}}, ALL)
+
+
 def test_new_topics_and_partitions_are_read_from_their_beginning(cluster):
     stream = reader(cluster)
     end = stream.latestOffset(stream.initialOffset(), ALL)

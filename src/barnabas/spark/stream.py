@@ -82,8 +82,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> SparkOffsets:
         """Return where a query without a checkpoint begins."""
-        self._first = self._reader.start(self._partitions())
-        return to_spark(self._first)
+        first = self._reader.start(self._partitions())
+        if self._target is not None:
+            # "The latest" asked for now must not lie beyond the end that was fixed a moment ago.
+            first = {each: min(offset, self._target.get(each, offset)) for each, offset in first.items()}
+        self._first = first
+        return to_spark(first)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return the limit that Spark hands to `latestOffset` in the triggers that heed one."""
@@ -121,7 +125,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._notice_topics_created_again()
         self._check_partitions(position, end)
         known = {**self._begin_of_new(position, end), **position}
-        end = self._never_back(known, end)
+        self._check_never_back(known, end)
         if self._is_held_back(limit, known, end):
             return start
         if isinstance(limit, ReadMaxRows):
@@ -151,21 +155,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
         return begin
 
-    def _never_back(self, start: Position, end: Position) -> Position:
-        """Check that no partition ends before the query's position.
-
-        With a fixed end the position may be past it rightly: then the partition has nothing more to read.
-        """
-        if self._target is not None:
-            return {each: max(offset, start[each]) for each, offset in end.items()}
-        for each, offset in end.items():
-            if offset < start[each] and each[0] not in self._created_again:
+    def _check_never_back(self, start: Position, end: Position) -> None:
+        for (topic, partition), offset in end.items():
+            before = start[topic, partition]
+            if offset < before and topic not in self._created_again:
                 report_data_loss(
-                    f"Partition {each[0]}-{each[1]}'s offset was changed from {start[each]} to {offset}: "
+                    f"Partition {topic}-{partition}'s offset was changed from {before} to {offset}: "
                     "the topic was created again or its log was cut",
                     fail=self._options.fail_on_data_loss,
                 )
-        return end
 
     def _notice_topics_created_again(self) -> None:
         for topic, topic_id in self._reader.topic_ids().items():

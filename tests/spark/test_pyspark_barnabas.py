@@ -1,0 +1,216 @@
+"""The whole way: a query in Spark, a broker, and the rows between; the same on barnabas and on Apache Kafka."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.session import SPARK, Topics
+
+pytestmark = SPARK
+
+
+def batch(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
+    reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", topics.servers).option("subscribe", topic)
+    return reader.options(**options).load()
+
+
+def stream(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
+    reader = spark.readStream.format("barnabas").option("kafka.bootstrap.servers", topics.servers)
+    defaults = {"subscribe": topic, "startingOffsets": "earliest"}
+    return reader.options(**(defaults | options)).load()
+
+
+def run(rows: Any, folder: Path) -> tuple[list[str], Any]:
+    """Run a stream until everything that is there now has gone through; return its values, and the query."""
+    query = (
+        rows.selectExpr("cast(value as string) as value")
+        .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "table"), format="parquet")
+    )
+    query.awaitTermination()
+    found = rows.sparkSession.read.parquet(str(folder / "table")).collect()
+    return sorted(row.value for row in found), query
+
+
+def test_the_columns_of_sparks_own_source(spark, topics):
+    topic = topics.create()
+    plain = batch(spark, topics, topic).schema.simpleString()
+    columns = "key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,timestampType:int"
+    assert plain == f"struct<{columns}>"
+    with_headers = batch(spark, topics, topic, includeHeaders="true").schema.simpleString()
+    assert with_headers == f"struct<{columns},headers:array<struct<key:string,value:binary>>>"
+    assert batch(spark, topics, topic).count() == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_codec(spark, topics, codec):
+    topic = topics.create()
+    records = [
+        {
+            "key": None if i % 3 == 0 else f"k{i}",
+            "value": None if i % 7 == 0 else f"value {i} " * (i % 40),
+            "timestamp": 1_700_000_000_000 + i,
+            "headers": [("h", b"1"), ("n", None)] if i % 5 == 0 else None,
+        }
+        for i in range(500)
+    ]
+    topics.produce(topic, records, compression_type=codec)
+    rows = batch(spark, topics, topic, includeHeaders="true").orderBy("offset").collect()
+    assert [row.offset for row in rows] == list(range(500))
+    text = [None if r["value"] is None else r["value"].encode() for r in records]
+    assert [None if row.value is None else bytes(row.value) for row in rows] == text
+    keys = [None if r["key"] is None else r["key"].encode() for r in records]
+    assert [None if row.key is None else bytes(row.key) for row in rows] == keys
+    assert [row.timestamp.replace(tzinfo=UTC).timestamp() for row in rows] == [r["timestamp"] / 1000 for r in records]
+    assert rows[1].headers is None
+    assert [(h.key, h.value and bytes(h.value)) for h in rows[5].headers] == [("h", b"1"), ("n", None)]
+    assert {(row.topic, row.partition, row.timestampType) for row in rows} == {(topic, 0, 0)}
+
+
+def test_log_append_time(spark, topics):
+    topic = topics.create(message_timestamp_type="LogAppendTime")
+    topics.produce(topic, [{"value": "x", "timestamp": 1_700_000_000_000}])
+    (row,) = batch(spark, topics, topic).collect()
+    assert row.timestampType == 1
+    assert row.timestamp > datetime(2024, 1, 1)
+
+
+def test_a_record_larger_than_a_fetch(spark, topics):
+    topic = topics.create()
+    topics.produce(topic, [{"value": "x" * 200_000}, {"value": "y"}])
+    rows = batch(spark, topics, topic, **{"kafka.max.partition.fetch.bytes": "1000"})
+    assert [r.size for r in rows.selectExpr("length(value) as size", "offset").orderBy("offset").collect()] == [
+        200_000,
+        1,
+    ]
+
+
+def test_between_offsets_and_moments(spark, topics):
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        records = [
+            {"value": str(i), "partition": partition, "timestamp": 1_700_000_000_000 + 1000 * i} for i in range(10)
+        ]
+        topics.produce(topic, records)
+
+    def values(**options: str) -> list[int]:
+        found = batch(spark, topics, topic, **options).selectExpr("int(cast(value as string)) as v").collect()
+        return sorted(row.v for row in found)
+
+    offsets = f'{{"{topic}":{{"0":2,"1":-2}}}}'
+    ends = f'{{"{topic}":{{"0":4,"1":1}}}}'
+    assert values(startingOffsets=offsets, endingOffsets=ends) == [0, 2, 3]
+    assert values(startingTimestamp="1700000008000") == [8, 8, 9, 9]
+    assert values(startingTimestamp="2023-11-14T22:13:28Z") == [8, 8, 9, 9]
+    assert values(endingTimestamp="1700000001500") == [0, 0, 1, 1]
+    by_partition = f'{{"{topic}":{{"0":1700000009000,"1":1800000000000}}}}'
+    late = {"startingOffsetsByTimestamp": by_partition, "startingOffsetsByTimestampStrategy": "latest"}
+    assert values(**late) == [9]
+    with pytest.raises(Exception, match="No offset matched from request of timestamp"):
+        values(startingTimestamp="-1m")
+
+
+def test_ways_to_name_topics(spark, topics):
+    one, two = topics.create(name="pattern-x-1"), topics.create(name="pattern-x-2", partitions=2)
+    topics.values(one, ["1"])
+    topics.values(two, ["2"], partition=1)
+
+    def values(**options: str) -> list[str]:
+        reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", topics.servers)
+        found = reader.options(**options).load().selectExpr("cast(value as string) as v").collect()
+        return sorted(row.v for row in found)
+
+    assert values(subscribe=f"{one}, {two}") == ["1", "2"]
+    assert values(subscribePattern="pattern-x-.*") == ["1", "2"]
+    assert values(assign=f'{{"{two}":[1]}}') == ["2"]
+    assert values(assign=f'{{"{two}":[0]}}') == []
+
+
+def test_more_tasks_than_partitions(spark, topics):
+    topic = topics.create(partitions=2)
+    topics.values(topic, [str(i) for i in range(100)])
+    rows = batch(spark, topics, topic, minPartitions=7)
+    assert rows.rdd.getNumPartitions() == 7
+    assert sorted(row.offset for row in rows.collect()) == list(range(100))
+    assert batch(spark, topics, topic, maxRecordsPerPartition=30).rdd.getNumPartitions() == 4
+
+
+def test_in_sql(spark, topics):
+    topic = topics.create()
+    topics.values(topic, ["a", "b"])
+    options = f"`kafka.bootstrap.servers` '{topics.servers}', subscribe '{topic}'"
+    spark.sql(f"create or replace temporary view shop using barnabas options ({options})")
+    assert spark.sql("select count(*) as n from shop where cast(value as string) = 'b'").collect()[0].n == 1
+
+
+def test_refusals_reach_the_user(spark, topics):
+    with pytest.raises(Exception, match="starting offset can't be latest for batch queries on Kafka"):
+        batch(spark, topics, "t", startingOffsets="latest").collect()
+    with pytest.raises(Exception, match="topic nowhere-to-be-found does not exist"):
+        batch(spark, topics, "nowhere-to-be-found").collect()
+    with pytest.raises(Exception, match="reads only, so far"):
+        spark.range(1).write.format("barnabas").mode("append").save()
+
+
+def test_records_that_are_gone(spark, topics):
+    topic = topics.create()
+    topics.values(topic, [str(i) for i in range(20)])
+    topics.delete_before(topic, 0, 15)
+    start = {"startingOffsets": f'{{"{topic}":{{"0":10}}}}'}
+    with pytest.raises(Exception, match=r"Offsets 10 to 14 of .* are gone"):
+        batch(spark, topics, topic, **start).collect()
+    rows = batch(spark, topics, topic, failOnDataLoss="false", **start).collect()
+    assert [row.offset for row in rows] == [15, 16, 17, 18, 19]
+    assert [row.offset for row in batch(spark, topics, topic).collect()] == [15, 16, 17, 18, 19]
+
+
+def test_a_stream_goes_on_where_it_left_off(spark, topics, tmp_path):
+    topic = topics.create(partitions=2)
+    topics.values(topic, [f"a{i}" for i in range(50)], partition=0)
+    topics.values(topic, [f"b{i}" for i in range(50)], partition=1)
+    options = {"maxOffsetsPerTrigger": 40, "kafka.group.id": f"{topic}-group"}
+    found, query = run(stream(spark, topics, topic, **options), tmp_path)
+    assert len(found) == 100
+    assert [report.numInputRows for report in query.recentProgress if report.numInputRows] == [40, 40, 20]
+    assert topics.committed(f"{topic}-group", topic) == {0: 50, 1: 50}
+    ends = f'{{"{topic}": {{"0": 50, "1": 50}}}}'
+    assert query.recentProgress[0].sources[0].latestOffset == ends
+    topics.values(topic, [f"c{i}" for i in range(7)], partition=1)
+    topics.grow(topic, 3)
+    topics.values(topic, ["d"], partition=2)
+    found, query = run(stream(spark, topics, topic, **options), tmp_path)
+    assert len(found) == len(set(found)) == 108
+    assert sum(report.numInputRows for report in query.recentProgress) == 8
+    assert topics.committed(f"{topic}-group", topic) == {0: 50, 1: 57, 2: 1}
+
+
+def test_a_stream_from_the_end_sees_only_what_comes(spark, topics, tmp_path):
+    topic = topics.create()
+    topics.values(topic, ["before"])
+    rows = stream(spark, topics, topic, startingOffsets="latest")
+    assert run(rows, tmp_path)[0] == []
+    topics.values(topic, ["after"])
+    assert run(rows, tmp_path)[0] == ["after"]
+
+
+def test_a_topic_created_again_stops_the_stream(spark, topics, tmp_path):
+    topic = topics.create()
+    topics.values(topic, ["1", "2", "3"])
+    run(stream(spark, topics, topic), tmp_path)
+    topics.delete(topic)
+    while topic in topics.admin.list_topics(timeout=10).topics:
+        pass
+    topics.create(name=topic)
+    topics.values(topic, ["new"])
+    with pytest.raises(Exception, match="offset was changed from 3 to 1"):
+        run(stream(spark, topics, topic), tmp_path)
+
+
+def test_a_stream_has_no_end(spark, topics, tmp_path):
+    with pytest.raises(Exception, match="ending offset not valid in streaming queries"):
+        run(stream(spark, topics, topics.create(), endingOffsets="latest"), tmp_path)
