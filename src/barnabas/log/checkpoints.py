@@ -14,7 +14,8 @@
 A file that does not read as a whole — a wrong count, a line that does not parse, a last line without its end — is as good as none:
 every one of them can be done without, at the price of a longer recovery.
 
-Crash argument: files are replaced by rename, so a crash leaves the old content or the new. What each absence costs:
+Crash argument: files are replaced by rename, so the end of the process leaves the old content or the new; after a power cut, one that
+was not synced may also be empty or broken. What each absence costs:
 
 - recovery points: the whole log is read again after an unclean stop. A value beyond the log's end is taken as the end.
 - log starts: the log starts with its first segment, so records removed by DeleteRecords from the middle of a segment

@@ -16,10 +16,14 @@ before the first log is opened: from then on a crash is a crash.
 
 Durability of names. Creating a partition syncs nothing, which is what lets thousands be created in a second. The first flush of
 a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
-Checkpoints are synced, and always written after the syncs they speak of.
 
-`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention, writes the
-checkpoints and removes deleted files, each at its own interval; syncs go through `run_blocking`.
+Durability of checkpoints. They are written after the syncs they speak of. A lost or broken recovery point or high watermark costs
+time, no data, so these two files are replaced without a sync while the broker runs; log starts, which DeleteRecords has promised, and
+everything at a clean stop are synced.
+
+`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention to some
+logs at a time, writes the checkpoints and removes deleted files, each at its own interval. What may block for long, syncs of logs and
+removals, goes through `run_blocking`.
 
 The quorum's `__cluster_metadata-0` lies in the same directory and has another owner; it is neither opened nor listed here.
 
@@ -48,6 +52,8 @@ LOCK_FILE = ".lock"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_CONTENT = b'{"version":0,"brokerEpoch":-1}'
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+LOGS_PER_RETENTION_STEP = 200
+"""One call of housekeeping looks at so many logs, a millisecond or two, so that no request waits long behind it."""
 STRAY_DIR_SUFFIX = "-stray"
 NAME_BYTES_MAX = 255
 
@@ -113,13 +119,15 @@ class LogManager:
         self._recovery_points: dict[Key, int] = {}
         self._log_starts: dict[Key, int] = {}
         self._high_watermarks: dict[Key, int] = {}
-        self._written: dict[str, bytes] = {}
+        self._written: dict[str, tuple[bytes, bool]] = {}
         # Renamed directories with the time their files may go.
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
         self.had_clean_shutdown = False
         self._next_retention_ms = 0
         self._next_checkpoint_ms = 0
+        # The logs that the present round of retention has not looked at yet.
+        self._retention_round: list[Key] = []
 
     def __repr__(self) -> str:
         return f"<LogManager {self.root_dir} logs={len(self._logs)} unopened={len(self._unopened)}>"
@@ -287,7 +295,7 @@ class LogManager:
         self._log_starts.pop(key, None)
         self._high_watermarks.pop(key, None)
         if stale:
-            self.checkpoint()
+            self.checkpoint(sync=True)
 
     def delete(self, topic: str, partition: int) -> None:
         """Removes a log: its directory is renamed now and its files go after file.delete.delay.ms.
@@ -344,7 +352,10 @@ class LogManager:
         self.flush_due()
         if now_ms >= self._next_retention_ms:
             self._next_retention_ms = now_ms + self._retention_check_interval_ms
-            self.apply_retention()
+            self._retention_round = [*self._logs, *self._unopened]
+        for key in self._retention_round[:LOGS_PER_RETENTION_STEP]:
+            self._apply_retention_to(key)
+        del self._retention_round[:LOGS_PER_RETENTION_STEP]
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
             with self._logged("write the checkpoints"):
@@ -367,20 +378,21 @@ class LogManager:
                 and log.recovery_point < log.log_end_offset
                 and now_ms - log.last_flush_ms >= log.config.flush_ms
             ):
+                log.last_flush_ms = now_ms
                 with self._logged(f"flush {log.name}"):
                     log.flush_elsewhere()
 
     def apply_retention(self) -> int:
-        """Applies retention to every log, and forgets silent producers; returns how many segments were deleted."""
-        deleted = 0
-        for key in list(self._unopened):
-            with self._logged(f"open {key[0]}-{key[1]}"):
-                self._open_listed(key, self._config_for(key[0]))
-        for log in list(self._logs.values()):
-            with self._logged(f"apply retention to {log.name}"):
-                deleted += log.apply_retention()
+        """Applies retention to every log at once, and forgets silent producers; returns how many segments went."""
+        return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
+
+    def _apply_retention_to(self, key: Key) -> int:
+        with self._logged(f"apply retention to {key[0]}-{key[1]}"):
+            log = self.get(*key)
+            if log is not None:
                 log.expire_producers()
-        return deleted
+                return log.apply_retention()
+        return 0
 
     def remove_deleted(self) -> None:
         """Removes the files of deleted segments and logs whose delay has passed."""
@@ -389,16 +401,24 @@ class LogManager:
         if due:
             self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
             for path in due:
-                with self._logged(f"remove {path}"):
-                    if self._disk.exists(path):
-                        self._disk.rmtree(path)
+                self._remove_tree(path)
         for log in self._logs.values():
             if log.has_deleted_files:
                 with self._logged(f"remove deleted segments of {log.name}"):
                     log.remove_deleted_files()
 
-    def checkpoint(self) -> None:
+    def _remove_tree(self, path: str) -> None:
+        def done(error: BaseException | None) -> None:
+            if error is not None and not isinstance(error, FileNotFoundError):
+                logger.error("%s: cannot remove it: %s", path, error)
+
+        self._run_blocking(lambda: self._disk.rmtree(path), done)
+
+    def checkpoint(self, *, sync: bool = False) -> None:
         """Writes recovery points, log starts and high watermarks; files that would not change are left alone.
+
+        Args:
+            sync: make all of them durable; log starts always are.
 
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
@@ -415,16 +435,16 @@ class LogManager:
                 log_starts[key] = log.log_start_offset
             recovery_points[key] = log.recovery_point
             high_watermarks[key] = log.high_watermark
-        self._write_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points)
-        self._write_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts)
-        self._write_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks)
+        self._write_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=sync)
+        self._write_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts, sync=True)
+        self._write_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=sync)
         self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
 
-    def _write_checkpoint(self, name: str, offsets: dict[Key, int]) -> None:
+    def _write_checkpoint(self, name: str, offsets: dict[Key, int], *, sync: bool) -> None:
         data = checkpoints.encode_offsets(offsets)
-        if self._written.get(name) != data:
-            self._disk.write_file_atomic(f"{self.root_dir}/{name}", data)
-            self._written[name] = data
+        if self._written.get(name) != (data, sync):
+            self._disk.write_file_atomic(f"{self.root_dir}/{name}", data, sync=sync)
+            self._written[name] = data, sync
 
     # The end
 
@@ -443,7 +463,7 @@ class LogManager:
                 logger.error("%s: closed without flushing: %s", log.name, error)
         if all_clean:
             try:
-                self.checkpoint()
+                self.checkpoint(sync=True)
                 self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", CLEAN_SHUTDOWN_CONTENT)
             except (KafkaStorageError, OSError) as error:
                 logger.error("%s: closed, but not marked as clean: %s", self.root_dir, error)

@@ -810,12 +810,26 @@ class PartitionLog:
         if not self._deleted_files:
             return
         now_ms = self._now_ms()
-        due = [paths for when, paths in self._deleted_files if at_once or when <= now_ms]
+        due = [path for when, paths in self._deleted_files if at_once or when <= now_ms for path in paths]
         self._deleted_files = [entry for entry in self._deleted_files if not at_once and entry[0] > now_ms]
-        for paths in due:
-            for path in paths:
-                if self._disk.exists(path):
-                    self._disk.remove(path)
+        if not due:
+            return
+        disk = self._disk
+
+        def work() -> None:
+            for path in due:
+                if disk.exists(path):
+                    disk.remove(path)
+
+        def done(error: BaseException | None) -> None:
+            if error is not None and not isinstance(error, FileNotFoundError):
+                # The next start removes what is left with this suffix.
+                logger.error("%s: cannot remove deleted segments: %s", self.name, error)
+
+        if at_once:
+            run_inline(work, done)
+        else:
+            self._run_blocking(work, done)
 
     # Settings and the end
 
