@@ -130,9 +130,7 @@ class MemoryConnection(BlockingConnection):
 
     def _connect(self) -> Any:
         if self.port in self.cluster.down:
-            raise BrokerNotAvailable(
-                f"cannot reach {self.host}:{self.port}: connection refused (is the broker running?)"
-            )
+            raise BrokerNotAvailable(f"cannot reach {self.host}:{self.port}: connection refused")
         return _NoSocket()
 
     def request(

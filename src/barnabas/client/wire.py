@@ -298,7 +298,7 @@ class BlockingConnection:
             raise BrokerNotAvailable(f"cannot reach {self.address}: the host name does not resolve") from None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise BrokerNotAvailable(f"cannot reach {self.address}: {reason} (is the broker running?)") from None
+            raise BrokerNotAvailable(f"cannot reach {self.address}: {reason}") from None
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)

@@ -1,0 +1,10 @@
+"""Which commands there are and where each is found; `barnabas.main` merges this and imports a module when it is named."""
+
+COMMANDS: dict[str, str] = {
+    "topic": "barnabas.cli.topic:topic",
+    "produce": "barnabas.cli.produce:produce",
+    "consume": "barnabas.cli.consume:consume",
+    "group": "barnabas.cli.group:group",
+    "config": "barnabas.cli.config:config",
+    "completion": "barnabas.cli.completion:completion",
+}

@@ -1,0 +1,213 @@
+"""`barnabas config`: describe and alter settings of topics, brokers, groups and client metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Quiet, report_failures
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, parse_pairs, session_options
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin, ConfigEntry, ConfigResource
+
+_TYPES = {
+    "topic": "TOPIC",
+    "topics": "TOPIC",
+    "broker": "BROKER",
+    "brokers": "BROKER",
+    "group": "GROUP",
+    "groups": "GROUP",
+    "client-metrics": "CLIENT_METRICS",
+    "broker-loggers": "BROKER_LOGGER",
+}
+
+
+def _entity(command: Any) -> Any:
+    """Adds TYPE and NAME…, and Kafka's spelling of them."""
+    command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
+    command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
+    command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
+    return click.argument("words", nargs=-1, metavar="[topic|broker|group|client-metrics] [NAME]…")(command)
+
+
+def _resources(
+    admin: Admin, words: tuple[str, ...], entity_type: str | None, more: tuple[str, ...], entity_default: bool
+) -> list[ConfigResource]:
+    from barnabas.client.admin import ConfigResource, ResourceType
+
+    if entity_type is None:
+        if not words or words[0] not in _TYPES:
+            raise click.UsageError("Say whose settings: topic, broker, group or client-metrics, then names.")
+        entity_type, words = words[0], words[1:]
+    kind = ResourceType[_TYPES[entity_type]]
+    names = [*words, *more]
+    if entity_default:
+        if kind is not ResourceType.BROKER or names:
+            raise click.UsageError("--entity-default goes with `broker` and without a name.")
+        names = [""]
+    if not names:
+        if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+            names = [str(node.id) for node in admin.describe_cluster().brokers]
+        elif kind is ResourceType.TOPIC:
+            names = [topic.name for topic in admin.list_topics()]
+        else:
+            raise click.UsageError(f"Missing the name of the {entity_type}.")
+    if kind is ResourceType.BROKER and not all(name.isdigit() or name == "" for name in names):
+        raise click.UsageError("Brokers are named by their ids: 0, 1, ….")
+    return [ConfigResource(kind, name) for name in dict.fromkeys(names)]
+
+
+def _label(resource: ConfigResource) -> str:
+    kind = resource.type.name.lower().replace("_", "-")
+    return f"{kind} {resource.name}" if resource.name else f"all {kind}s"
+
+
+@click.group()
+def config() -> None:
+    """Settings: describe and alter, of topics, brokers, groups."""
+
+
+@config.command()
+@_entity
+@click.option("-a", "--all", "everything", is_flag=True, help="Settings that have their default too.")
+@click.option("-k", "--key", "keys", multiple=True, help="Only this setting; repeat.")
+@click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
+@click.option("--synonyms", is_flag=True, help="With the values of other places, which this one hides.")
+@session_options
+def describe(
+    session: Session,
+    words: tuple[str, ...],
+    entity_type: str | None,
+    more: tuple[str, ...],
+    entity_default: bool,
+    everything: bool,
+    keys: tuple[str, ...],
+    documentation: bool,
+    synonyms: bool,
+) -> None:
+    """Show settings that were set; with --all those that have their default too.
+
+    \b
+    barnabas config describe topic orders --all
+    barnabas config describe broker 1 -k log.retention.hours
+    """
+    with session.admin() as admin:
+        resources = _resources(admin, words, entity_type, more, entity_default)
+        outcomes = admin.describe_configs(resources, names=keys or None, synonyms=synonyms, documentation=documentation)
+    data: list[dict[str, Any]] = []
+    tables: list[Table] = []
+    for resource, entries in outcomes.items():
+        if not isinstance(entries, list):
+            continue
+        chosen = [entry for entry in entries if everything or keys or not entry.is_default]
+        table = _table(chosen, documentation, synonyms)
+        data.append({"type": resource.type.name.lower(), "name": resource.name, "configs": table.objects()})
+        tables.append(table._replace(title=_label(resource) if len(outcomes) > 1 else None))
+    if data or not outcomes:
+        session.output.show(data, *tables)
+    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
+        raise Quiet
+
+
+def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:
+    columns = ["KEY", "VALUE", "SOURCE", "TYPE", "READ-ONLY", "SENSITIVE"]
+    rows: list[list[Any]] = [
+        [entry.name, entry.value, entry.source.name, entry.type, entry.read_only, entry.sensitive] for entry in entries
+    ]
+    if synonyms:
+        columns.append("SYNONYMS")
+        for row, entry in zip(rows, entries, strict=True):
+            row.append([f"{each.source.name}:{each.name}={each.value}" for each in entry.synonyms])
+    if documentation:
+        columns.append("DOCUMENTATION")
+        for row, entry in zip(rows, entries, strict=True):
+            row.append(entry.documentation)
+    return Table(columns, rows)
+
+
+@config.command()
+@_entity
+@click.option("-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set; repeat.")
+@click.option("--add-config", "added", multiple=True, metavar="K=V,K=[V,V]", help="Kafka's spelling of --set.")
+@click.option("--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat.")
+@click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
+@click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
+@click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@session_options
+def alter(
+    session: Session,
+    words: tuple[str, ...],
+    entity_type: str | None,
+    more: tuple[str, ...],
+    entity_default: bool,
+    sets: tuple[str, ...],
+    added: tuple[str, ...],
+    deleted: tuple[str, ...],
+    deleted_lists: tuple[str, ...],
+    appended: tuple[str, ...],
+    subtracted: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Change single settings; the others stay.
+
+    \b
+    barnabas config alter topic orders --set retention.ms=86400000 --delete max.message.bytes
+    """
+    from barnabas.client.admin import ConfigChange
+    from barnabas.client.configs import ConfigOperation
+
+    values = parse_pairs(sets, "--set")
+    for text in added:
+        values |= parse_add_config(text)
+    removed = [*deleted, *(name.strip() for text in deleted_lists for name in text.split(","))]
+    changes = [ConfigChange(name, value) for name, value in values.items()]
+    changes += [ConfigChange(name, None, ConfigOperation.DELETE) for name in removed]
+    for pairs, option, operation in (
+        (appended, "--append", ConfigOperation.APPEND),
+        (subtracted, "--subtract", ConfigOperation.SUBTRACT),
+    ):
+        changes += [ConfigChange(name, value, operation) for name, value in parse_pairs(pairs, option).items()]
+    if not changes:
+        raise click.UsageError("Nothing to change: use --set, --delete, --append or --subtract.")
+    with session.admin() as admin:
+        if len(words) < 2 and not more and not entity_default:
+            raise click.UsageError("Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`.")
+        resources = _resources(admin, words, entity_type, more, entity_default)
+        outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
+    status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
+    rows = [
+        (resource.type.name.lower().replace("_", "-"), resource.name, status)
+        for resource, outcome in outcomes.items()
+        if outcome is True
+    ]
+    if rows:
+        session.output.table(("TYPE", "NAME", "STATUS"), rows)
+    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
+        raise Quiet
+
+
+def parse_add_config(text: str) -> dict[str, str]:
+    """Reads Kafka's ``k1=v1,k2=[v1,v2]``; brackets keep the commas of a list.
+
+    Raises:
+        BadParameter: a part without "=", or a bracket without its partner.
+    """
+    parts: list[str] = []
+    depth = 0
+    for character in text:
+        if character == "," and not depth:
+            parts.append("")
+            continue
+        depth += (character == "[") - (character == "]")
+        parts = parts or [""]
+        parts[-1] += character
+    if depth:
+        raise click.BadParameter(f"{text!r} has a bracket without its partner", param_hint="--add-config")
+    pairs = parse_pairs(tuple(part for part in parts if part), "--add-config")
+    return {
+        name: value[1:-1] if value.startswith("[") and value.endswith("]") else value for name, value in pairs.items()
+    }

@@ -1,0 +1,199 @@
+"""`barnabas group`: list, describe, reset-offsets, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Quiet, report_failures
+from barnabas.cli.group_reset import reset_offsets
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, complete_groups, session_options
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin, CommittedOffset, GroupDescription, GroupMember, TopicPartition
+
+_LAG_COLUMNS = (
+    "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
+)  # fmt: skip
+
+
+@click.group()
+def group() -> None:
+    """Groups: list, describe with lag, reset offsets, delete."""
+
+
+@group.command(name="list")
+@click.option(
+    "-s", "--state", "--states", "states", multiple=True, help="Only groups in this state, such as Stable; repeat."
+)
+@click.option("--type", "types", multiple=True, help="Only groups of this type: classic, consumer; repeat.")
+@session_options
+def list_(session: Session, states: tuple[str, ...], types: tuple[str, ...]) -> None:
+    """List groups."""
+    with session.admin() as admin:
+        listings = admin.list_groups(
+            states=[each.strip() for state in states for each in state.split(",")],
+            types=[each.strip() for kind in types for each in kind.split(",")],
+        )
+    rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
+    session.output.table(("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL"), rows)
+
+
+def _named(
+    session: Session, names: tuple[str, ...], more: tuple[str, ...], everything: bool, admin: Admin
+) -> list[str]:
+    if everything:
+        return [listing.group_id for listing in admin.list_groups()]
+    found = list(dict.fromkeys([*names, *more]))
+    if not found:
+        raise click.UsageError("Missing argument 'GROUP…' (or --all-groups).")
+    return found
+
+
+@group.command()
+@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.option("--group", "more", multiple=True, hidden=True)
+@click.option("--all-groups", is_flag=True, help="Every group.")
+@click.option("-s", "--print-summary", "--state", "summary_only", is_flag=True, help="Only the summary.")
+@click.option("--members", is_flag=True, help="Members and what they read, instead of offsets.")
+@session_options
+def describe(
+    session: Session,
+    groups: tuple[str, ...],
+    more: tuple[str, ...],
+    all_groups: bool,
+    summary_only: bool,
+    members: bool,
+) -> None:
+    """Describe groups: state, members, and how far each partition is behind."""
+    from barnabas.client.admin import GroupDescription
+
+    data: list[dict[str, Any]] = []
+    tables: list[Table] = []
+    with session.admin() as admin:
+        outcomes = admin.describe_groups(_named(session, groups, more, all_groups, admin))
+        for found in outcomes.values():
+            if not isinstance(found, GroupDescription):
+                continue
+            rows = lag_rows(admin, found)
+            summary = _summary(found, rows)
+            shown = summary.objects()[0]
+            tables.append(summary)
+            if members:
+                table = _members(found)
+                shown["members_list"] = table.objects()
+            else:
+                table = Table(_LAG_COLUMNS, rows)
+                shown["partitions"] = table.objects()
+            if table.rows and not summary_only:
+                tables.append(table)
+            data.append(shown if not summary_only else summary.objects()[0])
+    if data or not outcomes:
+        session.output.show(data, *tables)
+    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
+        raise Quiet
+
+
+def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
+    lags = [row[5] for row in rows if row[5] is not None]
+    columns = ("GROUP", "COORDINATOR", "STATE", "TYPE", "BALANCER", "MEMBERS", "TOTAL-LAG")
+    row = (
+        found.group_id, found.coordinator.id, found.state, found.type, found.assignor, len(found.members), sum(lags)
+    )  # fmt: skip
+    return Table(columns, [row], vertical=True)
+
+
+def _members(found: GroupDescription) -> Table:
+    rows = [
+        (member.member_id, member.instance_id, member.client_id, member.host, [str(each) for each in member.assignment])
+        for member in found.members
+    ]
+    return Table(("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT"), rows)
+
+
+def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
+    """A row for each partition that the group committed in or reads: offsets, lag, and who reads it."""
+    owners = {where: member for member in found.members for where in member.assignment}
+    committed = admin.list_group_offsets(found.group_id)
+    partitions = sorted({*committed, *owners})
+    starts, ends = log_bounds(admin, partitions)
+    return [_lag_row(each, committed.get(each), starts[each], ends[each], owners.get(each)) for each in partitions]
+
+
+def log_bounds(
+    admin: Admin, partitions: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, int | None]]:
+    """Where each partition's log begins and ends; None for one that is gone or has no leader."""
+    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp
+
+    partitions = list(partitions)
+    found = []
+    for position in (EARLIEST, LATEST):
+        outcomes = admin.list_offsets(dict.fromkeys(partitions, position))
+        found.append(
+            {
+                each: outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
+                for each, outcome in outcomes.items()
+            }
+        )
+    return found[0], found[1]
+
+
+def _lag_row(
+    where: TopicPartition,
+    committed: CommittedOffset | None,
+    start: int | None,
+    end: int | None,
+    member: GroupMember | None,
+) -> tuple[Any, ...]:
+    lag = None
+    if committed is not None and end is not None:
+        lag = max(0, end - committed.offset)
+    return (
+        where.topic,
+        where.partition,
+        None if committed is None else committed.offset,
+        start,
+        end,
+        lag,
+        member and member.member_id,
+        member and member.client_id,
+        member and member.host,
+    )
+
+
+@group.command()
+@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.option("--group", "more", multiple=True, hidden=True)
+@click.option("--all-groups", is_flag=True, help="Every group.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@session_options
+def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
+    """Delete groups without members, and their offsets."""
+    from barnabas.client.admin import GroupDescription
+    from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+
+    outcomes: dict[str, Any] = {}
+    with session.admin() as admin:
+        names = _named(session, groups, more, all_groups, admin)
+        if dry_run:
+            for name, found in admin.describe_groups(names).items():
+                if isinstance(found, GroupDescription) and found.members:
+                    outcomes[name] = error_for(ErrorCode.NON_EMPTY_GROUP, f"group {name} still has members")
+                else:
+                    outcomes[name] = found if isinstance(found, KafkaError) else None
+        else:
+            outcomes = {**admin.delete_groups(names)}
+    rows = [
+        (name, "would be deleted" if dry_run else "deleted") for name, outcome in outcomes.items() if outcome is None
+    ]
+    if rows or not outcomes:
+        session.output.table(("GROUP", "STATUS"), rows)
+    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
+        raise Quiet
+
+
+group.add_command(reset_offsets)

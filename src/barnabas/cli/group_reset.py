@@ -1,0 +1,254 @@
+"""`barnabas group reset-offsets`: move where a group reads on. A dry run unless `--execute` is given, as in Kafka's tool.
+
+The group must have no running members: they would commit over it. New offsets are kept within the log, as Kafka's tool
+does: below its start they become the start, above its end the end.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.session import Session, complete_groups, session_options
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
+
+_COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
+
+
+class Place(NamedTuple):
+    """What a partition offers to choose from."""
+
+    start: int
+    end: int
+    current: int | None
+
+
+@click.command(name="reset-offsets")
+@click.argument("name", metavar="GROUP", required=False, shell_complete=complete_groups)
+@click.option("--group", "more", hidden=True)
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC[:N,…]", help="Only this topic, or some partitions; repeat."
+)
+@click.option("--all-topics", is_flag=True, help="Every topic the group committed in.")
+@click.option("--to-earliest", is_flag=True, help="The start of the log.")
+@click.option("--to-latest", is_flag=True, help="The end of the log.")
+@click.option("--to-current", is_flag=True, help="Where the group is; --export then saves it.")
+@click.option("--to-offset", type=click.IntRange(min=0), metavar="OFFSET", help="Exactly there.")
+@click.option(
+    "--to-datetime", metavar="TIME", help="The first record at or after a time: 2026-11-21T10:00:00, epoch ms, -1h."
+)
+@click.option("--by-duration", metavar="DURATION", help="The first record so long ago: PT1H30M, 1h30m.")
+@click.option("--shift-by", type=int, metavar="N", help="N further; negative goes back.")
+@click.option("--from-file", type=click.File("r"), help="Lines of topic,partition,offset, as --export prints them.")
+@click.option("--dry-run", "--dry", is_flag=True, help="Only tell the new offsets.  [this is the default]")
+@click.option("--execute", is_flag=True, help="Commit the new offsets.")
+@click.option("--export", "--to-csv", is_flag=True, help="Print topic,partition,offset lines for --from-file.")
+@session_options
+def reset_offsets(
+    session: Session,
+    name: str | None,
+    more: str | None,
+    topics: tuple[str, ...],
+    all_topics: bool,
+    to_earliest: bool,
+    to_latest: bool,
+    to_current: bool,
+    to_offset: int | None,
+    to_datetime: str | None,
+    by_duration: str | None,
+    shift_by: int | None,
+    from_file: Any,
+    dry_run: bool,
+    execute: bool,
+    export: bool,
+) -> None:
+    """Move a group's offsets. Tells what would happen; --execute does it.
+
+    \b
+    barnabas group reset-offsets billing --topic orders --to-datetime 2026-11-21T00:00:00 --execute
+    """
+    group_id = name or more
+    if group_id is None:
+        raise click.UsageError("Missing argument 'GROUP'.")
+    if dry_run and execute:
+        raise click.UsageError("--dry-run and --execute contradict each other.")
+    choices = {
+        "--to-earliest": to_earliest or None,
+        "--to-latest": to_latest or None,
+        "--to-current": to_current or None,
+        "--to-offset": to_offset,
+        "--to-datetime": to_datetime,
+        "--by-duration": by_duration,
+        "--shift-by": shift_by,
+        "--from-file": from_file,
+    }
+    chosen = [(option, value) for option, value in choices.items() if value is not None]
+    if len(chosen) != 1:
+        raise click.UsageError(f"Choose one of {' '.join(choices)}.")
+    ((how, value),) = chosen
+    if how != "--from-file" and bool(topics) == all_topics:
+        raise click.UsageError("Choose --topic TOPIC[:N,…] or --all-topics.")
+    with session.admin() as admin:
+        _require_inactive(admin, group_id)
+        committed = admin.list_group_offsets(group_id)
+        try:
+            if how == "--from-file":
+                wanted = read_plan(from_file)
+                places = _places(admin, list(wanted), committed)
+                planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
+            else:
+                partitions = sorted(committed) if all_topics else _scope(admin, topics)
+                places = _places(admin, partitions, committed)
+                planned = plan(admin, how, value, places, time.time_ns() // 1_000_000)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        if not planned:
+            raise Failure(f"group {group_id} has no offsets to reset", "name topics with --topic")
+        failures = _commit(admin, group_id, planned, committed) if execute else {}
+    rows = [
+        (group_id, where.topic, where.partition, places[where].current, offset)
+        for where, offset in planned.items()
+        if where not in failures
+    ]
+    if export:
+        for _, topic, partition, _, offset in rows:
+            click.echo(f"{topic},{partition},{offset}")
+    elif rows:
+        session.output.table(_COLUMNS, rows)
+    if report_failures((f"partition {where}", error) for where, error in failures.items()):
+        raise Quiet
+    if not execute and not export:
+        click.echo("nothing was changed: --execute commits these offsets", err=True)
+
+
+def _require_inactive(admin: Admin, group_id: str) -> None:
+    from barnabas.client.admin import GroupDescription
+
+    found = admin.describe_groups([group_id])[group_id]
+    # A group that does not exist yet may be given offsets.
+    if isinstance(found, GroupDescription) and found.members:
+        raise Failure(
+            f"group {group_id} is {found.state} with {len(found.members)} members, who would commit over new offsets",
+            "stop them first",
+        )
+
+
+def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
+    from barnabas.client.admin import TopicPartition, result
+
+    partitions: list[TopicPartition] = []
+    for text in topics:
+        topic, _, numbers = text.partition(":")
+        metadata = result(admin.describe_topics([topic])[topic])
+        try:
+            chosen = [int(number) for number in numbers.split(",")] if numbers else range(len(metadata.partitions))
+        except ValueError:
+            raise ValueError(f"{text!r} is not TOPIC or TOPIC:0,1") from None
+        for number in chosen:
+            if not 0 <= number < len(metadata.partitions):
+                raise Failure(
+                    f"topic {topic} has no partition {number}", f"it has {len(metadata.partitions)}, from 0 on"
+                )
+        partitions += [TopicPartition(topic, number) for number in chosen]
+    return sorted(set(partitions))
+
+
+def _places(
+    admin: Admin, partitions: list[TopicPartition], committed: Mapping[TopicPartition, CommittedOffset]
+) -> dict[TopicPartition, Place]:
+    from barnabas.client.admin import EARLIEST, LATEST, result
+
+    starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    return {
+        each: Place(
+            result(starts[each]).offset,
+            result(ends[each]).offset,
+            committed[each].offset if each in committed else None,
+        )
+        for each in partitions
+    }
+
+
+def _clamp(offset: int, place: Place) -> int:
+    return min(max(offset, place.start), place.end)
+
+
+def plan(
+    admin: Admin, how: str, value: Any, places: Mapping[TopicPartition, Place], now_ms: int
+) -> dict[TopicPartition, int]:
+    """The new offset of each partition.
+
+    Raises:
+        ValueError: a time or duration that is none, or a shift from nowhere.
+    """
+    from barnabas.cli.times import parse_duration_ms, parse_time_ms
+
+    by_place: dict[str, Callable[[Place], int]] = {
+        "--to-earliest": lambda place: place.start,
+        "--to-latest": lambda place: place.end,
+        # A group that never committed begins at the end, as a consumer would by default.
+        "--to-current": lambda place: place.end if place.current is None else place.current,
+        "--to-offset": lambda place: _clamp(value, place),
+    }
+    if how in by_place:
+        return {where: by_place[how](place) for where, place in places.items()}
+    if how == "--shift-by":
+        for where, place in places.items():
+            if place.current is None:
+                raise ValueError(f"the group has no offset in {where} to shift")
+        return {where: _clamp((place.current or 0) + value, place) for where, place in places.items()}
+    if how == "--by-duration":
+        moment = now_ms - parse_duration_ms(value)
+    else:
+        moment = parse_time_ms(value, now_ms)
+    return _at_time(admin, moment, places)
+
+
+def _at_time(admin: Admin, moment: int, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
+    from barnabas.client.admin import result
+
+    found = admin.list_offsets(dict.fromkeys(places, moment))
+    offsets = {where: result(each).offset for where, each in found.items()}
+    # All records are older: read on at the end.
+    return {where: offset if offset >= 0 else places[where].end for where, offset in offsets.items()}
+
+
+def read_plan(lines: Any) -> dict[TopicPartition, int]:
+    """Reads topic,partition,offset lines.
+
+    Raises:
+        ValueError: a line that is none, with its number.
+    """
+    from barnabas.client.admin import TopicPartition
+
+    wanted: dict[TopicPartition, int] = {}
+    for number, row in enumerate(csv.reader(lines), 1):
+        if not row or (len(row) == 1 and not row[0].strip()):
+            continue
+        try:
+            topic, partition, offset = (cell.strip() for cell in row)
+            wanted[TopicPartition(topic, int(partition))] = int(offset)
+        except ValueError:
+            raise ValueError(f"line {number} is not topic,partition,offset: {','.join(row)!r}") from None
+    return wanted
+
+
+def _commit(
+    admin: Admin,
+    group_id: str,
+    planned: Mapping[TopicPartition, int],
+    committed: Mapping[TopicPartition, CommittedOffset],
+) -> dict[TopicPartition, Any]:
+    from barnabas.client.admin import CommittedOffset
+
+    offsets = {where: CommittedOffset(offset, "") for where, offset in planned.items()}
+    outcomes = admin.alter_group_offsets(group_id, offsets)
+    return {where: error for where, error in outcomes.items() if error is not None}

@@ -1,0 +1,50 @@
+"""Settings for confluent-kafka: from the command line, a properties file and `-X`. Shell plane.
+
+Precedence: `-X`, then the command's own options, then the `--command-config` file. Names that only the Java client knows
+are left out of the file's settings, so that one file serves both; in `-X` they are errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.session import Session, parse_pairs
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as LibraryError
+
+_JAVA_ONLY = {
+    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "interceptor.classes",
+    "metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "auto.include.jmx.reporter",
+    "buffer.memory", "max.block.ms", "delivery.timeout.ms", "max.request.size", "partitioner.class", "default.api.timeout.ms",
+    "max.poll.records", "client.dns.lookup", "exclude.internal.topics", "config.providers", "send.buffer.bytes",
+    "receive.buffer.bytes", "partition.assignment.strategy", "request.timeout.ms",
+}  # fmt: skip
+
+
+def client_settings(session: Session, extra: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Merges the settings of a producer or consumer."""
+    from_file = {
+        name: value
+        for name, value in session.properties.items()
+        if name not in _JAVA_ONLY and name != "bootstrap.servers"
+    }
+    return {
+        **from_file,
+        "bootstrap.servers": session.bootstrap,
+        "client.id": session.client_id,
+        # The library writes its own lines to stderr; errors come through exceptions and callbacks here.
+        "log_level": 0,
+        **options,
+        **parse_pairs(extra, "-X"),
+    }
+
+
+def library_failure(error: LibraryError, subject: str) -> Failure:
+    """Puts an error of the library, its own or a broker's, into a line with a hint."""
+    from barnabas.protocol.errors import error_for
+
+    if error.code() > 0:
+        return failure_of(error_for(error.code()), subject)
+    return Failure(f"{subject}: {error.str()}")

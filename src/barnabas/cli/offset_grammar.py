@@ -1,0 +1,126 @@
+"""`--offset`: where to begin and end reading, in rpk's grammar with kcat's spellings. Pure.
+
+    offset    = point | point ":" point | ":" point
+    point     = "start" | "beginning" | "earliest"
+              | "end" | "latest"
+              | NUMBER            exactly there
+              | "+" NUMBER        so many after the start
+              | "-" NUMBER        so many before the end
+              | "@" TIME          the first record at or after the time
+              | "s@" TIME         begin there (kcat)
+              | "e@" TIME         end there (kcat)
+
+An end is exclusive: `5:7` reads offsets 5 and 6, `:end` reads until where the log ends now. Times are those of
+:mod:`barnabas.cli.times`; they contain colons themselves, so a range of times splits where both halves make sense.
+
+Points are resolved against each partition's bounds once, before reading: :meth:`Point.resolve`.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from barnabas.cli.times import parse_time_ms
+
+
+class Anchor(Enum):
+    """What a point's number is counted from."""
+
+    START = "start"
+    END = "end"
+    EXACT = "exact"
+    TIME = "time"
+
+
+class Point(NamedTuple):
+    """A place in every partition; ``number`` is an offset, a distance, or epoch milliseconds."""
+
+    anchor: Anchor
+    number: int = 0
+
+    def resolve(self, start: int, end: int, offset_of_time: int | None = None) -> int:
+        """The offset in a partition.
+
+        Args:
+            start: the log start offset.
+            end: the log end offset.
+            offset_of_time: the first offset at or after the point's time; None when all records are older.
+
+        Returns:
+            An offset within the log; an exact one is returned as it is.
+        """
+        match self.anchor:
+            case Anchor.EXACT:
+                return self.number
+            case Anchor.START:
+                return min(start + self.number, end)
+            case Anchor.END:
+                return max(end - self.number, start)
+            case Anchor.TIME:
+                return end if offset_of_time is None else offset_of_time
+
+
+class Range(NamedTuple):
+    """Where to begin, and where to end; None reads on."""
+
+    begin: Point
+    end: Point | None = None
+
+
+START = Point(Anchor.START)
+END = Point(Anchor.END)
+_WORDS = {"start": START, "beginning": START, "earliest": START, "end": END, "latest": END}
+_HELP = "use start, end, 47, +2, -3, @TIME, or a range such as 5:7 or :end"
+
+
+def _parse_point(text: str, now_ms: int) -> Point:
+    if text in _WORDS:
+        return _WORDS[text]
+    if match := re.fullmatch(r"([-+]?)(\d+)", text, re.ASCII):
+        number = int(match[2])
+        return Point({"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}[match[1]], number)
+    if text.startswith("@"):
+        return Point(Anchor.TIME, parse_time_ms(text[1:], now_ms))
+    raise ValueError(f"{text!r} is no offset: {_HELP}")
+
+
+def _parse_one(text: str, now_ms: int) -> Range:
+    if text[:2] in ("s@", "e@"):
+        point = Point(Anchor.TIME, parse_time_ms(text[2:], now_ms))
+        return Range(point) if text[0] == "s" else Range(START, point)
+    if text.startswith(":"):
+        return Range(START, _parse_point(text[1:], now_ms))
+    try:
+        return Range(_parse_point(text, now_ms))
+    except ValueError as error:
+        reason = error
+    timed = text.startswith("@")
+    for match in re.finditer(":", text):
+        begin, end = text[: match.start()], text[match.end() :]
+        if timed and end and end not in _WORDS and not end.startswith("@"):
+            end = "@" + end  # `@T1:T2`
+        try:
+            return Range(_parse_point(begin, now_ms), _parse_point(end, now_ms))
+        except ValueError:
+            continue
+    raise reason
+
+
+def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
+    """Reads the values of ``--offset``; only kcat's ``s@`` and ``e@`` may come together.
+
+    Raises:
+        ValueError: no offset, with what is one.
+    """
+    if not texts:
+        return Range(START)
+    ranges = [_parse_one(text.strip(), now_ms) for text in texts]
+    if len(ranges) == 1:
+        return ranges[0]
+    if len(ranges) == 2 and sorted(text.strip()[:2] for text in texts) == ["e@", "s@"]:
+        begin = next(each for each, text in zip(ranges, texts, strict=True) if text.strip()[0] == "s")
+        end = next(each for each, text in zip(ranges, texts, strict=True) if text.strip()[0] == "e")
+        return Range(begin.begin, end.end)
+    raise ValueError(f"several offsets: {_HELP}")

@@ -1,0 +1,147 @@
+"""Options every command has: where the cluster is, how to speak to it, how to print. Shell plane.
+
+Precedence of the address: ``-b``, ``BARNABAS_BOOTSTRAP_SERVERS``, ``bootstrap.servers`` in the ``--command-config``
+file, ``localhost:9092``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Failure, explained
+from barnabas.cli.output import OUTPUTS, Output
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
+CLIENT_ID = "barnabas-cli"
+
+
+class Session:
+    """A command's cluster and output."""
+
+    def __init__(
+        self, bootstrap: str | None, properties: dict[str, str], timeout_ms: int | None, output: Output
+    ) -> None:
+        self.properties = properties
+        self.bootstrap = bootstrap or properties.get("bootstrap.servers") or DEFAULT_BOOTSTRAP
+        self.timeout_ms = timeout_ms or int(properties.get("request.timeout.ms", "30000"))
+        self.client_id = properties.get("client.id", CLIENT_ID)
+        self.output = output
+
+    def admin(self) -> Admin:
+        """Connects for administration.
+
+        Raises:
+            Failure: the address is none, or needs TLS or SASL.
+        """
+        from barnabas.client.admin import Admin
+
+        protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
+        if protocol != "PLAINTEXT":
+            raise Failure(
+                f"security.protocol={protocol} is not supported by this command yet",
+                "use a PLAINTEXT listener, or Kafka's own tools",
+            )
+        try:
+            return Admin(self.bootstrap, client_id=self.client_id, timeout_ms=self.timeout_ms)
+        except ValueError as error:
+            raise Failure(str(error)) from None
+
+
+def session_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the common options; the command gets one ``session`` instead, and its errors are explained."""
+
+    @click.option(
+        "-b",
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        "--brokers",
+        "bootstrap",
+        envvar=BOOTSTRAP_VARIABLE,
+        metavar="HOST:PORT,…",
+        help=f"Where the cluster answers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
+    )
+    @click.option(
+        "--command-config",
+        type=click.Path(exists=True, dir_okay=False),
+        help="A properties file for the client, as Kafka's tools take it.",
+    )
+    @click.option("--timeout-ms", type=click.IntRange(min=1), help="How long an answer may take.  [default: 30000]")
+    @click.option(
+        "--output", type=click.Choice(list(OUTPUTS)), default="table", show_default=True, help="For people or programs."
+    )
+    @functools.wraps(function)
+    def command(
+        bootstrap: str | None, command_config: str | None, timeout_ms: int | None, output: str, **options: Any
+    ) -> None:
+        properties = read_properties(command_config) if command_config else {}
+        session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output]())
+        with explained():
+            function(session=session, **options)
+
+    return command
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Reads a Java properties file: ``key=value`` or ``key: value`` lines, ``#`` and ``!`` comments, ``\\`` at a line's end."""
+    properties: dict[str, str] = {}
+    pending = ""
+    with open(path, encoding="utf-8") as file:
+        for raw in file:
+            line = pending + raw.strip()
+            pending = ""
+            if not line or line[0] in "#!":
+                continue
+            if line.endswith("\\"):
+                pending = line[:-1]
+                continue
+            positions = [position for position in (line.find("="), line.find(":")) if position >= 0]
+            split = min(positions, default=len(line))
+            properties[line[:split].strip()] = line[split + 1 :].strip()
+    return properties
+
+
+def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
+    """Reads repeated ``KEY=VALUE`` options.
+
+    Raises:
+        UsageError: one has no "=".
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=option)
+        found[name.strip()] = value
+    return found
+
+
+def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes topic names; silent when no broker answers quickly."""
+    return _complete(context, incomplete, lambda admin: [topic.name for topic in admin.list_topics()])
+
+
+def complete_groups(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes group ids; silent when no broker answers quickly."""
+    return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
+
+
+def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
+    import os
+
+    from barnabas.client.admin import Admin
+    from barnabas.protocol.errors import KafkaError
+
+    bootstrap = context.params.get("bootstrap") or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+    try:
+        with Admin(bootstrap, timeout_ms=1000) as admin:
+            return [name for name in names(admin) if name.startswith(incomplete)]
+    except (KafkaError, ValueError):
+        return []

@@ -1,0 +1,349 @@
+"""`barnabas topic`: create, list, describe, alter, delete, which-partition.
+
+Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin, ConfigEntry, TopicMetadata, TopicPartition
+
+
+def _names(command: Any) -> Any:
+    """Adds NAME… and Kafka's --topic, which may be repeated."""
+    command = click.option("--topic", "more", multiple=True, hidden=True)(command)
+    return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
+
+
+def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
+    found = list(dict.fromkeys([*names, *more]))
+    if not found:
+        raise click.UsageError("Missing argument 'NAME…'.")
+    return found
+
+
+@click.group()
+def topic() -> None:
+    """Topics: create, list, describe, alter, delete."""
+
+
+@topic.command()
+@_names
+@click.option(
+    "-p", "--partitions", type=click.IntRange(min=1), help="How many.  [default: the broker's num.partitions]"
+)
+@click.option(
+    "-r", "--replication-factor", "--replicas", "replicas", type=click.IntRange(min=1), help="Copies of each partition."
+)
+@click.option(
+    "-c", "--config", "--topic-config", "configs", multiple=True, metavar="KEY=VALUE", help="A setting; repeat."
+)
+@click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@session_options
+def create(
+    session: Session,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+    partitions: int | None,
+    replicas: int | None,
+    configs: tuple[str, ...],
+    if_not_exists: bool,
+    dry_run: bool,
+) -> None:
+    """Create topics.
+
+    \b
+    barnabas topic create orders -p 6 -c retention.ms=604800000
+    """
+    from barnabas.client.admin import CreatedTopic, NewTopic
+    from barnabas.protocol.errors import ErrorCode, KafkaError
+
+    settings = parse_pairs(configs, "--config")
+    wanted = [NewTopic(name, partitions or -1, replicas or -1, settings) for name in _require(names, more)]
+    with session.admin() as admin:
+        outcomes = admin.create_topics(wanted, validate_only=dry_run)
+    rows = []
+    failures = []
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, CreatedTopic):
+            counted = [count if count > 0 else None for count in (outcome.partitions, outcome.replication_factor)]
+            rows.append((name, "would be created" if dry_run else "created", *counted))
+        elif isinstance(outcome, KafkaError):
+            if if_not_exists and outcome.code == ErrorCode.TOPIC_ALREADY_EXISTS:
+                rows.append((name, "exists", None, None))
+            else:
+                failures.append((f"topic {name}", outcome))
+    _finish(session, ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS"), rows, failures)
+
+
+def _finish(session: Session, columns: tuple[str, ...], rows: list[Any], failures: list[tuple[str, Any]]) -> None:
+    if rows:
+        session.output.table(columns, rows)
+    if report_failures(failures):
+        raise Quiet
+
+
+@topic.command(name="list")
+@click.argument("patterns", nargs=-1, metavar="[REGEX]…")
+@click.option("-i", "--internal", is_flag=True, help="Internal topics too.")
+@click.option("--exclude-internal", is_flag=True, hidden=True)
+@session_options
+def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_internal: bool) -> None:
+    """List topics, or those whose whole name matches a regular expression."""
+    with session.admin() as admin:
+        topics = admin.list_topics(internal=internal and not exclude_internal)
+    if patterns:
+        topics = [each for each in topics if any(_compile(pattern).fullmatch(each.name) for pattern in patterns)]
+    session.output.table(
+        ("NAME", "PARTITIONS", "REPLICAS"), [(each.name, len(each.partitions), _replicas(each)) for each in topics]
+    )
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise click.BadParameter(f"{pattern!r} is no regular expression: {error}") from None
+
+
+def _replicas(metadata: TopicMetadata) -> int:
+    return max((len(each.replicas) for each in metadata.partitions), default=0)
+
+
+@topic.command()
+@_names
+@click.option("-s", "--print-summary", is_flag=True, help="Only the summary, and what else is asked for.")
+@click.option("-c", "--print-configs", is_flag=True, help="Only the settings, …")
+@click.option("-p", "--print-partitions", is_flag=True, help="Only the partitions, …")
+@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Settings that have their default too.")
+@session_options
+def describe(
+    session: Session,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+    print_summary: bool,
+    print_configs: bool,
+    print_partitions: bool,
+    everything: bool,
+) -> None:
+    """Describe topics: partitions with leaders and offsets, settings that differ from their default."""
+    from barnabas.client.admin import TopicMetadata
+    from barnabas.protocol.primitives import uuid_to_str
+
+    chosen = {
+        "summary": print_summary,
+        "configs": print_configs,
+        "partitions": print_partitions,
+    }
+    if not any(chosen.values()):
+        chosen = dict.fromkeys(chosen, True)
+    data: list[dict[str, Any]] = []
+    tables: list[Table] = []
+    with session.admin() as admin:
+        outcomes = admin.describe_topics(_require(names, more))
+        found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
+        settings = _settings(admin, found) if chosen["configs"] else {}
+        offsets = _log_offsets(admin, found) if chosen["partitions"] else {}
+    for each in found:
+        shown: dict[str, Table] = {}
+        if chosen["summary"]:
+            columns = ("NAME", "TOPIC-ID", "PARTITIONS", "REPLICAS", "INTERNAL")
+            row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
+            shown["summary"] = Table(columns, [row], vertical=True)
+        if chosen["configs"]:
+            entries = [entry for entry in settings[each.name] if everything or not entry.is_default]
+            rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
+            if rows or print_configs or session.output.is_json:
+                shown["configs"] = Table(("KEY", "VALUE", "SOURCE"), rows)
+        if chosen["partitions"]:
+            shown["partitions"] = _partition_table(each, offsets)
+        tables += shown.values()
+        data.append(
+            {"name": each.name}
+            | {key: table.objects()[0] if table.vertical else table.objects() for key, table in shown.items()}
+        )
+    if data:
+        session.output.show(data, *tables)
+    if report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items()):
+        raise Quiet
+
+
+def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[ConfigEntry]]:
+    from barnabas.client.admin import ConfigResource, ResourceType, result
+
+    outcomes = admin.describe_configs([ConfigResource(ResourceType.TOPIC, each.name) for each in topics])
+    return {resource.name: result(outcome) for resource, outcome in outcomes.items()}
+
+
+def _log_offsets(admin: Admin, topics: list[TopicMetadata]) -> dict[TopicPartition, tuple[int | None, int | None]]:
+    """Where each partition's log begins and ends; None where its leader does not answer."""
+    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
+
+    partitions = [
+        TopicPartition(each.name, partition.partition)
+        for each in topics
+        for partition in each.partitions
+        if partition.leader >= 0
+    ]
+    first = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    last = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+
+    def offset(outcome: object) -> int | None:
+        return outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
+
+    return {each: (offset(first[each]), offset(last[each])) for each in partitions}
+
+
+def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tuple[int | None, int | None]]) -> Table:
+    from barnabas.client.admin import TopicPartition
+
+    rows = [
+        (
+            each.partition,
+            each.leader if each.leader >= 0 else None,
+            each.leader_epoch,
+            each.replicas,
+            each.isr,
+            *offsets.get(TopicPartition(metadata.name, each.partition), (None, None)),
+        )
+        for each in metadata.partitions
+    ]
+    columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG-START-OFFSET", "HIGH-WATERMARK")
+    return Table(columns, rows)
+
+
+@topic.command()
+@_names
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; there is no way back.")
+@click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Grow by so many.")
+@click.option("-c", "--config", "--set", "configs", multiple=True, metavar="KEY=VALUE", help="Set a setting; repeat.")
+@click.option(
+    "--delete-config", "--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat."
+)
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@session_options
+def alter(
+    session: Session,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+    partitions: int | None,
+    added: int | None,
+    configs: tuple[str, ...],
+    deleted: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Add partitions to topics, or change their settings.
+
+    More partitions send keys elsewhere than before: records of one key are then in two partitions.
+    """
+    from barnabas.client.admin import ConfigChange, ConfigResource, ResourceType, TopicMetadata
+    from barnabas.client.configs import ConfigOperation
+    from barnabas.protocol.errors import KafkaError
+
+    wanted = _require(names, more)
+    if partitions and added:
+        raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
+    changes = [ConfigChange(name, value) for name, value in parse_pairs(configs, "--config").items()]
+    changes += [ConfigChange(name, operation=ConfigOperation.DELETE) for name in deleted]
+    if not (changes or partitions or added):
+        raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
+    rows: list[tuple[Any, ...]] = []
+    failures: list[tuple[str, KafkaError]] = []
+    verb = "would be " if dry_run else ""
+    with session.admin() as admin:
+        for name, outcome in admin.describe_topics(wanted).items():
+            if not isinstance(outcome, TopicMetadata):
+                failures.append((f"topic {name}", outcome))
+                continue
+            total = partitions or (len(outcome.partitions) + added if added else None)
+            if total:
+                grown = admin.create_partitions({name: total}, validate_only=dry_run)[name]
+                if isinstance(grown, KafkaError):
+                    failures.append((f"topic {name}", grown))
+                    continue
+                rows.append((name, f"{verb}grown from {len(outcome.partitions)} to {grown} partitions"))
+            if changes:
+                resource = ConfigResource(ResourceType.TOPIC, name)
+                altered = admin.alter_configs({resource: changes}, validate_only=dry_run)[resource]
+                if isinstance(altered, KafkaError):
+                    failures.append((f"topic {name}", altered))
+                    continue
+                rows.append((name, f"{verb}changed: {', '.join(change.name for change in changes)}"))
+    _finish(session, ("TOPIC", "STATUS"), rows, failures)
+
+
+@topic.command()
+@_names
+@click.option("-r", "--regex", is_flag=True, help="NAMEs are regular expressions for whole names.")
+@click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@session_options
+def delete(
+    session: Session, names: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool
+) -> None:
+    """Delete topics with all their records."""
+    from barnabas.client.admin import TopicMetadata
+    from barnabas.protocol.errors import ErrorCode, KafkaError
+
+    wanted = _require(names, more)
+    with session.admin() as admin:
+        if regex:
+            existing = [each.name for each in admin.list_topics()]
+            patterns = [_compile(pattern) for pattern in wanted]
+            wanted = [name for name in existing if any(pattern.fullmatch(name) for pattern in patterns)]
+            if not wanted and not if_exists:
+                raise Failure("no topic matches", "`barnabas topic list` shows which exist")
+        outcomes: dict[str, Any] = {}
+        if wanted:
+            outcomes = {**(admin.describe_topics(wanted) if dry_run else admin.delete_topics(wanted))}
+    rows, failures = [], []
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, KafkaError):
+            if if_exists and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                rows.append((name, "does not exist"))
+            else:
+                failures.append((f"topic {name}", outcome))
+        else:
+            assert not dry_run or isinstance(outcome, TopicMetadata)
+            rows.append((name, "would be deleted" if dry_run else "deleted"))
+    _finish(session, ("TOPIC", "STATUS"), rows, failures)
+
+
+@topic.command(name="which-partition")
+@click.argument("name", metavar="TOPIC", shell_complete=complete_topics)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY…")
+@click.option("--partitioner", help="Only this one.  [default: the default of each client library]")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for so many, without asking a broker.")
+@session_options
+def which_partition(
+    session: Session, name: str, keys: tuple[str, ...], partitioner: str | None, partitions: int | None
+) -> None:
+    """Tell which partition of TOPIC each KEY goes to.
+
+    Client libraries disagree: the same key written by Java and by librdkafka lands in different partitions.
+    """
+    from barnabas.client.admin import result
+    from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
+
+    if partitioner is not None and partitioner not in PARTITIONERS:
+        raise click.BadParameter(f"{partitioner!r} is none of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
+    if partitions is None:
+        with session.admin() as admin:
+            partitions = len(result(admin.describe_topics([name])[name]).partitions)
+    chosen = [partitioner] if partitioner else list(LIBRARY_DEFAULTS)
+    rows = [
+        (key, partition_for(key.encode(), partitions, each), each, LIBRARY_DEFAULTS.get(each))
+        for key in keys
+        for each in chosen
+    ]
+    session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows)
