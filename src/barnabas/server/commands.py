@@ -141,48 +141,45 @@ def epoch_ms() -> int:
 
 
 def _serve(config: BrokerConfig) -> int:
+    loop = new_event_loop()
+    try:
+        # One run from beginning to end: uvloop loses a signal that comes between two.
+        return loop.run_until_complete(_serve_until_stopped(config, loop))
+    finally:
+        loop.close()
+
+
+async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     from barnabas.log.disk import OsDisk
     from barnabas.server.broker import BrokerServer, CannotStart
 
-    loop = new_event_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _stop_once, loop, stop)
+    server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
     try:
-        server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-        try:
-            loop.run_until_complete(server.start())
-        except CannotStart as error:
-            raise _Mistake(str(error)) from None
-        stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, _stop_once, loop, stop)
-        # After the freeze only what requests make is ever looked at again; see above for the threshold.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
-        for address in server.addresses:
-            print(f"barnabas ready on {address}", flush=True)
-        code = loop.run_until_complete(_until_stopped(server, stop))
-        return code
-    finally:
-        loop.close()
+        await server.start()
+    except CannotStart as error:
+        raise _Mistake(str(error)) from None
+    # After the freeze only what requests make is ever looked at again; see above for the threshold.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    for address in server.addresses:
+        print(f"barnabas ready on {address}", flush=True)
+    stopped = asyncio.ensure_future(stop.wait())
+    failed = asyncio.ensure_future(server.wait_failed())
+    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopped, failed):
+        task.cancel()
+    await server.stop()
+    return 1 if server.failure is not None else 0
 
 
 def _stop_once(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)
     stop.set()
-
-
-async def _until_stopped(server: object, stop: asyncio.Event) -> int:
-    from barnabas.server.broker import BrokerServer
-
-    assert isinstance(server, BrokerServer)
-    stopped = asyncio.ensure_future(stop.wait())
-    failed = asyncio.ensure_future(server.wait_failed())
-    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    failed.cancel()
-    await server.stop()
-    return 1 if server.failure is not None else 0
 
 
 def _storage(arguments: Sequence[str]) -> int:
