@@ -104,3 +104,4 @@ def test_a_topic_created_again_has_no_offsets(host: GroupHosting) -> None:
     new_id = host.hosting.create_topic("t", 3, number=77)
     asked = [OffsetFetchRequest.OffsetFetchRequestTopics(topic_id=new_id, partition_indexes=[1])]
     assert offsets(host.ask(9, many(asked, "g"), 10).groups[0].topics) == [(1, -1, -1, "", 0)]
+    assert offsets(host.ask(9, old(1), 7).topics) == [(1, -1, -1, "", 0)]

@@ -143,7 +143,7 @@ class ScriptRunner:
             members = ",".join(self._alias(member.member_id) for member in response.members)
             skip = " skip_assignment" if response.skip_assignment else ""
             return (
-                f"generation={response.generation_id} protocol={response.protocol_type}/{response.protocol_name} "
+                f"generation={response.generation_id} protocol={response.protocol_name} "
                 f"id={self._alias(response.member_id)} leader={self._alias(response.leader)} members=[{members}]{skip}"
             )
 

@@ -56,7 +56,8 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
     found = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is not None:
-        topic.name = found.name
+        # The id is kept with the offset either way: a topic created again under the name has no offsets.
+        topic.name, topic.topic_id = found.name, found.topic_id
     elif by_id:
         error = ErrorCode.UNKNOWN_TOPIC_ID
     unknown = ResponseTopic(name=topic.name, topic_id=topic.topic_id)

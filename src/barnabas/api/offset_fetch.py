@@ -8,6 +8,7 @@ Versions served: 1-10.
 - `require_stable`: an offset that an open transaction may replace is UNSTABLE_OFFSET_COMMIT.
 - From version 10 topics are named by id: UNKNOWN_TOPIC_ID for partitions of one that is not there; of all offsets of a group, those
   whose topic is gone are left out.
+- An offset that was committed for an earlier topic of the same name is unknown.
 - An error of the group is at the top from version 2, and given to every partition in version 1.
 
 Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 adds require_stable (KIP-447), 8 many groups
@@ -40,9 +41,12 @@ def handle(context: RequestContext, request: OffsetFetchRequest) -> asyncio.Futu
     coordinator, loop = context.services.group_coordinator, context.services.loop
     if context.version < MANY_GROUPS_SINCE:
         group = _group_of_old_request(request)
+        _set_ids(context.services.image(), group)
         fetched = coordinator.offset_fetch(group, request.require_stable)
         return mapped(loop, fetched, lambda response: _old_response(group, response, context.version))
     if context.version < TOPIC_IDS_SINCE:
+        for group in request.groups:
+            _set_ids(context.services.image(), group)
         groups = [coordinator.offset_fetch(group, request.require_stable) for group in request.groups]
     else:
         groups = [_fetch_by_id(context, group, request.require_stable) for group in request.groups]
@@ -74,6 +78,14 @@ def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) ->
         return response
 
     return mapped(context.services.loop, context.services.group_coordinator.offset_fetch(group, require_stable), named)
+
+
+def _set_ids(image: MetadataImage, group: Group) -> None:
+    """Say which topics the names mean now."""
+    for topic in group.topics or ():
+        found = image.topics.by_name.get(topic.name)
+        if found is not None:
+            topic.topic_id = found.topic_id
 
 
 def _unknown_topic(topic: GroupTopic) -> GroupTopicResponse:
