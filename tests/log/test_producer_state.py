@@ -117,22 +117,21 @@ def test_expired_producers_are_not_loaded_but_open_transactions_are() -> None:
 
 def test_sequence_rules() -> None:
     made = manager()
-    assert made.check(5, 0, 17, 19) is None
+    assert made.check(5, 0, 17, 19, 9) is None
     made.update(5, 0, 19, 0, 2, NOW_MS)
-    assert made.check(5, 0, 20, 20) is None
-    duplicate = made.check(5, 0, 17, 19)
+    assert made.check(5, 0, 20, 20, 9) is None
+    duplicate = made.check(5, 0, 17, 19, 9)
     assert duplicate is not None
     assert (duplicate.first_offset, duplicate.last_offset, duplicate.first_sequence) == (0, 2, 17)
     for first, last in ((17, 18), (18, 19), (21, 21), (0, 0)):
         with pytest.raises(OutOfOrderSequence):
-            made.check(5, 0, first, last)
+            made.check(5, 0, first, last, 9)
     with pytest.raises(OutOfOrderSequence):
-        made.check(5, 1, 20, 20)
-    assert made.check(5, 1, 0, 0) is None
+        made.check(5, 1, 20, 20, 9)
+    assert made.check(5, 1, 0, 0, 9) is None
     made.update(5, 1, 0, 3, 3, NOW_MS)
     with pytest.raises(InvalidProducerEpoch):
-        made.check(5, 0, 20, 20)
-    assert made.check(5, 0, 20, 20, replicated=True) is None
+        made.check(5, 0, 20, 20, 9)
 
 
 def test_markers_end_transactions_and_fence() -> None:
@@ -153,6 +152,6 @@ def test_markers_end_transactions_and_fence() -> None:
         made.end_transaction(5, 0, 2, 14, NOW_MS, aborted=False)
     # The marker raised the epoch: the next batch begins anew.
     with pytest.raises(OutOfOrderSequence):
-        made.check(5, 1, 2, 2)
-    assert made.check(5, 1, 0, 0) is None
+        made.check(5, 1, 2, 2, 9)
+    assert made.check(5, 1, 0, 0, 9) is None
     assert made.end_transaction(77, 0, 2, 15, NOW_MS, aborted=False) is None

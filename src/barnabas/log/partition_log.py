@@ -35,7 +35,7 @@ from typing import NamedTuple
 from barnabas.log import log_files
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
 from barnabas.log.disk import Disk, parent_dir
-from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, OutOfOrderSequence, RecordListTooLarge
+from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_segment import RELATIVE_OFFSET_MAX, LogSegment
@@ -168,7 +168,9 @@ class PartitionLog:
         self.high_watermark = min(max(high_watermark, self.log_start_offset), self.log_end_offset)
         self.last_flush_ms = now_ms()
         self._latest_epoch = self._epochs.latest_epoch
-        self._directory_is_synced = False
+        # Files created, renamed or removed in the directory so far, and how many of these changes a sync has made durable.
+        self._name_changes = 1
+        self._name_changes_synced = 0
         self._sync_failure: str | None = None
         # Counts truncations, so that a sync that began before one does not move the recovery point after it.
         self._truncations = 0
@@ -212,7 +214,7 @@ class PartitionLog:
         config = self.config
         if size > config.segment_bytes:
             raise RecordListTooLarge(
-                f"The record batch size in the append to {self.name} is {size} bytes which exceeds the maximum "
+                f"Message batch size is {size} bytes in append to partition {self.name}, which exceeds the maximum "
                 f"configured segment size of {config.segment_bytes}."
             )
         max_timestamp = batches[0][1][8]
@@ -223,12 +225,11 @@ class PartitionLog:
                 if previous is not None and previous[9:11] == header[9:11]:
                     # Behind another batch of its producer in this set, which the producers' state does not know yet.
                     if header[11] != (previous.last_sequence + 1) & SEQUENCE_MASK:
-                        raise OutOfOrderSequence(
-                            f"Out of order sequence number for producer {header[9]}: {header[11]} (incoming seq. "
-                            f"number), {previous.last_sequence} (current end sequence number)"
-                        )
+                        raise self._producers.out_of_order(header[9], header[11], previous.last_sequence, next_offset)
                 else:
-                    duplicate = self._producers.check(header[9], header[10], header[11], header.last_sequence)
+                    duplicate = self._producers.check(
+                        header[9], header[10], header[11], header.last_sequence, next_offset
+                    )
                     if duplicate is not None and origin is AppendOrigin.CLIENT:
                         return self._duplicate(duplicate)
                 previous = header
@@ -391,7 +392,7 @@ class PartitionLog:
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
-        self._directory_is_synced = False
+        self._name_changes += 1
         self._flush_elsewhere(base_offset, [snapshot] if snapshot else [])
         return segment
 
@@ -413,16 +414,17 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed; the log takes no more writes.
         """
-        if self.recovery_point >= self.log_end_offset and self._directory_is_synced:
+        if self.recovery_point >= self.log_end_offset and self._name_changes_synced == self._name_changes:
             return
         offset = self.log_end_offset
+        name_changes = self._name_changes
         work = self._sync_work(offset, [])
         try:
             work()
         except OSError as error:
             self._sync_failed(error)
             raise KafkaStorageError(self._sync_failure or "") from error
-        self._flushed(offset, self._truncations)
+        self._flushed(offset, self._truncations, name_changes)
 
     def flush_elsewhere(self) -> None:
         """As `flush`, but through `run_blocking`: returns at once, and the recovery point moves later."""
@@ -431,11 +433,12 @@ class PartitionLog:
 
     def _flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
         truncations = self._truncations
+        name_changes = self._name_changes
         work = self._sync_work(offset, more_paths)
 
         def done(error: BaseException | None) -> None:
             if error is None:
-                self._flushed(offset, truncations)
+                self._flushed(offset, truncations, name_changes)
             elif isinstance(error, FileNotFoundError):
                 # Deleted or renamed under way: what is gone needs no sync, and the next flush sees to the rest.
                 pass
@@ -456,8 +459,8 @@ class PartitionLog:
         except OSError as error:
             raise KafkaStorageError(f"cannot write the indexes of {self.name}: {error}") from error
         disk = self._disk
-        directory = None if self._directory_is_synced else self.directory
-        self._directory_is_synced = True
+        # Two flushes may overlap, one in another thread: each syncs the names until one of them has reported that it is done.
+        directory = None if self._name_changes_synced == self._name_changes else self.directory
 
         def work() -> None:
             for path in paths:
@@ -468,13 +471,14 @@ class PartitionLog:
 
         return work
 
-    def _flushed(self, offset: int, truncations: int) -> None:
+    def _flushed(self, offset: int, truncations: int, name_changes: int) -> None:
+        self._name_changes_synced = max(self._name_changes_synced, name_changes)
         if truncations == self._truncations and offset > self.recovery_point:
             self.recovery_point = offset
         self.last_flush_ms = self._now_ms()
 
     def _sync_failed(self, error: BaseException) -> None:
-        self._directory_is_synced = False
+        self._name_changes += 1
         self._sync_failure = f"a sync of {self.name} failed: {error}; it takes no more writes until it is opened again"
         logger.error("%s", self._sync_failure)
 
@@ -710,7 +714,7 @@ class PartitionLog:
         self._segments, self._bases = [self._active], [offset]
         self._latest_epoch = self._epochs.latest_epoch
         self.log_start_offset = self.log_end_offset = self.high_watermark = self.recovery_point = offset
-        self._directory_is_synced = False
+        self._name_changes += 1
 
     def _drop_segment(self, segment: LogSegment) -> None:
         segment.close()
@@ -793,7 +797,7 @@ class PartitionLog:
         for segment in gone:
             self._deleted_files.append((due, segment.rename_to_deleted()))
         self._producers.remove_snapshots(lambda offset: offset < remaining_base)
-        self._directory_is_synced = False
+        self._name_changes += 1
 
     @property
     def has_deleted_files(self) -> bool:

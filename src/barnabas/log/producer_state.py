@@ -169,21 +169,21 @@ class ProducerStateManager:
             OutOfOrderSequence: batches are missing between the last one and this one.
         """
         entry = self.producers.get(producer_id)
-        if entry is None or replicated:
+        if entry is None:
             return None
         batches = entry.batches
         if producer_epoch == entry.producer_epoch:
             if not batches:
                 # Only a marker is known of this epoch, or nothing at all.
                 if first_sequence != 0:
-                    raise self._out_of_order(entry, first_sequence)
+                    raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
                 return None
             last = batches[-1].last_sequence
             if first_sequence == ((last + 1) & SEQUENCE_MASK):
                 return None
             duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
             if duplicate is None:
-                raise self._out_of_order(entry, first_sequence)
+                raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
             return duplicate
         if producer_epoch < entry.producer_epoch:
             raise InvalidProducerEpoch(
@@ -192,16 +192,24 @@ class ProducerStateManager:
             )
         if first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
             raise OutOfOrderSequence(
-                f"Invalid sequence number for new epoch of producer {producer_id}: {producer_epoch} (request epoch), "
-                f"{first_sequence} (seq. number), {entry.producer_epoch} (current producer epoch)"
+                f"Invalid sequence number for new epoch of producer {producer_id} at offset {offset} in partition "
+                f"{self._where}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
+                f"{entry.producer_epoch} (current producer epoch)"
             )
         return None
 
-    def _out_of_order(self, entry: ProducerStateEntry, first_sequence: int) -> OutOfOrderSequence:
+    def out_of_order(
+        self, producer_id: int, first_sequence: int, last_sequence: int, offset: int
+    ) -> OutOfOrderSequence:
+        """The error for a batch that does not follow `last_sequence`."""
         return OutOfOrderSequence(
-            f"Out of order sequence number for producer {entry.producer_id}: {first_sequence} (incoming seq. number), "
-            f"{entry.last_sequence} (current end sequence number)"
+            f"Out of order sequence number for producer {producer_id} at offset {offset} in partition {self._where}: "
+            f"{first_sequence} (incoming seq. number), {last_sequence} (current end sequence number)"
         )
+
+    @property
+    def _where(self) -> str:
+        return self._directory.rpartition("/")[2]
 
     def update(
         self,
