@@ -25,7 +25,6 @@ from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-
 from tests.metadata.memory_log import ControllerHarness
 
 RESOURCES = {"topic": 2, "broker": 4, "logger": 8, "client-metrics": 16, "group": 32}
@@ -293,5 +292,3 @@ def check_script(path: Path) -> None:
     if os.environ.get("UPDATE_SCRIPTS"):
         path.write_text(now, encoding="utf-8")
     assert now == text
-
-

@@ -1,0 +1,194 @@
+"""The controller's promises: order, commit before answer, one epoch after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.snapshots import SnapshotPolicy
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.raft.seams import SnapshotId
+from tests.metadata.memory_log import ControllerHarness
+
+
+def create(name: str, partitions: int = 1) -> messages.CreateTopicsRequest:
+    topic = messages.CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1)
+    return messages.CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+
+
+def registered() -> ControllerHarness:
+    harness = ControllerHarness()
+    harness.register()
+    return harness
+
+
+def test_the_answer_waits_for_the_commit_and_so_do_readers() -> None:
+    harness = registered()
+    harness.log.hold = True
+    future = harness.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert not future.done()
+    assert "a" not in harness.controller.image.topics.by_name
+    harness.log.release()
+    assert future.done()
+    assert "a" in harness.controller.image.topics.by_name
+
+
+def test_a_second_request_sees_what_the_first_has_appended() -> None:
+    harness = registered()
+    harness.log.hold = True
+    first, second = (harness.later(ApiKey.CREATE_TOPICS, create("a")) for _ in range(2))
+    # The refusal rests on something uncommitted, so it waits as well: the first could still be lost.
+    assert not second.done()
+    harness.log.release()
+    assert first.result().topics[0].error_code == ErrorCode.NONE
+    assert second.result().topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_commits_are_told_once_and_in_order() -> None:
+    harness = registered()
+    told: list[tuple[int, list[str]]] = []
+
+    def listen(delta: MetadataDelta, image: MetadataImage) -> None:
+        names = [topic.name for topic in delta.topics.created()] if delta.topics else []
+        told.append((image.provenance.offset, names))
+
+    harness.controller.add_listener(listen)
+    assert told.pop() == (harness.controller.image.provenance.offset, [])
+    harness.log.hold = True
+    for name in "abc":
+        harness.later(ApiKey.CREATE_TOPICS, create(name))
+    assert told == []
+    while harness.log.waiting:
+        harness.log.release()
+    assert [names for _, names in told] == [["a"], ["b"], ["c"]]
+    assert [offset for offset, _ in told] == sorted(offset for offset, _ in told)
+
+
+def test_a_late_listener_hears_everything_at_once() -> None:
+    harness = registered()
+    harness.create("a", "b")
+    heard: list[Any] = []
+    harness.controller.add_listener(lambda delta, image: heard.append((delta, image)))
+    ((delta, image),) = heard
+    assert image is harness.controller.image
+    assert sorted(topic.name for topic in delta.topics.created()) == ["a", "b"]
+
+
+def test_a_restart_gives_the_same_image_in_a_new_epoch() -> None:
+    harness = registered()
+    harness.create("a", partitions=3, configs={"retention.ms": "5"})
+    before = harness.controller.image
+    harness.restart()
+    after = harness.controller.image
+    assert (after.topics, after.configs, after.cluster, after.features) == (
+        before.topics,
+        before.configs,
+        before.cluster,
+        before.features,
+    )
+    assert after.provenance.epoch == before.provenance.epoch + 1
+
+
+def test_requests_before_the_epochs_first_commit_wait_for_it() -> None:
+    harness = registered()
+    harness.log.hold = True
+    harness.restart()
+    future = harness.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert not future.done()
+    assert not harness.controller.is_active
+    harness.log.hold = False
+    harness.log.release()
+    assert future.result().topics[0].error_code == ErrorCode.NONE
+
+
+def test_after_the_close_nobody_is_controller_here() -> None:
+    harness = registered()
+    harness.log.hold = True
+    waiting = harness.later(ApiKey.CREATE_TOPICS, create("a"))
+    harness.controller.close()
+    for future in (waiting, harness.later(ApiKey.CREATE_TOPICS, create("b"))):
+        error = future.exception()
+        assert isinstance(error, KafkaError)
+        assert error.code is ErrorCode.NOT_CONTROLLER
+    harness.log.release()
+    assert harness.log.end_offset == harness.driver.node.end_offset
+
+
+def test_a_request_whose_time_is_over_is_not_begun() -> None:
+    harness = registered()
+    error = harness.later(ApiKey.CREATE_TOPICS, create("a"), deadline_ms=harness.now_ms - 1).exception()
+    assert error.code is ErrorCode.REQUEST_TIMED_OUT
+    assert "a" not in harness.controller.image.topics.by_name
+
+
+def test_an_api_that_is_not_the_controllers() -> None:
+    error = registered().later(ApiKey.PRODUCE, messages.ProduceRequest()).exception()
+    assert error.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_more_partitions_than_a_batch_may_hold_are_refused() -> None:
+    harness = registered()
+    error = harness.later(ApiKey.CREATE_TOPICS, create("a", partitions=10_001)).exception()
+    assert error.code is ErrorCode.POLICY_VIOLATION
+    assert error.message == "Excessively large number of partitions per request."
+
+
+def test_a_snapshot_is_written_by_size_and_read_at_the_next_start() -> None:
+    harness = ControllerHarness(snapshots=SnapshotPolicy(max_bytes=2000))
+    harness.register()
+    harness.create("a", partitions=50)
+    (snapshot,) = harness.log.snapshots
+    assert snapshot == SnapshotId(harness.controller.image.provenance.offset + 1, 1)
+    assert not harness.log.batches
+    before = harness.controller.image
+    harness.restart()
+    assert harness.controller.image.topics == before.topics
+    assert harness.controller.image.features == before.features
+    harness.create("b")
+    assert sorted(harness.controller.image.topics.by_name) == ["a", "b"]
+
+
+def test_a_listener_that_fails_stops_the_node() -> None:
+    harness = registered()
+
+    def fail(delta: MetadataDelta, image: MetadataImage) -> None:
+        raise ValueError("cannot")
+
+    with pytest.raises(ValueError, match="cannot"):
+        harness.controller.add_listener(fail)
+    faults: list[BaseException] = []
+    harness.controller._on_fault = faults.append
+    harness.create("a")
+    assert [str(fault) for fault in faults] == ["cannot"]
+
+
+def test_topic_ids_are_drawn_from_the_given_randomness() -> None:
+    ids = []
+    for _ in range(2):
+        harness = registered()
+        ids.append(harness.create("a", "b").topics[1].topic_id)
+    assert ids[0] == ids[1]
+
+
+def test_version_7_answers_with_id_and_effective_settings() -> None:
+    result = registered().create("a", configs={"retention.ms": "5"}).topics[0]
+    configs = {config.name: (config.value, config.config_source) for config in result.configs}
+    assert configs["retention.ms"] == ("5", 1)
+    assert configs["segment.bytes"] == ("1073741824", 5)
+    assert configs["min.insync.replicas"] == ("1", 3)
+    assert "internal.segment.bytes" not in configs
+    assert list(configs) == sorted(configs)
+
+
+@pytest.mark.slow
+def test_four_thousand_partitions_in_one_request() -> None:
+    harness = registered()
+    result = harness.create("big", partitions=4000).topics[0]
+    assert result.num_partitions == 4000
+    partitions = harness.controller.image.topics.by_name["big"].partitions
+    assert list(partitions) == list(range(4000))

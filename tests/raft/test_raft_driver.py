@@ -1,0 +1,93 @@
+"""The order in which a node's wishes are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.voters import Voter, VoterSet
+
+DIRECTORY = b"d" * 16
+
+
+class Tape:
+    """Log, election store and listener in one: notes every call."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.end_offset = 0
+        self.held: list[Callable[[], None]] = []
+        self.hold = False
+
+    def write(self, state: ElectionState) -> None:
+        self.calls.append(("election", state.epoch, state.leader_id))
+
+    def append(self, batch: bytearray, leader_epoch: int) -> None:
+        from barnabas.records.record_batch import read_header
+
+        self.end_offset = read_header(batch).next_offset
+        self.calls.append(("append", self.end_offset))
+
+    def flush(self, done: Callable[[], None]) -> None:
+        self.calls.append("flush")
+        if self.hold:
+            self.held.append(done)
+        else:
+            done()
+
+    def set_high_watermark(self, offset: int) -> None:
+        self.calls.append(("hw", offset))
+
+    def on_high_watermark(self, offset: int) -> None:
+        self.calls.append(("committed", offset))
+
+    def on_leader(self, epoch: int) -> None:
+        self.calls.append(("leader", epoch))
+
+
+def driver(tape: Tape) -> RaftDriver:
+    node = RaftNode(1, DIRECTORY, VoterSet.of([Voter(1, DIRECTORY)]), ElectionState(), 0, 0)
+    return RaftDriver(node, tape, tape, tape, lambda: 0)  # type: ignore[arg-type]
+
+
+def test_election_state_is_durable_before_the_log_is_written() -> None:
+    tape = Tape()
+    driver(tape).start()
+    assert tape.calls == [
+        ("election", 1, 1),
+        ("append", 1),
+        "flush",
+        ("hw", 1),
+        ("committed", 1),
+        ("leader", 1),
+    ]
+
+
+def test_appends_during_a_flush_share_the_next_one() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.hold = True
+    tape.calls.clear()
+    assert [raft.append([b"a"]), raft.append([b"b"]), raft.append([b"c"])] == [1, 2, 3]
+    assert tape.calls == [("append", 2), "flush", ("append", 3), ("append", 4)]
+    tape.held.pop()()
+    assert tape.calls[4:] == [("hw", 2), ("committed", 2), "flush"]
+    tape.held.pop()()
+    assert tape.calls[7:] == [("hw", 4), ("committed", 4)]
+    assert not tape.held
+
+
+def test_nothing_is_told_after_the_close() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.hold = True
+    raft.append([b"a"])
+    tape.calls.clear()
+    raft.close()
+    tape.held.pop()()
+    assert tape.calls == []

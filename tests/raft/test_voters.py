@@ -1,0 +1,27 @@
+"""The voter set and its record (KIP-853)."""
+
+from __future__ import annotations
+
+from barnabas.protocol.messages import VotersRecord
+from barnabas.protocol.primitives import ZERO_UUID
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
+
+A, B = b"a" * 16, b"b" * 16
+
+
+def test_round_trip_through_the_record() -> None:
+    voters = VoterSet.of([Voter(2, B), Voter(1, A, (VoterEndpoint("CONTROLLER", "localhost", 9093),))])
+    record = VotersRecord.decode(voters.to_record().encode(0), 0)
+    assert VoterSet.from_record(record) == voters
+    assert voters.ids() == (1, 2)
+
+
+def test_a_new_directory_is_another_voter() -> None:
+    voters = VoterSet.of([Voter(1, A)])
+    assert voters.contains(1, A)
+    assert not voters.contains(1, B)
+    assert not voters.contains(2, A)
+
+
+def test_a_static_voter_set_names_no_directories() -> None:
+    assert VoterSet.of([Voter(1, ZERO_UUID)]).contains(1, A)

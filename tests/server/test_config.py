@@ -1,0 +1,140 @@
+"""Properties in, one frozen configuration out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from barnabas.log.log_config import LogConfig
+from barnabas.server.config import (
+    BrokerConfig,
+    ConfigError,
+    Listener,
+    effective_topic_values,
+    log_config,
+    read_properties,
+)
+
+
+def config(embedded: bool = False, **properties: str) -> BrokerConfig:
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return BrokerConfig.from_properties(given, embedded=embedded)
+
+
+def test_defaults() -> None:
+    made = config()
+    assert made.listeners == (Listener("PLAINTEXT", "", 9092),)
+    assert made.advertised_listeners is None
+    assert (made.node_id, made.num_partitions, made.cluster_id) == (1, 1, None)
+    assert made.auto_create_topics_enable is False
+    assert made.group_initial_rebalance_delay_ms == 3000
+    assert made.barnabas_metadata_flush is True
+    assert made.unknown == ()
+
+
+def test_embedded_defaults_and_their_overrides() -> None:
+    made = config(embedded=True)
+    assert (made.auto_create_topics_enable, made.group_initial_rebalance_delay_ms) == (True, 0)
+    assert made.bool_value("auto.create.topics.enable") is True
+    assert config(embedded=True, auto_create_topics_enable="false").auto_create_topics_enable is False
+
+
+def test_every_field_is_a_setting() -> None:
+    derived = {
+        "properties",
+        "unknown",
+        "embedded",
+        "listeners",
+        "controller_listeners",
+        "advertised_listeners",
+        "log_dirs",
+    }
+    made = config()
+    for field in dataclasses.fields(BrokerConfig):
+        if field.name not in derived and field.name != "_values":
+            assert getattr(made, field.name) == made.value(field.name.replace("_", "."))
+
+
+@pytest.mark.parametrize(("given", "expected"), [({"node.id": "7"}, 7), ({"broker.id": "8"}, 8), ({}, 1)])
+def test_node_id_and_its_older_name(given: dict[str, str], expected: int) -> None:
+    made = BrokerConfig.from_properties(given)
+    assert made.node_id == made.value("broker.id") == expected
+    assert made.properties["broker.id"] == made.properties["node.id"] == str(expected)
+
+
+def test_listeners() -> None:
+    made = config(
+        listeners="PLAINTEXT://127.0.0.1:0,CONTROLLER://:9093,INSIDE://[::1]:9094",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
+        advertised_listeners="PLAINTEXT://example.org:9092",
+    )
+    assert made.listeners == (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("INSIDE", "::1", 9094))
+    assert made.controller_listeners == (Listener("CONTROLLER", "", 9093),)
+    assert made.advertised_listeners == (Listener("PLAINTEXT", "example.org", 9092),)
+    assert config(advertised_listeners="auto").advertised_listeners is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("num.partitions", "0", "Invalid value 0 for configuration num.partitions: Value must be at least 1"),
+        ("num.partitions", "x", "Invalid value x for configuration num.partitions: Not a number of type INT"),
+        ("listeners", "localhost:9092", "use NAME://host:port"),
+        ("listeners", "PLAINTEXT://h:99999", "use NAME://host:port"),
+        ("listeners", "NOPE://h:1", "listener NOPE has no security protocol"),
+        ("listeners", "PLAINTEXT://h:1,PLAINTEXT://h:2", "twice"),
+        ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
+        ("process.roles", "broker,king", "String must be one of: broker, controller"),
+    ],
+)
+def test_a_bad_property_is_one_line_that_names_it(name: str, text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties({name: text})
+    assert words in str(caught.value)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_properties_are_kept_and_named() -> None:
+    made = BrokerConfig.from_properties({"zookeeper.connect": "x", "num.partitions": "2"})
+    assert made.unknown == ("zookeeper.connect",)
+    assert made.properties["zookeeper.connect"] == "x"
+
+
+def test_a_properties_file() -> None:
+    text = (
+        "# a comment\n! another\n\nnum.partitions=3\n  log.dirs = /a/b \nlisteners: PLAINTEXT://:9092\n"
+        "broker.rack r1\nssl.cipher.suites=a,\\\n   b\nescaped\\ key=\\ttab\nempty=\n"
+    )
+    assert read_properties(text) == {
+        "num.partitions": "3",
+        "log.dirs": "/a/b ",
+        "listeners": "PLAINTEXT://:9092",
+        "broker.rack": "r1",
+        "ssl.cipher.suites": "a,b",
+        "escaped key": "\ttab",
+        "empty": "",
+    }
+
+
+def test_log_config_without_anything_is_kafkas() -> None:
+    assert log_config(config(), {}) == LogConfig()
+
+
+def test_log_config_takes_the_strongest_source() -> None:
+    made = config(log_retention_hours="1", log_cleanup_policy="compact", log_segment_bytes="2097152")
+    assert log_config(made, {}).retention_ms == 3_600_000
+    assert log_config(made, {}).cleanup_policy == frozenset({"compact"})
+    dynamic = log_config(made, {}, {"log.retention.ms": "2"}, {})
+    assert dynamic.retention_ms == 2
+    assert log_config(made, {}, {"log.retention.ms": "2"}, {"log.retention.ms": "3"}).retention_ms == 3
+    own = log_config(made, {"retention.ms": "4", "cleanup.policy": "delete,compact"}, {"log.retention.ms": "2"})
+    assert (own.retention_ms, own.cleanup_policy) == (4, frozenset({"delete", "compact"}))
+    assert log_config(made, {"internal.segment.bytes": "100"}).segment_bytes == 100
+
+
+def test_effective_values_cover_the_whole_table() -> None:
+    values = effective_topic_values(config(), {})
+    assert len(values) == 38
+    assert values["segment.ms"] == 604_800_000
