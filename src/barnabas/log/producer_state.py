@@ -148,18 +148,9 @@ class ProducerStateManager:
     # Checks and updates
 
     def check(
-        self,
-        producer_id: int,
-        producer_epoch: int,
-        first_sequence: int,
-        last_sequence: int,
-        *,
-        replicated: bool = False,
+        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int, offset: int
     ) -> BatchMetadata | None:
-        """Judges a batch that is about to be appended.
-
-        Args:
-            replicated: the leader has judged it already; nothing is refused.
+        """Judges a batch that is about to be appended at `offset`.
 
         Returns:
             The batch it repeats, or None when it is new.
