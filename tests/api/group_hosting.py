@@ -32,6 +32,7 @@ class GroupHosting:
         services = hosting.services
         services.config = SimpleNamespace(
             advertised_listeners=None,
+            request_timeout_ms=30_000,
             offsets_topic_num_partitions=PARTITIONS,
             offsets_topic_replication_factor=3,
             offsets_topic_segment_bytes=104_857_600,
@@ -62,7 +63,7 @@ class GroupHosting:
         self.next_producer_id += 1000
         return future
 
-    def _create_topic(self, api_key: int, version: int, request: Any) -> asyncio.Future[Any]:
+    def _create_topic(self, api_key: int, version: int, request: Any, *, principal: str) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self.loop.create_future()
         self.asked.append((request, future))
         return future

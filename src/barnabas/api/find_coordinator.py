@@ -3,9 +3,9 @@
 Versions served: 0-6.
 
 - Key type 0, groups: the leader of the group's partition of `__consumer_offsets`, at the address that Metadata would give.
-- The topic is created by the first request that needs it, with as many replicas as there are live brokers, at most
-  offsets.topic.replication.factor. Kafka answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits until the topic
-  has leaders (for a second at most), so that a client's first group forms without a retry.
+- The topic is created by the first request that needs it, as offsets.topic.* say, with no more replicas than live brokers. Kafka
+  answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits until the topic has leaders (for a second at most), so
+  that a client's first group forms without a retry.
 - Key types 1 (transactions) and 2 (share groups) have no coordinator yet: COORDINATOR_NOT_AVAILABLE with a message. Type 2 before
   version 6 and any other type: INVALID_REQUEST.
 
@@ -19,16 +19,15 @@ from collections.abc import Callable
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC
+from barnabas.api.topic_creation import create_topics
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.metadata.topics_image import TopicImage
-from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import CreateTopicsRequest, FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 BATCHED_SINCE = 4
 SHARE_SINCE = 6
-CREATE_TOPICS_VERSION = 7
 CREATION_WAIT_MS = 1_000
 CREATION_POLL_MS = 5
 NO_NODE = -1
@@ -54,7 +53,7 @@ def handle(
 
 
 def _offsets_topic(context: RequestContext) -> TopicImage | None:
-    return context.services.image().topics.by_name.get(GROUP_METADATA_TOPIC)
+    return context.services.image().topics.by_name.get(GROUP_METADATA)
 
 
 def _has_leaders(topic: TopicImage | None) -> bool:
@@ -113,40 +112,7 @@ def _when_created(
             services.loop.call_later(CREATION_POLL_MS / 1000, look)
 
     if _offsets_topic(context) is None:
-        _create_offsets_topic(context).add_done_callback(lambda done: look())
+        create_topics(context, [GROUP_METADATA], lambda codes: look())
     else:
         look()
     return future
-
-
-def _create_offsets_topic(context: RequestContext) -> asyncio.Future[object]:
-    """Ask the controller for the topic, once for all who want it."""
-    services = context.services
-    creating = services.creating_topics
-    if GROUP_METADATA_TOPIC not in creating:
-        config = services.config
-        replicas = min(config.offsets_topic_replication_factor, max(1, len(services.image().cluster.live_brokers())))
-        topic = CreateTopicsRequest.CreatableTopic(
-            name=GROUP_METADATA_TOPIC,
-            num_partitions=config.offsets_topic_num_partitions,
-            replication_factor=replicas,
-            configs=[
-                CreateTopicsRequest.CreatableTopicConfig(name=name, value=value)
-                for name, value in (
-                    ("cleanup.policy", "compact"),
-                    ("compression.type", "producer"),
-                    ("segment.bytes", str(config.offsets_topic_segment_bytes)),
-                )
-            ],
-        )
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATION_WAIT_MS)
-        future = services.controller.handle(ApiKey.CREATE_TOPICS, CREATE_TOPICS_VERSION, request)
-        creating[GROUP_METADATA_TOPIC] = future
-
-        def created(done: asyncio.Future[object]) -> None:
-            creating.pop(GROUP_METADATA_TOPIC, None)
-            if not done.cancelled():
-                done.exception()  # Whatever it was, the next request tries again.
-
-        future.add_done_callback(created)
-    return creating[GROUP_METADATA_TOPIC]

@@ -1,9 +1,10 @@
 """Topics created because someone asked about them. Control plane.
 
-Metadata creates a topic that a client asks about and waits for the controller here.
+Metadata creates a topic that a client asks about, FindCoordinator the internal one that it needs; both wait for the controller here.
 
 - A topic on its way is asked for once: a second request for it waits for the first's answer (`creating_topics`).
 - A topic that exists by the time the controller looks counts as created.
+- `__consumer_offsets` gets the shape of the offsets.topic.* settings, whoever asks for it.
 - A replication factor above the number of live brokers is lowered to it, so that a single node works with any default.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
@@ -62,16 +64,29 @@ def _forget(creating: dict[str, asyncio.Future[Any]], names: list[str]) -> None:
 
 
 def _request(context: RequestContext, names: list[str]) -> CreateTopicsRequest:
-    config, live = context.services.config, len(context.services.image().cluster.live_brokers())
-    factor = min(config.default_replication_factor, max(live, 1))
     return CreateTopicsRequest(
-        topics=[
-            CreateTopicsRequest.CreatableTopic(
-                name=name, num_partitions=config.num_partitions, replication_factor=factor
-            )
-            for name in names
-        ],
-        timeout_ms=config.request_timeout_ms,
+        topics=[_creatable(context, name) for name in names], timeout_ms=context.services.config.request_timeout_ms
+    )
+
+
+def _creatable(context: RequestContext, name: str) -> CreateTopicsRequest.CreatableTopic:
+    config, live = context.services.config, max(1, len(context.services.image().cluster.live_brokers()))
+    if name != GROUP_METADATA:
+        return CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=config.num_partitions,
+            replication_factor=min(config.default_replication_factor, live),
+        )
+    settings = {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": str(config.offsets_topic_segment_bytes),
+    }
+    return CreateTopicsRequest.CreatableTopic(
+        name=name,
+        num_partitions=config.offsets_topic_num_partitions,
+        replication_factor=min(config.offsets_topic_replication_factor, live),
+        configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
     )
 
 
