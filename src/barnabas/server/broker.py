@@ -53,6 +53,8 @@ from barnabas.protocol.messages import (
     AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
+    DeleteTopicsRequest,
+    IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.raft.election_state import BadElectionState
@@ -71,6 +73,9 @@ log = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+_DELETE = 1
+# What a fresh cluster holds already: the controller writes it with the features (KIP-966).
+_INITIAL_CONFIGS = frozenset({(int(ConfigResourceType.BROKER), "", "min.insync.replicas")})
 
 
 class CannotStart(Exception):
@@ -455,6 +460,44 @@ class BrokerServer:
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
+
+    # As new
+
+    async def reset(self) -> None:
+        """Forget every topic, record, group, session and dynamic setting; connections stay open.
+
+        For a broker inside a test. All that is durable goes through the controller like any client's request; what was in
+        memory only is replaced.
+        """
+        await self._delete_every_topic()
+        await self._clear_every_config()
+        self.services.fetch_sessions = FetchSessionCache(
+            self.config.max_incremental_fetch_session_cache_slots, self._random
+        )
+
+    async def _delete_every_topic(self) -> None:
+        topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in self._image.topics.by_name]
+        if topics:
+            request = DeleteTopicsRequest(topics=topics)
+            await self.controller.handle(ApiKey.DELETE_TOPICS, DeleteTopicsRequest.MAX_VERSION, request)
+
+    async def _clear_every_config(self) -> None:
+        resources = [
+            IncrementalAlterConfigsRequest.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[
+                    IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=_DELETE, value=None)
+                    for key in values
+                    if (kind, name, key) not in _INITIAL_CONFIGS
+                ],
+            )
+            for (kind, name), values in self._image.configs.by_resource.items()
+        ]
+        resources = [resource for resource in resources if resource.configs]
+        if resources:
+            request = IncrementalAlterConfigsRequest(resources=resources)
+            await self.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
 
     # The end
 
