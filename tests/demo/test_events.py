@@ -1,0 +1,98 @@
+"""What one order line causes in the shop's topics."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from barnabas.demo.events import DELIVERY, OPENING_STOCK, REORDER_LEVEL, ShopEvents
+from barnabas.demo.generator import generate_lines
+
+LINE = ["536365", "85123A", "A LANTERN, WHITE", "6", "2010-12-01 08:26:00", "2.55", "17850.0", "United Kingdom"]
+
+
+def line(**change: str) -> list[str]:
+    columns = ("order", "code", "description", "quantity", "at", "price", "customer", "country")
+    return [change.get(column, value) for column, value in zip(columns, LINE, strict=True)]
+
+
+def told(events: Any) -> list[tuple[str, bytes, dict[str, Any]]]:
+    return [(event.topic, event.key, json.loads(event.value)) for event in events]
+
+
+def test_a_line_is_passed_on_as_it_was_written():
+    (topic, key, value), _ = told(ShopEvents().line(LINE))
+    assert (topic, key) == ("orders", b"536365")
+    assert value == {
+        "event": "order.created",
+        "line": 1,
+        "order": "536365",
+        "stock_code": "85123A",
+        "description": "A LANTERN, WHITE",
+        "quantity": "6",
+        "at": "2010-12-01 08:26:00",
+        "unit_price": "2.55",
+        "customer": "17850.0",
+        "country": "United Kingdom",
+    }
+
+
+def test_a_row_that_is_no_order_line_is_passed_on_too():
+    ((topic, _, value),) = [(e.topic, e.key, e.value) for e in ShopEvents().line(["nonsense", "x"])]
+    assert (topic, value) == ("orders", b"nonsense,x")
+
+
+def test_stock_is_told_as_a_level_under_the_article():
+    shop = ShopEvents()
+    _, (topic, key, value) = told(shop.line(LINE))
+    assert (topic, key, value["event"]) == ("inventory", b"85123A", "stock.reserved")
+    assert (value["level"], value["delivered"]) == (OPENING_STOCK - 6, OPENING_STOCK)
+    *_, (_, _, back) = told(shop.line(line(order="C1", quantity="-6")))
+    assert (back["event"], back["level"]) == ("stock.released", OPENING_STOCK)
+
+
+def test_more_is_delivered_when_little_is_left():
+    _, reserved, updated = told(ShopEvents().line(line(quantity=str(3 * DELIVERY))))
+    assert reserved[2]["level"] == OPENING_STOCK - 3 * DELIVERY
+    assert updated[2]["event"] == "stock.updated"
+    assert REORDER_LEVEL <= updated[2]["level"] < REORDER_LEVEL + DELIVERY
+    assert updated[2]["level"] == updated[2]["delivered"] - 3 * DELIVERY
+
+
+def test_services_and_broken_quantities_move_no_stock():
+    for change in ({"code": "POST"}, {"quantity": "a dozen"}, {"quantity": "0"}):
+        assert [topic for topic, _, _ in told(ShopEvents().line(line(**change)))] == ["orders"]
+
+
+def test_a_payment_follows_the_last_line_of_its_order():
+    shop = ShopEvents()
+    list(shop.line(LINE))
+    list(shop.line(line(quantity="2", price="0.001")))
+    first, second = told(shop.line(line(order="536367")))[:2]
+    assert (first[0], first[1]) == ("payments", b"pay-536365")
+    assert [first[2]["event"], second[2]["event"]] == ["payment.initiated", "payment.completed"]
+    assert first[2]["amount_thousandths"] == 6 * 2550 + 2
+
+
+def test_what_was_taken_back_is_refunded():
+    shop = ShopEvents()
+    list(shop.line(line(order="C536366", quantity="-6")))
+    ((_, _, value),) = told(shop.end_of_order())
+    assert (value["event"], value["amount_thousandths"]) == ("payment.refunded", -15_300)
+
+
+def test_an_order_of_nothing_has_no_payment():
+    shop = ShopEvents()
+    list(shop.line(line(price="0")))
+    assert told(shop.end_of_order()) == []
+
+
+def test_some_payments_fail_and_some_of_these_succeed_later():
+    shop, events = ShopEvents(), []
+    for each in generate_lines(20_000):
+        events += [e for e in told(shop.line(each)) if e[0] == "payments"]
+    failed = {value["payment"] for _, _, value in events if value["event"] == "payment.failed"}
+    again = {value["payment"] for _, _, value in events if value["attempt"] == 2}
+    orders = {value["payment"] for _, _, value in events}
+    assert again < failed
+    assert 0 < len(failed) < len(orders) / 15

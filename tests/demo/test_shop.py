@@ -1,0 +1,114 @@
+"""Each choice of `docs/demo.md`, asserted. The words in quotes are the chapter headings of that page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.demo.events import ShopEvents
+from barnabas.demo.generator import generate_lines
+from barnabas.demo.shop import DAY_MS, INVENTORY, ORDERS, PAYMENTS, TOPICS, Guarantee
+
+SECONDS_A_DAY = 86_400
+
+
+def test_orders_key():
+    """An order's lines and its cancellation must be read in order; orders among each other need not be."""
+    assert ORDERS.key == "order"
+
+
+def test_orders_partitions():
+    """Three services read, each with at most two workers: 50,000 a day is less than one a second."""
+    assert ORDERS.partitions == 6
+    assert ORDERS.partitions % 3 == 0
+
+
+def test_orders_guarantee():
+    """Readers put order and line together and so recognise a repeated event; nothing is paid for what they can do."""
+    assert ORDERS.guarantee is Guarantee.AT_LEAST_ONCE
+
+
+def test_orders_retention():
+    """A new service replays a month; older orders live in the tables that were made of them."""
+    assert (ORDERS.cleanup_policy, ORDERS.retention_ms) == ("delete", 30 * DAY_MS)
+
+
+def test_payments_key():
+    """Payments must be processed in order per transaction."""
+    assert PAYMENTS.key == "payment"
+
+
+def test_payments_partitions():
+    """As many as orders have, so that a join of the two needs no more tasks than either."""
+    assert PAYMENTS.partitions == ORDERS.partitions == 6
+
+
+def test_payments_guarantee():
+    assert PAYMENTS.guarantee is Guarantee.EXACTLY_ONCE
+
+
+def test_payments_retention():
+    """Every event of a payment is evidence, so none may replace another; disputes come for months."""
+    assert (PAYMENTS.cleanup_policy, PAYMENTS.retention_ms) == ("delete", 180 * DAY_MS)
+
+
+def test_inventory_key():
+    """The warehouse must see all events for a given article in order."""
+    assert INVENTORY.key == "stock_code"
+
+
+def test_inventory_partitions():
+    """Four times the events of orders, twice the partitions; 12 divides among 2, 3, 4 and 6 workers."""
+    assert INVENTORY.partitions == 2 * ORDERS.partitions == 12
+    assert all(INVENTORY.partitions % workers == 0 for workers in (2, 3, 4, 6))
+
+
+def test_inventory_guarantee():
+    assert INVENTORY.guarantee is Guarantee.EXACTLY_ONCE
+
+
+def test_inventory_retention():
+    """The latest level of every article, for ever, and every movement of the last day."""
+    assert (INVENTORY.cleanup_policy, INVENTORY.retention_ms) == ("compact", -1)
+    assert INVENTORY.config["min.compaction.lag.ms"] == str(DAY_MS)
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_no_topic_gets_events_twice_from_its_producer(plan):
+    assert plan.producer_config["enable.idempotence"] == "true"
+    assert plan.producer_config["acks"] == "all"
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_keys_are_placed_as_java_clients_place_them(plan):
+    """Otherwise a service in another language would put the same key into another partition, and order would be
+    lost."""
+    assert plan.producer_config["partitioner"] == "murmur2_random"
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_the_configuration_has_kafkas_names(plan):
+    assert plan.config["cleanup.policy"] == plan.cleanup_policy
+    assert plan.config["retention.ms"] == str(plan.retention_ms)
+
+
+@pytest.mark.parametrize("plan", TOPICS, ids=lambda plan: plan.name)
+def test_the_page_argues_for_each_choice(plan):
+    page = (Path(__file__).parents[2] / "docs" / "demo.md").read_text()
+    section = page.split(f"### `{plan.name}`")[1].split("\n### ")[0].split("\n## ")[0]
+    for heading in ("**Key**", "**Partitions**", "**Guarantee**", "**Retention**"):
+        assert heading in section
+    assert f"{plan.partitions} partitions" in section
+    assert plan.guarantee.value in section.lower()
+
+
+def test_events_are_of_the_kinds_the_topics_are_for():
+    kinds: dict[str, set[str]] = {plan.name: set() for plan in TOPICS}
+    shop = ShopEvents()
+    import json
+
+    for line in generate_lines(20_000):
+        for event in shop.line(line):
+            kinds[event.topic].add(json.loads(event.value)["event"])
+    assert kinds == {plan.name: set(plan.events) for plan in TOPICS}
