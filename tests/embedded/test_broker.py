@@ -1,0 +1,161 @@
+"""The embedded broker, with librdkafka as its client in the same process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+import barnabas
+from barnabas.protocol.errors import KafkaError
+from barnabas.server.broker import CannotStart
+from barnabas.server.config import ConfigError
+
+
+def produce(broker: barnabas.Broker, topic: str, values: list[str]) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(20) == 0
+
+
+def consume(broker: barnabas.Broker, topic: str, count: int, group: str = "readers") -> list[str]:
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    values: list[str] = []
+    try:
+        while len(values) < count:
+            message = consumer.poll(20)
+            assert message is not None, f"only {values} arrived"
+            assert message.error() is None, message.error()
+            values.append(message.value().decode())
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return values
+
+
+def topics(broker: barnabas.Broker) -> dict[str, int]:
+    found = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=20).topics
+    return {name: len(topic.partitions) for name, topic in found.items() if not name.startswith("__")}
+
+
+@pytest.mark.slow
+def test_a_whole_test_in_ten_lines(barnabas: barnabas.Broker) -> None:
+    produce(barnabas, "orders", ["one", "two"])
+    assert consume(barnabas, "orders", 2) == ["one", "two"]
+
+
+@pytest.mark.slow
+def test_reset_leaves_it_as_new(barnabas: barnabas.Broker) -> None:
+    for round_number in range(3):
+        assert topics(barnabas) == {}
+        barnabas.create_topic("orders", partitions=round_number + 1)
+        assert topics(barnabas) == {"orders": round_number + 1}
+        produce(barnabas, "orders", [f"round {round_number}"])
+        # The group's committed offset of the round before would hide this record.
+        assert consume(barnabas, "orders", 1) == [f"round {round_number}"]
+        barnabas.reset()
+
+
+@pytest.mark.slow
+def test_reset_takes_milliseconds(barnabas: barnabas.Broker) -> None:
+    times = []
+    for _ in range(5):
+        barnabas.create_topic("orders", partitions=3)
+        produce(barnabas, "orders", ["one"])
+        began = time.perf_counter()
+        barnabas.reset()
+        times.append(time.perf_counter() - began)
+    # The goal is 5 ms on a quiet machine; the best of five on a busy one must not be far from it.
+    assert min(times) < 0.05
+
+
+def test_topics_are_created_with_settings(barnabas_broker: barnabas.Broker) -> None:
+    barnabas_broker.reset()
+    barnabas_broker.create_topic("compacted", partitions=4, config={"cleanup.policy": "compact", "retention.ms": 1000})
+    assert topics(barnabas_broker) == {"compacted": 4}
+    with pytest.raises(KafkaError, match="TOPIC_ALREADY_EXISTS"):
+        barnabas_broker.create_topic("compacted")
+    with pytest.raises(KafkaError, match="INVALID_CONFIG"):
+        barnabas_broker.create_topic("other", config={"no.such.setting": "1"})
+
+
+@pytest.mark.slow
+def test_a_data_dir_keeps_its_records(tmp_path: Path) -> None:
+    with barnabas.Broker(data_dir=tmp_path) as broker:
+        produce(broker, "orders", ["kept"])
+        cluster_id = broker.cluster_id
+        with pytest.raises(CannotStart, match="in use by another broker"):
+            barnabas.Broker(data_dir=tmp_path).start()
+    with barnabas.Broker(data_dir=tmp_path) as broker:
+        assert broker.cluster_id == cluster_id
+        assert consume(broker, "orders", 1) == ["kept"]
+
+
+def test_stop_gives_back_port_thread_and_folder() -> None:
+    before = set(threading.enumerate())
+    broker = barnabas.Broker().start()
+    folder, port = broker.data_dir, broker.port
+    assert os.path.isdir(folder)
+    broker.stop()
+    broker.stop()
+    assert not os.path.exists(folder)
+    assert set(threading.enumerate()) == before
+    assert repr(broker) == "<barnabas.Broker stopped>"
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = broker.bootstrap_servers
+    with barnabas.Broker(port=port) as again:
+        assert again.port == port
+
+
+def test_the_folder_goes_with_a_forgotten_broker() -> None:
+    broker = barnabas.Broker().start()
+    folder = broker.data_dir
+    remove = broker._remove_folder
+    broker._call(broker._running().stop)
+    broker._server = None
+    broker._end_thread()
+    del broker
+    gc.collect()
+    assert remove is not None
+    assert not os.path.exists(folder)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ConfigError, match="num.partitions"):
+        barnabas.Broker(config={"num.partitions": "many"}).start()
+
+
+def test_two_brokers_at_once() -> None:
+    with barnabas.Broker() as one, barnabas.Broker() as other:
+        one.create_topic("only-here")
+        assert topics(one) == {"only-here": 1}
+        assert topics(other) == {}
+        assert one.cluster_id != other.cluster_id
+
+
+def test_auto_creation_can_be_switched_off() -> None:
+    with barnabas.Broker(config={"auto.create.topics.enable": False}) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        found = admin.list_topics("missing", timeout=20).topics["missing"]
+        assert found.error is not None
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "message.timeout.ms": 200})
+        failed: list[object] = []
+        producer.produce("missing", "x", on_delivery=lambda error, _: failed.append(error))
+        producer.flush(20)
+        assert failed[0] is not None
+
+
+def test_librdkafka_sees_errors_not_silence(barnabas_broker: barnabas.Broker) -> None:
+    admin = AdminClient({"bootstrap.servers": barnabas_broker.bootstrap_servers})
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+        admin.delete_topics(["never-created"])["never-created"].result(20)
