@@ -231,7 +231,8 @@ class PartitionLog:
                         header[9], header[10], header[11], header.last_sequence, next_offset
                     )
                     if duplicate is not None and origin is AppendOrigin.CLIENT:
-                        return self._duplicate(duplicate)
+                        self._flush_if_due()
+                    return self._duplicate(duplicate)
                 previous = header
             patch(view, position, next_offset, leader_epoch)
             next_offset += header[6] + 1
@@ -338,7 +339,12 @@ class PartitionLog:
                     )
             offset = last_offset + 1
         self.log_end_offset = next_offset
-        if self.config.flush_messages != INT64_MAX and next_offset - self.recovery_point >= self.config.flush_messages:
+        self._flush_if_due()
+
+    def _flush_if_due(self) -> None:
+        """Keeps what flush.messages promises of an acknowledgement, also when recovery brought the records back unsynced."""
+        flush_messages = self.config.flush_messages
+        if flush_messages != INT64_MAX and self.log_end_offset - self.recovery_point >= flush_messages:
             self.flush()
 
     def _end_transaction(self, segment: LogSegment, view: memoryview, position: int, header: BatchHeader) -> None:
