@@ -232,7 +232,7 @@ class PartitionLog:
                     )
                     if duplicate is not None and origin is AppendOrigin.CLIENT:
                         self._flush_if_due()
-                    return self._duplicate(duplicate)
+                        return self._duplicate(duplicate)
                 previous = header
             patch(view, position, next_offset, leader_epoch)
             next_offset += header[6] + 1
