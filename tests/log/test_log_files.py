@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from barnabas.log import log_files
+from barnabas.log import checkpoints, log_files, log_manager, meta_properties
 
 
 def test_offset_files() -> None:
@@ -30,3 +32,28 @@ def test_partition_directories(name: str, parsed: tuple[str, int] | None) -> Non
     assert log_files.parse_partition_dir_name(name) == parsed
     if parsed is not None:
         assert log_files.partition_dir_name(*parsed) == name
+
+
+def test_each_kind_of_file_has_its_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+    for name in (
+        log_files.LOG,
+        log_files.INDEX,
+        log_files.TIME_INDEX,
+        log_files.TRANSACTION_INDEX,
+        log_files.SNAPSHOT,
+        log_files.DELETED,
+        log_files.CLEANED,
+        log_files.SWAP,
+        log_files.LEADER_EPOCH_CHECKPOINT,
+        log_files.PARTITION_METADATA,
+        log_files.DELETE_DIR_SUFFIX,
+        checkpoints.RECOVERY_POINT_CHECKPOINT,
+        checkpoints.LOG_START_OFFSET_CHECKPOINT,
+        checkpoints.REPLICATION_OFFSET_CHECKPOINT,
+        log_manager.CLEAN_SHUTDOWN_FILE,
+        log_manager.LOCK_FILE,
+        log_manager.STRAY_DIR_SUFFIX,
+        meta_properties.META_PROPERTIES,
+    ):
+        assert name in page, name

@@ -787,3 +787,17 @@ def test_repr_is_worth_reading() -> None:
     log = open_log()
     append(log, 1)
     assert repr(log) == "<PartitionLog orders-0 0..2 hw=0 segments=1>"
+
+
+def test_jitter_rolls_earlier_but_never_later() -> None:
+    waits = set()
+    for partition in range(20):
+        clock = Clock()
+        config = LogConfig(segment_ms=1000, segment_jitter_ms=400)
+        log = PartitionLog(SimDisk(), f"/data/orders-{partition}", config, now_ms=clock)
+        while log.segment_count == 1:
+            log.append_as_leader(plain(timestamp=clock.ms), 0)
+            clock.ms += 10
+        waits.add(clock.ms - 10 - NOW_MS)
+    assert len(waits) > 5
+    assert 600 <= min(waits) <= max(waits) <= 1010

@@ -8,6 +8,7 @@
         00000000000000000123.snapshot     producer state before offset 123
         leader-epoch-checkpoint           first offset of each leader epoch
         partition.metadata                topic id
+        *.cleaned, *.swap                 a compaction under way; *.deleted: on its way out
     <topic>-<partition>.<uuid>-delete/    a deleted partition on its way out
 
 Offsets are 20 digits with leading zeros, so that names sort as numbers do. Source: Kafka's `LogFileUtils`.
@@ -23,6 +24,8 @@ TIME_INDEX = ".timeindex"
 TRANSACTION_INDEX = ".txnindex"
 SNAPSHOT = ".snapshot"
 DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 DELETE_DIR_SUFFIX = "-delete"

@@ -46,6 +46,7 @@ from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerSt
 from barnabas.log.recovery import LogLoader, apply_batch, replay_producers
 from barnabas.log.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.records.checksum import crc32c
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BatchHeader, CorruptRecord, check_batch, patch
 
@@ -370,12 +371,17 @@ class PartitionLog:
             waited = max_timestamp - first
         else:
             waited = now_ms - segment.created_ms
-        if waited > config.segment_ms:
+        if waited > config.segment_ms - self._jitter_ms(segment):
             return True
         entries = config.segment_index_bytes // INDEX_ENTRY_SIZE
         if segment.offset_index.entries >= entries:
             return True
         return segment.time_index.entries >= config.segment_index_bytes // TIME_ENTRY_SIZE - 1
+
+    def _jitter_ms(self, segment: LogSegment) -> int:
+        """How much earlier this segment rolls by time, so that not all logs of a topic roll at once."""
+        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        return crc32c(f"{self.name}/{segment.base_offset}".encode()) % most if most > 0 else 0
 
     def roll(self) -> None:
         """Begins a new segment, unless the active one is empty."""

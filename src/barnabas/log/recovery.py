@@ -1,6 +1,6 @@
 """Opening a log's directory: what is there, what of it is good, and what must be derived again (data plane).
 
-    list the directory           leftovers of deletions and of atomic writes are removed
+    list the directory           leftovers of deletions and of atomic writes are removed, interrupted swaps are ended
     each segment, in order       after an unclean stop, from the recovery point's segment on: read whole, cut at the first bad
                                  batch, indexes rebuilt. Otherwise: the indexes' shape and the tail behind the last
                                  index entry are looked at, and the segment is rebuilt like that if they do not fit
@@ -113,7 +113,11 @@ class LogLoader:
         bases: list[int] = []
         snapshots: list[int] = []
         others: list[tuple[int, str]] = []
-        for name in self._disk.listdir(self._directory):
+        names = self._disk.listdir(self._directory)
+        if any(name.endswith((log_files.CLEANED, log_files.SWAP)) for name in names):
+            self._finish_swaps(names)
+            names = self._disk.listdir(self._directory)
+        for name in names:
             if name.endswith((log_files.DELETED, ".tmp")):
                 self._remove(name)
                 continue
@@ -132,6 +136,39 @@ class LogLoader:
                 self._remove(name)
         self._producers.found_snapshots(snapshots)
         return sorted(bases)
+
+    def _finish_swaps(self, names: list[str]) -> None:
+        """Ends a replacement of segments by compacted ones that the crash has interrupted.
+
+        `.cleaned` files are not finished: they go, and so do `.swap` files at or above them, which belong to the same
+        replacement. The other `.swap` files are whole: what they replace goes, and they lose the suffix.
+        """
+        cleaned = [name for name in names if name.endswith(log_files.CLEANED)]
+        limit = min((int(name[:20]) for name in cleaned if name[:20].isdecimal()), default=None)
+        swaps = []
+        for name in names:
+            if name.endswith(log_files.SWAP) and name[:20].isdecimal():
+                if limit is not None and int(name[:20]) >= limit:
+                    self._remove(name)
+                else:
+                    swaps.append(name)
+        for name in cleaned:
+            self._remove(name)
+        for name in swaps:
+            if name.endswith(log_files.LOG + log_files.SWAP):
+                base = int(name[:20])
+                segment = self._new_segment(base, 0)
+                segment.path = f"{self._directory}/{name}"
+                segment.size = segment.file().size()
+                end = max((header.next_offset for _, header in segment.headers()), default=base)
+                segment.close()
+                for other in names:
+                    parsed = log_files.parse_file_name(other)
+                    if parsed is not None and base < parsed[0] < end and parsed[1] != log_files.SNAPSHOT:
+                        self._remove(other)
+        for name in swaps:
+            target = name.removesuffix(log_files.SWAP)
+            self._disk.rename(f"{self._directory}/{name}", f"{self._directory}/{target}")
 
     def _remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
