@@ -131,7 +131,7 @@ def test_the_folder_goes_with_a_forgotten_broker() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(ConfigError, match="num.partitions"):
+    with pytest.raises(ConfigError, match=r"num\.partitions"):
         barnabas.Broker(config={"num.partitions": "many"}).start()
 
 

@@ -32,6 +32,7 @@ __all__ = ["run"]
 log = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
+_PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 _DEFAULT_LISTEN = "127.0.0.1:9092"
 
 
@@ -89,7 +90,12 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
             raise _Mistake(f"--set {setting}: write it as key=value")
         properties[name.strip()] = value.strip()
     if options.listen:
-        properties["listeners"] = ",".join(_listener(place, address) for place, address in enumerate(options.listen))
+        listeners = [_listener(place, address) for place, address in enumerate(options.listen)]
+        properties["listeners"] = ",".join(listeners)
+    if options.listen and len(options.listen) > 1:
+        protocols = properties.get("listener.security.protocol.map", _PROTOCOLS)
+        more = [f"PLAINTEXT{place + 1}:PLAINTEXT" for place in range(1, len(listeners))]
+        properties["listener.security.protocol.map"] = ",".join([protocols, *more])
     elif "listeners" not in properties:
         properties["listeners"] = f"PLAINTEXT://{_DEFAULT_LISTEN}"
     if options.data_dir:

@@ -1,0 +1,184 @@
+"""`barnabas start` and `barnabas storage` as processes: what they print, when they end, and with what code."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.server.process import Node, run
+
+pytestmark = pytest.mark.slow
+
+
+def produce(node: Node, topic: str, values: list[str]) -> None:
+    producer = Producer({"bootstrap.servers": node.bootstrap_servers, "enable.idempotence": True})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+
+
+def read_all(node: Node, topic: str, count: int) -> list[str]:
+    consumer = Consumer(
+        {"bootstrap.servers": node.bootstrap_servers, "group.id": "unused", "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    values: list[str] = []
+    while len(values) < count:
+        message = consumer.poll(20)
+        assert message is not None
+        assert message.error() is None
+        values.append(message.value().decode())
+    consumer.close()
+    return values
+
+
+AUTO = ("--set", "auto.create.topics.enable=true")
+
+
+def test_start_serve_stop_and_start_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Node(data, *AUTO) as node:
+        produce(node, "orders", ["one", "two"])
+        assert node.signal(signal.SIGTERM) == 0
+    assert (data / ".kafka_cleanshutdown").exists()
+    with Node(data, *AUTO) as node:
+        assert not (data / ".kafka_cleanshutdown").exists()
+        produce(node, "orders", ["three"])
+        assert read_all(node, "orders", 3) == ["one", "two", "three"]
+        assert node.signal(signal.SIGINT) == 0
+
+
+def test_a_killed_node_comes_back_with_what_it_acknowledged(tmp_path: Path) -> None:
+    data, sent = tmp_path / "data", []
+    for number in range(3):
+        with Node(data, *AUTO) as node:
+            sent.append(f"before kill {number}")
+            produce(node, "orders", [sent[-1]])
+            assert node.signal(signal.SIGKILL) == -signal.SIGKILL
+    with Node(data) as node:
+        assert read_all(node, "orders", 3) == sent
+
+
+def test_a_signal_right_after_ready_is_not_lost(tmp_path: Path) -> None:
+    for number in range(3):
+        with Node(tmp_path / str(number)) as node:
+            assert node.signal(signal.SIGTERM) == 0
+
+
+def test_a_locked_directory_is_refused_in_one_line(tmp_path: Path) -> None:
+    with Node(tmp_path / "data") as node:
+        second = run("start", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0")
+        assert second.returncode == 1
+        assert second.stdout == ""
+        assert re.fullmatch(r"barnabas: \S+ is in use by another broker; .*\n", second.stderr)
+        assert node.signal(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("cluster.id=AAAAAAAAAAAAAAAAAAAAAw", "belongs to cluster"),
+        ("node.id=77", "belongs to node 1, not to 77"),
+        ("num.partitions=lots", "num.partitions"),
+        ("listeners=PLAINTEXT:/bad", "listeners"),
+        ("nonsense", "--set nonsense"),
+    ],
+)
+def test_a_foreign_or_wrong_setting_is_refused_in_one_line(tmp_path: Path, setting: str, words: str) -> None:
+    formatted = run("storage", "format", "--data-dir", str(tmp_path / "data"))
+    assert formatted.returncode == 0
+    options = [] if setting.startswith("listeners") else ["--listen", "127.0.0.1:0"]
+    refused = run("start", "--data-dir", str(tmp_path / "data"), *options, "--set", setting)
+    assert refused.returncode == 1
+    assert words in refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_a_taken_port_is_refused_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = run("start", "--data-dir", str(tmp_path / "data"), "--listen", address, "--log-level", "warning")
+    assert refused.returncode == 1
+    assert f"cannot listen on {address}" in refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_a_directory_is_asked_for() -> None:
+    refused = run("start")
+    assert refused.returncode == 1
+    assert "--data-dir" in refused.stderr
+
+
+def test_a_properties_file_and_what_overrides_it(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(f"log.dirs={tmp_path}/data\nnum.partitions=3\nauto.create.topics.enable=true\nno.such=1\n")
+    with Node(tmp_path / "data", "--config", str(properties), "--set", "num.partitions=5") as node:
+        topics = AdminClient({"bootstrap.servers": node.bootstrap_servers}).list_topics("fresh", timeout=20).topics
+        assert len(topics["fresh"].partitions) == 5
+        assert "Unknown setting no.such" in node.log_path.read_text()
+        assert node.signal(signal.SIGTERM) == 0
+
+
+def test_several_listeners_each_advertise_what_was_dialled(tmp_path: Path) -> None:
+    """Trap 25: the address in Metadata is that of the listener the client came in by."""
+    with Node(tmp_path / "data", "--listen", "localhost:0") as node:
+        second = _rest_of_ready_lines(node, 1)
+        ports = {node.port, *(int(line.rsplit(":", 1)[1]) for line in second)}
+        assert len(ports) == 2
+        for port in ports:
+            brokers = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=20).brokers
+            assert [(broker.host, broker.port) for broker in brokers.values()] == [("127.0.0.1", port)]
+        assert node.signal(signal.SIGTERM) == 0
+
+
+def _rest_of_ready_lines(node: Node, count: int) -> list[str]:
+    assert node.process.stdout is not None
+    return [node.process.stdout.readline().decode().strip() for _ in range(count)]
+
+
+def test_explicit_advertised_listeners_are_respected(tmp_path: Path) -> None:
+    with Node(tmp_path / "data", "--set", "advertised.listeners=PLAINTEXT://broker.example:1234") as node:
+        with socket.create_connection((node.host, node.port)) as client:
+            # Metadata version 1 of no topics.
+            client.sendall(struct.pack(">ihhihi", 14, 3, 1, 5, -1, 0))
+            answer = client.recv(4096)
+        assert b"broker.example" in answer
+        assert struct.pack(">i", 1234) in answer
+        assert node.signal(signal.SIGTERM) == 0
+
+
+def test_storage_commands(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    missing = run("storage", "info", "--data-dir", data)
+    assert missing.returncode == 1
+    assert f"{data} does not exist" in missing.stdout
+    cluster_id = run("storage", "random-uuid").stdout.strip()
+    assert re.fullmatch(r"[A-Za-z0-9_-]{22}", cluster_id)
+    formatted = run("storage", "format", "-t", cluster_id, "--standalone", "--data-dir", data)
+    assert (formatted.returncode, formatted.stderr) == (0, "")
+    again = run("storage", "format", "-t", cluster_id, "--data-dir", data)
+    assert again.returncode == 1
+    assert "already formatted" in again.stderr
+    assert run("storage", "format", "-t", cluster_id, "--ignore-formatted", "--data-dir", data).returncode == 0
+    told = run("storage", "info", "--data-dir", data)
+    assert told.returncode == 0
+    assert f"cluster.id={cluster_id}" in told.stdout
+    with Node(tmp_path / "data") as node:
+        assert node.signal(signal.SIGTERM) == 0
+
+
+def test_help_names_every_command() -> None:
+    told = run("--help")
+    assert told.returncode == 0
+    for command in ("start", "storage", "topic", "produce", "consume", "group", "config", "demo"):
+        assert re.search(rf"^\s+{command}\s", told.stdout, re.MULTILINE), command
+    assert "--data-dir" in run("start", "--help").stdout

@@ -1,0 +1,89 @@
+"""Formatting a directory, and what `storage info` says of it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from barnabas.log import meta_properties
+from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.metadata_loader import load_snapshot
+from barnabas.protocol.primitives import uuid_from_str
+from barnabas.server.config import BrokerConfig
+from barnabas.server.storage import StorageError, format_directory, info, random_uuid, read_bootstrap
+from tests.simulation.disk import SimDisk
+
+CONFIG = BrokerConfig.from_properties({"listeners": "PLAINTEXT://localhost:9092"})
+
+
+def formatted(cluster_id: str | None = "abc") -> SimDisk:
+    disk = SimDisk()
+    format_directory(disk, "/data", cluster_id, 3, CONFIG, random.Random(1))
+    return disk
+
+
+def test_the_files_are_kafkas() -> None:
+    disk = formatted()
+    assert disk.paths() == [
+        "/data/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint",
+        "/data/bootstrap.checkpoint",
+        "/data/meta.properties",
+    ]
+    meta = meta_properties.read(disk, "/data")
+    assert meta is not None
+    assert (meta.cluster_id, meta.node_id) == ("abc", 3)
+    assert len(uuid_from_str(meta.directory_id or "")) == 16
+    assert list(load_snapshot(disk.contents("/data/bootstrap.checkpoint"))) == bootstrap_records()
+    assert read_bootstrap(disk, "/data") == bootstrap_records()
+    assert read_bootstrap(SimDisk(), "/data") is None
+
+
+def test_a_formatted_directory_is_not_formatted_again() -> None:
+    with pytest.raises(StorageError, match=r"Log directory /data is already formatted\."):
+        format_directory(formatted(), "/data", None, 3, CONFIG, random.Random(1))
+
+
+@pytest.mark.parametrize("call", range(1, 60))
+def test_an_interrupted_formatting_can_be_repeated(call: int) -> None:
+    disk = SimDisk(call)
+    disk.fail_call(call)
+    try:
+        format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1))
+    except OSError:
+        disk.crash()
+        if meta_properties.read(disk, "/data") is None:
+            format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1))
+    assert read_bootstrap(disk, "/data") == bootstrap_records()
+    assert meta_properties.read(disk, "/data") is not None
+
+
+def test_ids_have_no_leading_dash_and_come_from_the_given_randomness() -> None:
+    ids = [random_uuid(random.Random(seed)) for seed in range(500)]
+    assert all(len(text) == 22 and text[0] != "-" for text in ids)
+    assert len(set(ids)) == len(ids)
+    assert random_uuid(random.Random(5)) == ids[5]
+
+
+def test_info_in_kafkas_words() -> None:
+    disk = formatted()
+    meta = meta_properties.read(disk, "/data")
+    assert meta is not None
+    found = info(disk, ["/data"])
+    assert found.exit_code == 0
+    assert found.text == (
+        "Found log directory:\n  /data\n\n"
+        f"Found metadata: {{cluster.id=abc, directory.id={meta.directory_id}, node.id=3, version=1}}\n"
+    )
+
+
+def test_info_of_what_is_missing_or_broken() -> None:
+    disk = SimDisk()
+    disk.mkdir("/empty")
+    found = info(disk, ["/empty", "/nowhere"])
+    assert found.exit_code == 1
+    assert found.text == (
+        "Found log directory:\n  /empty\n\nFound problems:\n  /empty is not formatted.\n  /nowhere does not exist\n"
+    )
+    disk.put("/empty/meta.properties", b"version=1\n")
+    assert "no valid node.id" in info(disk, ["/empty"]).text
