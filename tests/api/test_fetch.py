@@ -455,6 +455,54 @@ class TestSessions:
         (data,) = answers(ask(hosting, request(session=(session, 2)), 13))
         assert data.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
 
+    def test_idle_partitions_are_not_read_again(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 100)
+        asked = ask(hosting, request(*(part(index) for index in range(100)), session=(0, 0)))
+        session = hosting.sessions.get(asked.session_id)
+        assert session is not None
+        assert len(session.ready) == 100
+        waiting = ask(hosting, request(session=(session.session_id, 1), wait_ms=500))
+        assert not session.ready
+        hosting.append("t", b"a", index=7)
+        hosting.append("t", b"b", index=7)
+        assert [wanted.index for wanted in session.ready] == [7]
+        hosting.spin()
+        (data,) = answers(waiting.result())
+        assert values(data) == [b"a", b"b"]
+        assert list(session.ready), "until the client asks from behind them, they are offered again"
+        ask(hosting, request(part(7, 2), session=(session.session_id, 2), wait_ms=500))
+        assert not session.ready
+
+    @pytest.mark.parametrize("ending", ["close", "replace", "forget", "evict"])
+    def test_a_session_that_ends_is_forgotten_by_its_partitions(self, hosting: Hosting, ending: str) -> None:
+        hosting.create_topic("t", 3)
+        parts = [part(index) for index in range(3)]
+        id_ = ask(hosting, request(*parts, session=(0, 0))).session_id
+        observers = [hosting.replicas.partition("t", index).observers for index in range(3)]
+        assert [len(known or ()) for known in observers] == [1, 1, 1]
+        if ending == "close":
+            ask(hosting, request(session=(id_, -1)))
+        elif ending == "replace":
+            ask(hosting, request(parts[0], session=(id_, 0)))
+        elif ending == "forget":
+            forgotten = [FetchRequest.ForgottenTopic(topic="t", partitions=[0, 1, 2])]
+            ask(hosting, request(session=(id_, 1), forgotten_topics_data=forgotten))
+        else:
+            hosting.sessions._slots = 1
+            hosting.advance(121_000)
+            ask(hosting, request(parts[0], session=(0, 0)))
+        expected = [1, 0, 0] if ending in ("replace", "evict") else [0, 0, 0]
+        assert [len(known or ()) for known in observers] == expected
+
+    def test_a_new_leader_epoch_reaches_an_idle_partition(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t", 2)
+        session = ask(hosting, request(part(0, epoch=0), part(1), session=(0, 0))).session_id
+        waiting = ask(hosting, request(session=(session, 1), wait_ms=500))
+        hosting.change(id_, 0, leader=NODE)
+        hosting.spin()
+        (data,) = answers(waiting.result())
+        assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
+
     def test_wrong_epochs_and_ids(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         session = ask(hosting, request(part(), session=(0, 0))).session_id

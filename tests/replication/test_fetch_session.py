@@ -60,7 +60,7 @@ def data_of(wanted: FetchPartition, *, high_watermark: int = 10, records: Any = 
 
 def answer(context: FetchContext, epoch: int, **fields: Any) -> FetchResponse:
     results = [(wanted, data_of(wanted, **fields)) for wanted in context.partitions]
-    return context.respond(FetchRead(results, 0, False), epoch)
+    return context.respond(FetchRead(results, 0, False, []), epoch)
 
 
 def open_session(cache: FetchSessionCache, *names: str, **options: Any) -> int:
@@ -78,7 +78,7 @@ def test_epochs_wrap_past_zero() -> None:
 
 def test_sessionless_requests_leave_nothing(cache: FetchSessionCache) -> None:
     context = ask(cache, 0, -1, wants("t-0"))
-    assert not context.only_changes
+    assert context.session is None
     assert answer(context, -1).session_id == 0
     assert len(cache) == 0
 
@@ -87,11 +87,11 @@ def test_a_session_opens_continues_and_closes(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0", "t-1")
     assert session_id > 0
     context = ask(cache, session_id, 1, [])
-    assert context.only_changes
+    assert context.session is not None
     assert [wanted.index for wanted in context.partitions] == [0, 1]
-    assert context.respond(FetchRead([], 0, False), 1).session_id == session_id
+    assert context.respond(FetchRead([], 0, False, []), 1).session_id == session_id
     context = ask(cache, session_id, -1, wants("t-0"))
-    assert not context.only_changes
+    assert context.session is None
     assert len(cache) == 0
 
 
@@ -137,7 +137,7 @@ def test_partitions_are_added_altered_and_forgotten(cache: FetchSessionCache) ->
 def test_a_session_that_forgets_everything_ends(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     context = ask(cache, session_id, 1, [], (("t", 0),))
-    assert context.respond(FetchRead([], 0, False), 1).session_id == 0
+    assert context.respond(FetchRead([], 0, False, []), 1).session_id == 0
     assert len(cache) == 0
 
 
@@ -154,9 +154,11 @@ def test_partitions_with_records_go_to_the_end(cache: FetchSessionCache) -> None
     context = ask(cache, session_id, 1, [])
     first, second, _ = context.partitions
     records = SimpleNamespace(size=5)
-    read = FetchRead([(first, data_of(first, records=records)), (second, data_of(second))], 5, False)
+    read = FetchRead([(first, data_of(first, records=records)), (second, data_of(second))], 5, False, [])
     context.respond(read, 1)
-    assert [wanted.index for wanted in ask(cache, session_id, 2, []).partitions] == [1, 2, 0]
+    session = cache.get(session_id)
+    assert session is not None
+    assert [wanted.index for wanted in session.ready] == [1, 2, 0]
 
 
 def test_what_was_sent_is_remembered_and_forgotten_after_an_error(cache: FetchSessionCache) -> None:

@@ -57,4 +57,8 @@ def _delete(context: RequestContext, topic: str, index: int, offset: int) -> int
         offset = log.high_watermark
     if offset < 0:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is no offset of {topic}-{index}")
-    return log.delete_records_before(offset)
+    before = log.log_start_offset
+    low_watermark = log.delete_records_before(offset)
+    if low_watermark != before:
+        context.services.replica_manager.log_start_moved(partition)
+    return low_watermark

@@ -84,7 +84,7 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
         min(request.min_bytes, max_bytes),
         max_bytes,
         request.isolation_level,
-        session.only_changes,
+        session.session is not None,
     )
 
     def respond(read: FetchRead) -> FetchResponse:
@@ -94,7 +94,7 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
         return response
 
     answer: FetchResponse | asyncio.Future[FetchResponse]
-    answer = services.replica_manager.fetch(params, session.partitions, respond)
+    answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)
     return answer
 
 

@@ -10,7 +10,8 @@
 - Records stay in their file: a result carries a slice of it.
 - An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does not, unless all are unknown.
 
-In an incremental session only what changed is answered, so an idle partition costs a comparison and no object.
+In an incremental session only what changed is answered; a partition about which there is nothing new is reported as idle, and
+the session does not ask for it again until something happens to it.
 
 Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchParams`; KIP-74, KIP-98, KIP-227, KIP-320, KIP-595.
 """
@@ -18,7 +19,7 @@ Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchPa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.log.errors import OffsetOutOfRange
 from barnabas.log.partition_log import PartitionLog
@@ -26,6 +27,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import Uuid
 from barnabas.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from barnabas.replication.fetch_session import FetchSession
 
 __all__ = ["FetchParams", "FetchPartition", "FetchRead", "PartitionLookup", "read_partitions"]
 
@@ -48,6 +52,7 @@ class FetchPartition:
     Attributes:
         topic: None when the request gave an id that names no topic.
         partition: the replica, looked up at the first read and again once it is deleted.
+        session: the session it belongs to, which is told when something happens to the replica.
         sent_high_watermark, sent_log_start_offset: as of the session's last answer; -1 makes the next answer mention it.
     """
 
@@ -61,6 +66,7 @@ class FetchPartition:
         "partition",
         "sent_high_watermark",
         "sent_log_start_offset",
+        "session",
         "topic",
         "topic_id",
     )
@@ -85,6 +91,7 @@ class FetchPartition:
         self.last_fetched_epoch = last_fetched_epoch
         self.log_start_offset = log_start_offset
         self.partition: Partition | None = None
+        self.session: FetchSession | None = None
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
 
@@ -115,12 +122,14 @@ class FetchRead(NamedTuple):
     Attributes:
         results: partition and its part of the response, in reading order.
         bytes_read: sum of all records.
+        idle: with `only_changes`, the partitions left out of the results.
         must_respond: some partition has an error or diverged, or none was found, so waiting is pointless.
     """
 
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]]
     bytes_read: int
     must_respond: bool
+    idle: list[FetchPartition]
 
 
 class PartitionLookup(Protocol):
@@ -135,15 +144,22 @@ class PartitionLookup(Protocol):
         ...
 
 
-def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], lookup: PartitionLookup) -> FetchRead:
-    """Read each partition up to the limits; errors are results, never raised."""
+def read_partitions(
+    params: FetchParams, partitions: Iterable[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool = False
+) -> FetchRead:
+    """Read each partition up to the limits; errors are results, never raised.
+
+    Args:
+        are_others_idle: the request also waits for partitions that are known to have nothing new.
+    """
     results = []
+    idle: list[FetchPartition] = []
     limit = params.max_bytes
     bytes_read = 0
     must_respond = False
     only_changes = params.only_changes
     committed_only = params.isolation_level == READ_COMMITTED
-    found_one = False
+    found_one = are_others_idle
     for wanted in partitions:
         is_new = True
         try:
@@ -202,7 +218,9 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
                 and diverging is None
                 and wanted.sent_high_watermark == high_watermark
                 and wanted.sent_log_start_offset == log.log_start_offset
+                and offset >= end
             ):
+                idle.append(wanted)
                 continue
             data = _PartitionData(
                 partition_index=wanted.index,
@@ -221,7 +239,7 @@ def read_partitions(params: FetchParams, partitions: Iterable[FetchPartition], l
             # As in Kafka, a partition that has never existed does not end the wait for the others.
             if not is_new or error.code not in UNKNOWN:
                 must_respond = True
-    return FetchRead(results, bytes_read, must_respond or not found_one)
+    return FetchRead(results, bytes_read, must_respond or not found_one, idle)
 
 
 def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:

@@ -10,7 +10,11 @@
 - Epochs go 1, 2, … 2^31 - 1, 1. Another epoch than the expected one is INVALID_FETCH_SESSION_EPOCH, an id that is not in the
   cache FETCH_SESSION_ID_NOT_FOUND; both make the client open a new session.
 - A session speaks in topic names (before version 13) or in topic ids, never both: FETCH_SESSION_TOPIC_ID_ERROR.
-- A partition that was answered with records moves to the end of its session, so that under a byte limit the others come first.
+- Only partitions that are `ready` are read: new ones, those named by the request, those last answered with records or an error, and
+  those to which something happened since (the replica tells its observers). An idle one costs nothing, so a fetch costs as much
+  as there is news, not as much as there are partitions. One thing is told late: a log start that retention moves is noticed
+  with the partition's next news.
+- A partition that was answered with records moves to the end of the ready ones, so that under a byte limit the others come first.
 - The cache has a fixed number of slots. A full cache gives a new session the slot of the one least recently used if that was
   idle for two minutes, else that of the smallest session older than two minutes if the new one has more partitions or belongs
   to a follower and that one does not; else there is no session and the answer's session id is 0.
@@ -28,6 +32,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.replication.fetch_reader import FetchPartition, FetchRead
+from barnabas.replication.partition import Partition
 
 __all__ = ["FetchContext", "FetchSession", "FetchSessionCache"]
 
@@ -55,6 +60,7 @@ class FetchSession:
 
     Attributes:
         epoch: the epoch the next request must carry.
+        ready: the partitions that the next request must look at, in order.
         cached_size: number of partitions when last used, which decides evictions.
     """
 
@@ -65,6 +71,7 @@ class FetchSession:
         "is_privileged",
         "last_used_ms",
         "partitions",
+        "ready",
         "session_id",
         "uses_topic_ids",
     )
@@ -77,6 +84,7 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = 1
         self.partitions: dict[Hashable, FetchPartition] = {}
+        self.ready: dict[FetchPartition, None] = {}
         self.cached_size = 0
 
     def __repr__(self) -> str:
@@ -86,17 +94,43 @@ class FetchSession:
         """Add, alter and drop partitions as an incremental request says."""
         partitions = self.partitions
         for new in wanted:
-            known = partitions.get(session_key(new))
+            key = session_key(new)
+            known = partitions.get(key)
             if known is None:
-                partitions[session_key(new)] = new
+                partitions[key] = new
+                new.session = self
+                self.ready[new] = None
+                if new.partition is not None:
+                    self.follow(new, new.partition)
                 continue
+            self.ready.setdefault(known)
             known.fetch_offset = new.fetch_offset
             known.max_bytes = new.max_bytes
             known.current_leader_epoch = new.current_leader_epoch
             known.last_fetched_epoch = new.last_fetched_epoch
             known.log_start_offset = new.log_start_offset
         for key in forgotten:
-            partitions.pop(key, None)
+            gone = partitions.pop(key, None)
+            if gone is not None:
+                self._unfollow(gone)
+
+    def follow(self, wanted: FetchPartition, partition: Partition) -> None:
+        """Be told what happens to a replica."""
+        if partition.observers is None:
+            partition.observers = {}
+        partition.observers[wanted] = None
+
+    def _unfollow(self, wanted: FetchPartition) -> None:
+        wanted.session = None
+        self.ready.pop(wanted, None)
+        partition = wanted.partition
+        if partition is not None and partition.observers is not None:
+            partition.observers.pop(wanted, None)
+
+    def close(self) -> None:
+        """The session has lost its slot: no replica may remember it."""
+        for wanted in self.partitions.values():
+            self._unfollow(wanted)
 
     def note_sent(self, wanted: FetchPartition, data: FetchResponse.PartitionData, has_records: bool) -> None:
         """Remember what the client knows now, and let the others go first after a turn with records."""
@@ -104,10 +138,9 @@ class FetchSession:
         failed = data.error_code or data.diverging_epoch.epoch >= 0
         wanted.sent_high_watermark = -1 if failed else data.high_watermark
         wanted.sent_log_start_offset = data.log_start_offset
-        if has_records:
-            key = session_key(wanted)
-            if self.partitions.pop(key, None) is not None:
-                self.partitions[key] = wanted
+        if has_records and wanted.session is self:
+            self.ready.pop(wanted, None)
+            self.ready[wanted] = None
 
 
 class FetchContext:
@@ -115,11 +148,11 @@ class FetchContext:
 
     Attributes:
         partitions: what to read, in order.
-        only_changes: whether partitions without news are left out.
+        session: the session that an incremental request continues; partitions without news are left out then.
         error: NONE, or why nothing can be read; `respond` then ignores what it is given.
     """
 
-    __slots__ = ("_cache", "_opens", "_session", "error", "only_changes", "partitions")
+    __slots__ = ("_cache", "_opens", "error", "partitions", "session")
 
     def __init__(
         self,
@@ -131,10 +164,9 @@ class FetchContext:
         error: ErrorCode = ErrorCode.NONE,
     ) -> None:
         self.partitions = partitions
-        self.only_changes = session is not None
         self.error = error
         self._cache = cache
-        self._session = session
+        self.session = session
         self._opens = opens
 
     def respond(self, read: FetchRead | None, request_epoch: int) -> FetchResponse:
@@ -146,7 +178,8 @@ class FetchContext:
         if self.error is not ErrorCode.NONE:
             return FetchResponse(error_code=self.error)
         assert read is not None
-        session = self._session
+        session = self.session
+        is_incremental = session is not None
         if session is not None:
             # Another request of this session may have come on another connection while this one waited.
             if session.epoch != next_epoch(request_epoch):
@@ -160,7 +193,7 @@ class FetchContext:
             for wanted, data in read.results:
                 records = data.records
                 has_records = records is not None and not isinstance(records, bytes)
-                session.note_sent(wanted, data, has_records and self.only_changes)
+                session.note_sent(wanted, data, has_records and is_incremental)
         return FetchResponse(
             session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=grouped(read)
         )
@@ -221,7 +254,7 @@ class FetchSessionCache:
         """Decide how a request is answered; an incremental one has altered its session when this returns."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
-                self._sessions.pop(session_id, None)
+                self._close(session_id)
             if epoch == FINAL_EPOCH:
                 return FetchContext(self, wanted)
             return FetchContext(self, wanted, opens=lambda size: self._open(size, is_follower, uses_topic_ids, now_ms))
@@ -234,13 +267,18 @@ class FetchSessionCache:
             return FetchContext(self, error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(wanted, forgotten)
         if not session.partitions:
-            del self._sessions[session_id]
+            self._close(session_id)
             return FetchContext(self)
         session.epoch = next_epoch(epoch)
         session.last_used_ms = now_ms
         session.cached_size = len(session.partitions)
         self._sessions.move_to_end(session_id)
         return FetchContext(self, session.partitions.values(), session=session)
+
+    def _close(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
 
     def _open(self, size: int, is_privileged: bool, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
         """Make a session for `size` partitions, or None when there is no slot for it."""
@@ -259,7 +297,7 @@ class FetchSessionCache:
         if oldest is None:
             return False
         if now_ms - oldest.last_used_ms > EVICTION_MS:
-            del self._sessions[oldest.session_id]
+            self._close(oldest.session_id)
             return True
         candidates = [
             (session.is_privileged, session.cached_size, session.session_id)
@@ -271,5 +309,5 @@ class FetchSessionCache:
         smallest = min(candidates)
         if smallest >= (is_privileged, size, 0):
             return False
-        del self._sessions[smallest[2]]
+        self._close(smallest[2])
         return True

@@ -26,6 +26,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 
 if TYPE_CHECKING:
     from barnabas.metadata.topics_image import PartitionRegistration
+    from barnabas.replication.fetch_reader import FetchPartition
     from barnabas.replication.hosted_topic import HostedTopic
 
 __all__ = ["LogOpener", "Partition"]
@@ -44,6 +45,7 @@ class Partition:
 
     Attributes:
         leader: the leader's node id, -1 when there is none.
+        observers: the partitions of fetch sessions that follow this one; None while there has been none.
         is_deleted: set when the replica leaves this broker; whoever kept a reference must look it up again.
     """
 
@@ -60,6 +62,7 @@ class Partition:
         "isr",
         "leader",
         "leader_epoch",
+        "observers",
         "replicas",
         "topic",
     )
@@ -73,6 +76,7 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.is_leader = False
         self.is_deleted = False
+        self.observers: dict[FetchPartition, None] | None = None
         self._node_id = node_id
         self._opener = opener
         self._log: PartitionLog | None = None

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from barnabas.log.log_config import LogConfig
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
+    from barnabas.replication.fetch_session import FetchSession
 
 __all__ = ["ReplicaManager"]
 
@@ -149,8 +151,20 @@ class ReplicaManager:
 
     def _notify_changed(self, partition: Partition) -> None:
         """The leader, the ISR or the existence of a partition changed: whoever waits on it looks again."""
-        self.delayed_fetches.notify(partition, -1)
+        self._wake_fetches(partition, -1)
         self.delayed_produces.notify(partition)
+
+    def _wake_fetches(self, partition: Partition, amount: int) -> None:
+        """Tell who waits on the partition, and the sessions that follow it, that `amount` bytes came (-1: other news)."""
+        watchers = self._fetch_watchers
+        if partition in watchers:
+            self.delayed_fetches.notify(partition, amount)
+        for wanted in partition.observers or ():
+            session = wanted.session
+            if session is not None:
+                session.ready[wanted] = None
+                if session in watchers:
+                    self.delayed_fetches.notify(session, amount)
 
     def _config_of(self, name: str) -> LogConfig:
         assert self.image is not None
@@ -218,6 +232,12 @@ class ReplicaManager:
             KafkaError: also UNKNOWN_TOPIC_ID for an id that never had a name, INCONSISTENT_TOPIC_ID for one whose name now
                 belongs to another id.
         """
+        found = self._find_for_fetch(wanted)
+        if wanted.session is not None:
+            wanted.session.follow(wanted, found)
+        return found
+
+    def _find_for_fetch(self, wanted: FetchPartition) -> Partition:
         topic_id = wanted.topic_id
         if topic_id == ZERO_UUID:
             assert wanted.topic is not None
@@ -241,7 +261,11 @@ class ReplicaManager:
     def high_watermark_moved(self, partition: Partition) -> None:
         """Tell producers that wait for the commit, and consumers that wait for records."""
         self.delayed_produces.notify(partition)
-        self.delayed_fetches.notify(partition, -1)
+        self._wake_fetches(partition, -1)
+
+    def log_start_moved(self, partition: Partition) -> None:
+        """Records were deleted: sessions tell their clients."""
+        self._wake_fetches(partition, 0)
 
     # Writing
 
@@ -264,8 +288,8 @@ class ReplicaManager:
             KafkaError: nothing was appended.
         """
         info = partition.append_as_leader(records, acks, origin)
-        if partition in self._fetch_watchers:
-            self.delayed_fetches.notify(partition, len(records))
+        if partition.observers or partition in self._fetch_watchers:
+            self._wake_fetches(partition, len(records))
         return info
 
     def await_commits(
@@ -337,22 +361,36 @@ class ReplicaManager:
         params: FetchParams,
         partitions: Collection[FetchPartition],
         respond: Callable[[FetchRead], Any],
+        session: FetchSession | None = None,
     ) -> Any:
         """Read, and wait for more when that is asked for and worth it.
+
+        Args:
+            partitions: what to read; not looked at for an incremental session.
+            session: read what is ready in this session, and wait for any of its partitions. The cost is that of the partitions
+                about which there is news, however many the session has.
 
         Returns:
             What `respond` makes of the read, or a future of it.
         """
-        read = read_partitions(params, partitions, self)
-        if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0 or not partitions:
+        if session is None:
+            read_again = partial(read_partitions, params, partitions, self)
+        else:
+            read_again = partial(self._read_session, params, session)
+        read = read_again()
+        if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0:
             return respond(read)
-        operation = DelayedFetch(
-            self._loop,
-            lambda: read_partitions(params, partitions, self),
-            respond,
-            params.min_bytes,
-            read.bytes_read,
-        )
-        keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+        operation = DelayedFetch(self._loop, read_again, respond, params.min_bytes, read.bytes_read)
+        keys: Sequence[Hashable] = (session,)
+        if session is None:
+            keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
         self.delayed_fetches.watch(operation, keys, params.max_wait_ms)
         return operation.future
+
+    def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
+        ready = session.ready
+        are_others_idle = len(ready) < len(session.partitions)
+        read = read_partitions(params, list(ready), self, are_others_idle=are_others_idle)
+        for wanted in read.idle:
+            ready.pop(wanted, None)
+        return read
