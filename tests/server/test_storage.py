@@ -52,8 +52,10 @@ def test_an_interrupted_formatting_can_be_repeated(call: int) -> None:
         format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1))
     except OSError:
         disk.crash()
-        if meta_properties.read(disk, "/data") is None:
-            format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1))
+    else:
+        disk = disk.copy()
+    if meta_properties.read(disk, "/data") is None:
+        format_directory(disk, "/data", "abc", 3, CONFIG, random.Random(1))
     assert read_bootstrap(disk, "/data") == bootstrap_records()
     assert meta_properties.read(disk, "/data") is not None
 

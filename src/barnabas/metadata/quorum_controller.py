@@ -22,6 +22,7 @@ Sources: KIP-500, KIP-631; Kafka's `QuorumController`, `MetadataPublisher`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections import deque
 from collections.abc import Callable
@@ -51,9 +52,11 @@ from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
 from barnabas.raft.seams import SnapshotId
+
+log = logging.getLogger(__name__)
 
 Listener = Callable[[MetadataDelta, MetadataImage], None]
 Manager = Callable[["QuorumController", ControllerView, Any, int], ControllerResult[Any]]
@@ -223,9 +226,11 @@ class QuorumController:
         self._snapshots.appended(sum(map(len, values)))
         try:
             self.driver.append(values)
-        except BatchTooLarge:
+        except (BatchTooLarge, AppendFailed) as error:
             self._latest = before
             self._pending.remove(pending)
+            if isinstance(error, AppendFailed):
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             raise
 
     def on_high_watermark(self, offset: int) -> None:
@@ -257,15 +262,15 @@ class QuorumController:
         """Take in what the log holds but this controller did not append: everything, at the start."""
         delta = MetadataDelta(self.image)
         provenance = self.image.provenance
-        log = self.driver.log
-        snapshot = log.latest_snapshot()
+        metadata_log = self.driver.log
+        snapshot = metadata_log.latest_snapshot()
         if snapshot is not None and snapshot.end_offset > self._loaded_to:
-            for record in load_snapshot(log.read_snapshot(snapshot)):
+            for record in load_snapshot(metadata_log.read_snapshot(snapshot)):
                 delta.replay(record)
             provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
             self._loaded_to = snapshot.end_offset
         loaded_bytes = 0
-        for batch in log.read(self._loaded_to, to_offset):
+        for batch in metadata_log.read(self._loaded_to, to_offset):
             loaded_bytes += len(batch)
             for loaded in self._loader.load((batch,)):
                 for record in loaded.records:
@@ -292,7 +297,12 @@ class QuorumController:
     def _maybe_snapshot(self) -> None:
         if not self._snapshots.is_due(self._now_ms()):
             return
-        self.write_snapshot()
+        try:
+            self.write_snapshot()
+        except (KafkaError, OSError) as error:
+            # The log still holds everything, so a snapshot that fails costs space and nothing else.
+            log.warning("Cannot write a snapshot of the metadata, the log goes on without: %s", error)
+            self._snapshots.written(self._now_ms())
 
     def write_snapshot(self) -> SnapshotId:
         """Write the committed image down and let the log drop what it covers."""

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode, Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
+
+
+class AppendFailed(Exception):
+    """The log refused a batch, and holds nothing of it; the node goes on, and a later append may succeed."""
 
 
 class RaftDriver:
@@ -47,10 +52,20 @@ class RaftDriver:
         Returns:
             The offset of the last of them; it is committed once the listener hears of a high watermark past it, which
             may happen before this returns.
+
+        Raises:
+            BatchTooLarge, AppendFailed: nothing was appended.
         """
+        before = self.node.end_offset
         ready = self.node.append(values, self._now_ms())
         last_offset = self.node.end_offset - 1
-        self._carry_out(ready)
+        try:
+            for batch in ready.batches:
+                self.log.append(batch, self.node.epoch)
+        except (KafkaError, OSError) as error:
+            self.node.append_failed(before)
+            raise AppendFailed(str(error)) from error
+        self._flush()
         return last_offset
 
     def close(self) -> None:

@@ -196,6 +196,11 @@ class RaftNode:
         self.end_offset += len(values)
         return Ready(batches=(batch,), flush=True)
 
+    def append_failed(self, end_offset: int) -> None:
+        """The log refused what the last `append` asked for, and still ends where it did."""
+        assert self.progress[self.node_id].end_offset <= end_offset <= self.end_offset
+        self.end_offset = end_offset
+
     def flushed(self, end_offset: int, now_ms: int) -> Ready:
         """The own log is durable up to `end_offset`."""
         if not self.is_leader:

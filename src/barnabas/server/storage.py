@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.log import meta_properties
-from barnabas.log.disk import Disk
+from barnabas.log.disk import Disk, parent_dir
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.bootstrap import bootstrap_records
 from barnabas.metadata.metadata_loader import load_snapshot
@@ -78,6 +78,10 @@ def format_directory(
     disk.write_file_atomic(f"{root}/{BOOTSTRAP_CHECKPOINT}", bootstrap, sync=sync)
     checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
     disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
+    if sync:
+        # The directory's own name has to last as long as what is in it.
+        disk.sync_dir(root)
+        disk.sync_dir(parent_dir(root))
     disk.write_file_atomic(f"{root}/{META_PROPERTIES}", meta.encode(), sync=sync)
     return meta
 
