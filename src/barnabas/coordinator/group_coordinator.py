@@ -7,6 +7,8 @@ answers into the response of the API. A group's partition is Java's hash of its 
 Errors of the log are not what clients of groups know, so they are translated (`rebalance.append_error`): a partition that is gone or
 has too few replicas is COORDINATOR_NOT_AVAILABLE, a lost leadership NOT_COORDINATOR.
 
+The code of the groups themselves is imported with the first partition led: most of a broker's starts are without it.
+
 Limits: groups of the classic protocol only.
 
 Sources: Kafka class `GroupCoordinatorService`.
@@ -17,38 +19,40 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.coordinator.group_config import GroupCoordinatorConfig
-from barnabas.coordinator.group_shard import GroupCoordinatorShard
-from barnabas.coordinator.join_group import Joining
-from barnabas.coordinator.rebalance import append_error
 from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import (
-    DeleteGroupsResponse,
-    DescribeGroupsResponse,
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
 from barnabas.records.compression import Compression
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.group_shard import GroupCoordinatorShard
+    from barnabas.protocol.messages import (
+        DeleteGroupsResponse,
+        DescribeGroupsResponse,
+        HeartbeatRequest,
+        HeartbeatResponse,
+        JoinGroupRequest,
+        JoinGroupResponse,
+        LeaveGroupRequest,
+        LeaveGroupResponse,
+        ListGroupsRequest,
+        ListGroupsResponse,
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
+        OffsetFetchRequest,
+        OffsetFetchResponse,
+        SyncGroupRequest,
+        SyncGroupResponse,
+    )
 
 R = TypeVar("R")
 
@@ -98,6 +102,9 @@ class GroupCoordinator:
         self._partition_count = partition_count or (lambda: config.offsets_topic_num_partitions)
 
         def new_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
+            # A broker without groups starts without their code.
+            from barnabas.coordinator.group_shard import GroupCoordinatorShard
+
             return GroupCoordinatorShard(partition, timer, config=config, now_ms=now_ms, rng=rng)
 
         self._runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
@@ -157,6 +164,8 @@ class GroupCoordinator:
             if not response.done():
                 response.set_result(answer)
 
+        from barnabas.coordinator.join_group import Joining
+
         joining = Joining(request, version, client_id, client_host, reply)
         written = self._runtime.schedule_write(
             self.partition_of(request.group_id), lambda shard: shard.join_group(joining)
@@ -168,7 +177,7 @@ class GroupCoordinator:
         """SyncGroup: the answer comes when the leader's assignment is written."""
         response: asyncio.Future[SyncGroupResponse] = self._loop.create_future()
         if not request.group_id:
-            response.set_result(SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+            response.set_result(messages.SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
             return response
 
         def reply(answer: SyncGroupResponse) -> None:
@@ -178,7 +187,7 @@ class GroupCoordinator:
         written = self._runtime.schedule_write(
             self.partition_of(request.group_id), lambda shard: shard.sync_group(request, reply)
         )
-        self._reply_on_error(written, lambda code: reply(SyncGroupResponse(error_code=code)))
+        self._reply_on_error(written, lambda code: reply(messages.SyncGroupResponse(error_code=code)))
         return response
 
     @staticmethod
@@ -200,10 +209,10 @@ class GroupCoordinator:
 
         def on_error(error: KafkaError) -> HeartbeatResponse:
             loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return HeartbeatResponse(error_code=ErrorCode.NONE if loading else append_error(error))
+            return messages.HeartbeatResponse(error_code=ErrorCode.NONE if loading else append_error(error))
 
         if not request.group_id:
-            return self._done(HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+            return self._done(messages.HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         future = self._runtime.schedule_write(
             self.partition_of(request.group_id), lambda shard: shard.heartbeat(request)
         )
@@ -215,17 +224,17 @@ class GroupCoordinator:
         def on_error(error: KafkaError) -> LeaveGroupResponse:
             code = append_error(error)
             if code is not ErrorCode.UNKNOWN_MEMBER_ID:
-                return LeaveGroupResponse(error_code=code)
+                return messages.LeaveGroupResponse(error_code=code)
             members = [
-                LeaveGroupResponse.MemberResponse(
+                messages.LeaveGroupResponse.MemberResponse(
                     member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=code
                 )
                 for member in request.members
             ]
-            return LeaveGroupResponse(members=members)
+            return messages.LeaveGroupResponse(members=members)
 
         if not request.group_id:
-            return self._done(LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+            return self._done(messages.LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         future = self._runtime.schedule_write(
             self.partition_of(request.group_id), lambda shard: shard.leave_group(request)
         )
@@ -249,7 +258,7 @@ class GroupCoordinator:
             code = append_error(error)
             if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 code = ErrorCode.NOT_COORDINATOR  # Consumers before 3.9 do not know the other as retriable here.
-            return OffsetFetchResponse.OffsetFetchResponseGroup(group_id=request.group_id, error_code=code)
+            return messages.OffsetFetchResponse.OffsetFetchResponseGroup(group_id=request.group_id, error_code=code)
 
         future = self._runtime.schedule_read(
             self.partition_of(request.group_id), lambda shard: shard.fetch_offsets(request, require_stable)
@@ -259,11 +268,13 @@ class GroupCoordinator:
     def offset_delete(self, request: OffsetDeleteRequest) -> asyncio.Future[OffsetDeleteResponse]:
         """OffsetDelete."""
         if not request.group_id:
-            return self._done(OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+            return self._done(messages.OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
         future = self._runtime.schedule_write(
             self.partition_of(request.group_id), lambda shard: shard.delete_offsets(request)
         )
-        return answered(self._loop, future, _same, lambda error: OffsetDeleteResponse(error_code=append_error(error)))
+        return answered(
+            self._loop, future, _same, lambda error: messages.OffsetDeleteResponse(error_code=append_error(error))
+        )
 
     # -- administration ----------------------------------------------------------------------------------------------
 
@@ -280,7 +291,9 @@ class GroupCoordinator:
                 self._loop,
                 future,
                 _same,
-                lambda error: DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=append_error(error)),
+                lambda error: messages.DescribeGroupsResponse.DescribedGroup(
+                    group_id=group_id, error_code=append_error(error)
+                ),
             )
 
         return gathered(self._loop, [one(group_id) for group_id in group_ids], list)
@@ -304,15 +317,15 @@ class GroupCoordinator:
         return answered(
             self._loop,
             gathered(self._loop, listed, lambda parts: [group for part in parts for group in part]),
-            lambda groups: ListGroupsResponse(groups=groups),
-            lambda error: ListGroupsResponse(error_code=append_error(error)),
+            lambda groups: messages.ListGroupsResponse(groups=groups),
+            lambda error: messages.ListGroupsResponse(error_code=append_error(error)),
         )
 
     def delete_groups(
         self, group_ids: Sequence[str]
     ) -> asyncio.Future[list[DeleteGroupsResponse.DeletableGroupResult]]:
         """Delete groups with their offsets, in the order asked; a group named twice is deleted once."""
-        Result = DeleteGroupsResponse.DeletableGroupResult
+        Result = messages.DeleteGroupsResponse.DeletableGroupResult
 
         def one(group_id: str) -> asyncio.Future[DeleteGroupsResponse.DeletableGroupResult]:
             future = self._runtime.schedule_write(
@@ -336,11 +349,11 @@ class GroupCoordinator:
 def offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """The same error for every partition of a commit."""
     topics = [
-        OffsetCommitResponse.OffsetCommitResponseTopic(
+        messages.OffsetCommitResponse.OffsetCommitResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
             partitions=[
-                OffsetCommitResponse.OffsetCommitResponsePartition(
+                messages.OffsetCommitResponse.OffsetCommitResponsePartition(
                     partition_index=partition.partition_index, error_code=error
                 )
                 for partition in topic.partitions
@@ -348,11 +361,11 @@ def offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> Offse
         )
         for topic in request.topics
     ]
-    return OffsetCommitResponse(topics=topics)
+    return messages.OffsetCommitResponse(topics=topics)
 
 
 def _join_error(member_id: str, error: ErrorCode) -> JoinGroupResponse:
-    return JoinGroupResponse(member_id=member_id, error_code=error)
+    return messages.JoinGroupResponse(member_id=member_id, error_code=error)
 
 
 def _same(value: R) -> R:

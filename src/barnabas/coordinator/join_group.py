@@ -22,11 +22,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import ClassicGroupMember, JoinReply, Protocols
 from barnabas.coordinator.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_records import empty_group_metadata_record, group_metadata_record
-from barnabas.coordinator.rebalance import NOTHING, Rebalance, append_error
+from barnabas.coordinator.rebalance import NOTHING, Rebalance
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse

@@ -34,18 +34,6 @@ logger = logging.getLogger(__name__)
 NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
 
 
-def append_error(error: KafkaError) -> ErrorCode:
-    """What a client is told when the log refused a group's record."""
-    code = error.code
-    if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR):
-        return ErrorCode.NOT_COORDINATOR
-    if code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE):
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return code
-
-
 class Rebalance:
     """Rebalances of the groups of one shard."""
 

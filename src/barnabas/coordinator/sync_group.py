@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import SyncReply
 from barnabas.coordinator.group_records import group_metadata_record
-from barnabas.coordinator.rebalance import NOTHING, Rebalance, append_error
+from barnabas.coordinator.rebalance import NOTHING, Rebalance
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse
