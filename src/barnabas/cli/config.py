@@ -30,7 +30,7 @@ def _entity(command: Any) -> Any:
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
     command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
-    return click.argument("words", nargs=-1, metavar="[topic|broker|group|client-metrics] [NAME]…")(command)
+    return click.argument("words", nargs=-1, metavar="TYPE [NAME]…")(command)
 
 
 def _resources(
@@ -89,6 +89,8 @@ def describe(
     synonyms: bool,
 ) -> None:
     """Show settings that were set; with --all those that have their default too.
+
+    TYPE is topic, broker, group or client-metrics.
 
     \b
     barnabas config describe topic orders --all
@@ -153,6 +155,8 @@ def alter(
     dry_run: bool,
 ) -> None:
     """Change single settings; the others stay.
+
+    TYPE is topic, broker, group or client-metrics.
 
     \b
     barnabas config alter topic orders --set retention.ms=86400000 --delete max.message.bytes

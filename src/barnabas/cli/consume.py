@@ -96,7 +96,7 @@ def consume(
         raise click.UsageError("--from-beginning and --offset contradict each other.")
     try:
         wanted = parse_offsets(offsets, time.time_ns() // 1_000_000)
-        show = printer(template or ("json" if session.output.is_json else "%v\\n"))
+        show = printer(("json" if session.output.is_json else "%v\\n") if template is None else template)
         chosen = _numbers(partitions)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

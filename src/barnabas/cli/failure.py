@@ -79,7 +79,7 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
         subject: what the answer is about, when its message does not name it.
     """
     message = error.message
-    if subject and subject.split()[-1] not in message:
+    if subject and subject.rsplit(maxsplit=1)[-1] not in message:
         message = f"{subject}: {message}"
     return Failure(message, _HINTS.get(error.code.name))
 

@@ -99,10 +99,16 @@ def describe(
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
     lags = [row[5] for row in rows if row[5] is not None]
-    columns = ("GROUP", "COORDINATOR", "STATE", "TYPE", "BALANCER", "MEMBERS", "TOTAL-LAG")
+    columns = ("GROUP", "COORDINATOR", "STATE", "BALANCER", "MEMBERS", "TOTAL-LAG", "TYPE")
     row = (
-        found.group_id, found.coordinator.id, found.state, found.type, found.assignor, len(found.members), sum(lags)
-    )  # fmt: skip
+        found.group_id,
+        found.coordinator.id,
+        found.state,
+        found.assignor,
+        len(found.members),
+        sum(lags),
+        found.type,
+    )
     return Table(columns, [row], vertical=True)
 
 

@@ -88,7 +88,8 @@ def _parse_point(text: str, now_ms: int) -> Point:
 
 def _parse_one(text: str, now_ms: int) -> Range:
     if text[:2] in ("s@", "e@"):
-        point = Point(Anchor.TIME, parse_time_ms(text[2:], now_ms))
+        digits = text[2:].isascii() and text[2:].isdigit()  # kcat means milliseconds, however few
+        point = Point(Anchor.TIME, int(text[2:]) if digits else parse_time_ms(text[2:], now_ms))
         return Range(point) if text[0] == "s" else Range(START, point)
     if text.startswith(":"):
         return Range(START, _parse_point(text[1:], now_ms))

@@ -214,9 +214,8 @@ class _Run:
 
         if self._error is not None:
             error, topic = self._error
-            failure = library_failure(error, f"topic {topic}")
-            click.echo(f"{self._failed} of {self._failed + self.delivered} records were not produced", err=True)
-            raise failure
+            lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
+            raise library_failure(error, f"{lost}: topic {topic}")
         columns = ("TOPIC", "PARTITION", "RECORDS")
         table = Table(columns, [(*where, count) for where, count in sorted(self._partitions.items())])
         data = {"records": self.delivered, "value_bytes": self._bytes, "partitions": table.objects()}
@@ -226,4 +225,5 @@ class _Run:
             where = ", ".join(
                 f"{topic}-{partition}: {count}" for (topic, partition), count in sorted(self._partitions.items())
             )
-            click.echo(f"produced {self.delivered} records{f' ({where})' if where else ''}")
+            plural = "" if self.delivered == 1 else "s"
+            click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")

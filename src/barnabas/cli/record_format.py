@@ -299,11 +299,12 @@ def _put(fields: dict[str, Any], verb: Verb, raw: bytes, number: int) -> None:
             case "p":
                 fields[letter] = int(raw)
             case "T":
-                fields[letter] = parse_time_ms(raw.decode(), 0)
+                fields[letter] = int(raw) if raw.isdigit() else parse_time_ms(raw.decode(), 0)
             case "h":
                 fields[letter] = [parse_header(each) for each in raw.decode().split(",") if each]
     except (ValueError, binascii.Error) as error:
-        raise ValueError(f"record {number}: %{verb.letter} cannot be {raw[:40]!r}: {error}") from None
+        shown = raw[:40].decode(errors="replace")
+        raise ValueError(f"record {number}: %{verb.letter} cannot be {shown!r}: {error}") from None
 
 
 def parse_header(text: str) -> tuple[str, bytes | None]:

@@ -447,8 +447,7 @@ class Cluster:
             for item, answer in self._ask_once(pending, route, ask).items():
                 results[item] = answer
                 if isinstance(answer, KafkaError) and _may_pass(answer, attempt):
-                    unanswered = isinstance(answer, ConnectionLost | RequestTimedOut)
-                    if repeatable or not unanswered:
+                    if repeatable or _was_refused(answer):
                         failed.append(item)
             pending = failed
             if not pending or not self.pause(attempt, deadline):
@@ -479,6 +478,12 @@ class Cluster:
             missing = error_for(ErrorCode.UNKNOWN_SERVER_ERROR, f"broker {node_id} left this out of its answer")
             results.update((item, answers.get(item, missing)) for item in batch)
         return results
+
+
+def _was_refused(error: KafkaError) -> bool:
+    """Whether a change was certainly not carried out, and the controller's word on it is not final."""
+    unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+    return not isinstance(error, ConnectionLost | RequestTimedOut) and error.code not in unknown
 
 
 def _may_pass(error: KafkaError, attempt: int) -> bool:

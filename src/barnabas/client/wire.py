@@ -163,9 +163,10 @@ class BlockingConnection:
         try:
             theirs = self.versions[api_key]
         except KeyError:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION, f"the broker {self.address} does not serve {ApiKey(api_key).name}"
-            ) from None
+            what = f"{self.address} does not serve {ApiKey(api_key).name}"
+            if ApiKey.METADATA not in self.versions:
+                what += ": it is not a broker's listener, perhaps a controller's"
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what) from None
         version = min(highest, theirs[1])
         if version < max(lowest, theirs[0]):
             raise KafkaError(

@@ -1,0 +1,168 @@
+"""Every command by itself: its help, what it imports, how it fails where no broker is."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli.commands import COMMANDS
+from barnabas.cli.librdkafka import client_settings
+from barnabas.cli.output import TableOutput
+from barnabas.cli.session import Session
+
+NOWHERE = "127.0.0.1:1"
+
+
+def load(name: str) -> click.Command:
+    module, _, attribute = COMMANDS[name].partition(":")
+    command: click.Command = getattr(import_module(module), attribute)
+    return command
+
+
+def leaves(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        return [leaf for name, child in command.commands.items() for leaf in leaves(child, (*path, name))]
+    return [path]
+
+
+ALL = [leaf for name in COMMANDS for leaf in leaves(load(name), (name,))]
+
+
+def run(*arguments: str, given: str = "") -> Result:
+    name, *rest = arguments
+    return CliRunner().invoke(load(name), rest, input=given, prog_name=f"barnabas {name}")
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_help(path: tuple[str, ...]) -> None:
+    result = run(*path, "--help")
+    assert result.exit_code == 0
+    assert "Usage: barnabas " + " ".join(path) in result.output
+
+
+def test_what_there_is() -> None:
+    assert sorted(" ".join(path) for path in ALL) == [
+        "completion", "config alter", "config describe", "consume", "group delete", "group describe", "group list",
+        "group reset-offsets", "produce", "topic alter", "topic create", "topic delete", "topic describe",
+        "topic list", "topic which-partition",
+    ]  # fmt: skip
+
+
+def test_destructive_verbs_have_a_dry_run() -> None:
+    for path in ALL:
+        if path[-1] in ("alter", "delete", "create", "reset-offsets"):
+            assert "--dry-run" in run(*path, "--help").output
+
+
+@pytest.mark.slow
+def test_commands_import_little_until_they_run() -> None:
+    program = (
+        "import sys; from importlib import import_module; from barnabas.cli.commands import COMMANDS;"
+        "[import_module(where.split(':')[0]) for where in COMMANDS.values()];"
+        "print(*(name for name in ('rich', 'confluent_kafka', 'barnabas.client', 'barnabas.protocol', 'asyncio')"
+        " if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("topic", "list"),
+        ("topic", "create", "t"),
+        ("topic", "describe", "t"),
+        ("topic", "alter", "t", "-p", "3"),
+        ("topic", "delete", "t"),
+        ("topic", "which-partition", "t", "k"),
+        ("produce", "t"),
+        ("consume", "t"),
+        ("consume", "t", "-g", "g"),
+        ("group", "list"),
+        ("group", "describe", "g"),
+        ("group", "delete", "g"),
+        ("group", "reset-offsets", "g", "--all-topics", "--to-latest"),
+        ("config", "describe", "topic", "t"),
+        ("config", "alter", "topic", "t", "--set", "a=1"),
+    ],
+    ids=" ".join,
+)
+def test_without_a_broker_one_line_says_what_to_do(arguments: tuple[str, ...]) -> None:
+    result = run(*arguments, "-b", NOWHERE)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"error: cannot reach {NOWHERE}: connection refused"
+        " (start one with `barnabas start`, or name another with -b HOST:PORT)\n"
+    )
+
+
+def test_which_partition_needs_no_broker_when_told_how_many() -> None:
+    result = run("topic", "which-partition", "t", "k", "-p", "10", "-b", NOWHERE, "--partitioner", "consistent")
+    assert result.output == "KEY  PARTITION  PARTITIONER  DEFAULT-OF\nk    1          consistent   -\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("topic", "create"), "Missing argument 'NAME…'"),
+        (("topic", "create", "t", "-c", "novalue"), "'novalue' is not KEY=VALUE"),
+        (("topic", "create", "t", "-p", "0"), "0 is not in the range"),
+        (("topic", "alter", "t"), "Nothing to change"),
+        (("topic", "alter", "t", "-p", "3", "-n", "1"), "either --partitions"),
+        (("topic", "which-partition", "t", "k", "--partitioner", "modulo"), "is none of murmur2_random"),
+        (("consume",), "Missing argument 'TOPIC…'"),
+        (("consume", "t", "-g", "g", "-p", "0"), "leave out --partitions"),
+        (("consume", "t", "-g", "g", "-o", "5"), "reads on where it stopped"),
+        (("consume", "t", "-p", "x"), "write -p 0,3"),
+        (("produce", "t", "-f", "%v\\n", "-K", ":"), "leave out -K and -D"),
+        (("produce", "t", "-H", "=x"), "has no name"),
+        (("group", "describe"), "Missing argument 'GROUP…'"),
+        (("group", "reset-offsets", "g", "--to-latest"), "Choose --topic"),
+        (("group", "reset-offsets", "g", "--to-latest", "--dry-run", "--execute"), "contradict"),
+        (("completion", "tcsh"), "'tcsh' is not one of"),
+        (("topic", "list", "--output", "xml"), "'xml' is not one of"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments, "-b", NOWHERE) if arguments[0] != "completion" else run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    printed = run("completion", shell).output
+    assert "_BARNABAS_COMPLETE" in printed
+    assert f"{shell}_complete" in printed
+
+
+def test_completion_of_topics_is_silent_without_a_broker() -> None:
+    from click.shell_completion import BashComplete
+
+    complete = BashComplete(load("topic"), {}, "topic", "_X")
+    assert complete.get_completions(["describe", "-b", NOWHERE], "or") == []
+
+
+def test_settings_of_the_library() -> None:
+    properties = {
+        "bootstrap.servers": "b:1",
+        "acks": "1",
+        "key.serializer": "java",
+        "linger.ms": "7",
+        "max.poll.records": "5",
+    }
+    session = Session(None, properties, None, TableOutput())
+    settings = client_settings(session, ("linger.ms=9", "batch.size=5"), {"acks": "all"})
+    assert settings == {
+        "bootstrap.servers": "b:1",
+        "client.id": "barnabas-cli",
+        "log_level": 0,
+        "acks": "all",
+        "linger.ms": "9",
+        "batch.size": "5",
+    }

@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import click
+import pytest
+
+from barnabas.cli.failure import Failure
+from barnabas.cli.output import TableOutput
+from barnabas.cli.session import Session, parse_pairs, read_properties
+
+
+def session(bootstrap: str | None = None, **properties: str) -> Session:
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    return Session(bootstrap, named, None, TableOutput())
+
+
+def test_properties_file(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("# comment\n! too\n\na=1\n b : two words \nc=x=y\nlong=one,\\\n  two\nflag\n")
+    assert read_properties(str(path)) == {"a": "1", "b": "two words", "c": "x=y", "long": "one,two", "flag": ""}
+
+
+def test_where_the_address_comes_from() -> None:
+    assert session().bootstrap == "localhost:9092"
+    assert session(bootstrap_servers="file:1").bootstrap == "file:1"
+    assert session("given:1", bootstrap_servers="file:1").bootstrap == "given:1"
+    assert session(request_timeout_ms="5").timeout_ms == 5
+
+
+def test_what_is_not_supported_is_said() -> None:
+    with pytest.raises(Failure, match="SASL_SSL is not supported"):
+        session(security_protocol="SASL_SSL").admin()
+    with pytest.raises(Failure, match="is no broker address"):
+        session("a:b:c").admin()
+
+
+def test_pairs() -> None:
+    assert parse_pairs(("a=1", "b=", "c=x=y"), "--config") == {"a": "1", "b": "", "c": "x=y"}
+    for bad in ("a", "=1"):
+        with pytest.raises(click.BadParameter):
+            parse_pairs((bad,), "--config")
