@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from barnabas.log.log_config import LogConfig
@@ -51,9 +49,14 @@ def test_every_field_is_a_setting() -> None:
         "log_dirs",
     }
     made = config()
-    for field in dataclasses.fields(BrokerConfig):
-        if field.name not in derived and field.name != "_values":
-            assert getattr(made, field.name) == made.value(field.name.replace("_", "."))
+    for name in BrokerConfig.__annotations__:
+        if name not in derived and name != "_values":
+            assert getattr(made, name) == made.value(name.replace("_", "."))
+
+
+def test_a_configuration_is_frozen() -> None:
+    with pytest.raises(AttributeError, match="frozen"):
+        config().num_partitions = 3
 
 
 @pytest.mark.parametrize(("given", "expected"), [({"node.id": "7"}, 7), ({"broker.id": "8"}, 8), ({}, 1)])

@@ -8,10 +8,12 @@ Sources: Kafka's `ClientQuotasImage`, ClientQuotaRecord; KIP-546.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.protocol import messages
 
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 # Sorted by type, so that one entity is one key.
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
@@ -24,11 +26,10 @@ def _entity_order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
     return tuple((kind, name is not None, name or "") for kind, name in entity)
 
 
-@dataclass(frozen=True, slots=True)
-class ClientQuotasImage:
+class ClientQuotasImage(NamedTuple):
     """Limits by entity, then by quota name."""
 
-    entities: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    entities: Mapping[QuotaEntity, Mapping[str, float]] = NOTHING
 
     def records(self) -> Iterator[messages.ClientQuotaRecord]:
         for entity in sorted(self.entities, key=_entity_order):

@@ -11,8 +11,6 @@ Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatMana
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.image import MetadataImage
@@ -24,12 +22,12 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 FENCE, UNFENCE = 1, -1
 
 
-@dataclass(slots=True)
 class BrokerSessions:
     """When each broker was last heard of; a broker that is silent for longer than the timeout counts as gone."""
 
-    timeout_ms: int
-    last_contact_ms: dict[int, int] = field(default_factory=dict)
+    def __init__(self, timeout_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        self.last_contact_ms: dict[int, int] = {}
 
     def touch(self, broker_id: int, now_ms: int) -> None:
         self.last_contact_ms[broker_id] = now_ms
@@ -209,6 +207,31 @@ def fence_stale(view: ControllerView, sessions: BrokerSessions) -> list[Metadata
         sessions.forget(broker_id)
         return fence_broker(view.image, view.image.cluster.brokers[broker_id])
     return []
+
+
+def register_controller(
+    view: ControllerView, request: messages.ControllerRegistrationRequest
+) -> ControllerResult[messages.ControllerRegistrationResponse]:
+    """Answer one ControllerRegistration: where this controller listens, and what it supports (KIP-919)."""
+    record = messages.RegisterControllerRecord
+    registration = record(
+        controller_id=request.controller_id,
+        incarnation_id=request.incarnation_id,
+        zk_migration_ready=request.zk_migration_ready,
+        end_points=[
+            record.ControllerEndpoint(name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol)
+            for e in request.listeners
+        ],
+        features=[
+            record.ControllerFeature(
+                name=f.name,
+                min_supported_version=f.min_supported_version,
+                max_supported_version=f.max_supported_version,
+            )
+            for f in sorted(request.features, key=lambda feature: feature.name)
+        ],
+    )
+    return ControllerResult(messages.ControllerRegistrationResponse(error_message=None), [registration])
 
 
 def unregister_broker(

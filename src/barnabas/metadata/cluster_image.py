@@ -10,10 +10,12 @@ BrokerRegistrationChangeRecord, UnregisterBrokerRecord, RegisterControllerRecord
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.protocol import messages
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Endpoint(NamedTuple):
@@ -30,8 +32,7 @@ class VersionRange(NamedTuple):
     max: int
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerRegistration:
+class BrokerRegistration(NamedTuple):
     id: int
     epoch: int
     incarnation_id: bytes
@@ -88,8 +89,7 @@ class BrokerRegistration:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerRegistration:
+class ControllerRegistration(NamedTuple):
     id: int
     incarnation_id: bytes
     listeners: tuple[Endpoint, ...]
@@ -124,12 +124,11 @@ class ControllerRegistration:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterImage:
+class ClusterImage(NamedTuple):
     """Nodes by id, in id order."""
 
-    brokers: Mapping[int, BrokerRegistration] = field(default_factory=dict)
-    controllers: Mapping[int, ControllerRegistration] = field(default_factory=dict)
+    brokers: Mapping[int, BrokerRegistration] = NOTHING
+    controllers: Mapping[int, ControllerRegistration] = NOTHING
 
     def live_brokers(self) -> list[BrokerRegistration]:
         return [broker for broker in self.brokers.values() if not broker.fenced]
@@ -168,22 +167,22 @@ class ClusterDelta:
         self.changed_brokers[record.broker_id] = None
 
     def replay_fence(self, record: messages.FenceBrokerRecord) -> None:
-        self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=True)
+        self.changed_brokers[record.id] = self._registered(record.id, record.epoch, record.NAME)._replace(fenced=True)
 
     def replay_unfence(self, record: messages.UnfenceBrokerRecord) -> None:
-        self.changed_brokers[record.id] = replace(self._registered(record.id, record.epoch, record.NAME), fenced=False)
+        self.changed_brokers[record.id] = self._registered(record.id, record.epoch, record.NAME)._replace(fenced=False)
 
     def replay_broker_change(self, record: messages.BrokerRegistrationChangeRecord) -> None:
         broker = self._registered(record.broker_id, record.broker_epoch, "BrokerRegistrationChangeRecord")
         # Fenced: 1 fence, -1 unfence, 0 no change. Controlled shutdown: 1 begins, 0 no change.
         if record.fenced:
-            broker = replace(broker, fenced=record.fenced > 0)
+            broker = broker._replace(fenced=record.fenced > 0)
         if record.in_controlled_shutdown:
-            broker = replace(broker, in_controlled_shutdown=record.in_controlled_shutdown > 0)
+            broker = broker._replace(in_controlled_shutdown=record.in_controlled_shutdown > 0)
         if record.log_dirs:
-            broker = replace(broker, directories=tuple(record.log_dirs))
+            broker = broker._replace(directories=tuple(record.log_dirs))
         if record.cordoned_log_dirs is not None:
-            broker = replace(broker, cordoned_directories=tuple(record.cordoned_log_dirs))
+            broker = broker._replace(cordoned_directories=tuple(record.cordoned_log_dirs))
         self.changed_brokers[broker.id] = broker
 
     def replay_register_controller(self, record: messages.RegisterControllerRecord) -> None:

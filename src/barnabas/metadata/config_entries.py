@@ -12,7 +12,6 @@ Sources: KIP-226; Kafka's `ConfigHelper`, `KafkaConfigSchema`, `DynamicBrokerCon
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.metadata.config_schema import (
@@ -46,8 +45,7 @@ class ConfigEntry(NamedTuple):
     documentation: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigResolver:
+class ConfigResolver(NamedTuple):
     """Looks settings up for one node.
 
     Attributes:

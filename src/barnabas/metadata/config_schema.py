@@ -20,8 +20,8 @@ import enum
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
@@ -147,8 +147,7 @@ def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:
             return text.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
+class ConfigKey(NamedTuple):
     """One setting.
 
     Attributes:

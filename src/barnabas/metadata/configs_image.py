@@ -8,24 +8,23 @@ Sources: Kafka's `ConfigurationsImage`, ConfigRecord; KIP-226.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol import messages
 
 ConfigResource = tuple[int, str]
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationsImage:
+class ConfigurationsImage(NamedTuple):
     """Values by resource, then by setting; resources without a value are absent."""
 
-    by_resource: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+    by_resource: Mapping[ConfigResource, Mapping[str, str]] = NOTHING
 
     def for_resource(self, resource_type: int, name: str) -> Mapping[str, str]:
-        return self.by_resource.get((int(resource_type), name), _NOTHING)
+        return self.by_resource.get((int(resource_type), name), NOTHING)
 
     def names_of(self, resource_type: int) -> list[str]:
         """The resources of a type that have a value, in name order."""
@@ -59,7 +58,7 @@ class ConfigurationsDelta:
     def apply(self) -> ConfigurationsImage:
         data = dict(self.image.by_resource)
         for resource, changes in self.changed.items():
-            merged = {**data.get(resource, _NOTHING), **changes}
+            merged = {**data.get(resource, NOTHING), **changes}
             kept = {name: value for name, value in merged.items() if value is not None}
             if kept:
                 data[resource] = kept

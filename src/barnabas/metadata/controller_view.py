@@ -9,8 +9,6 @@ Sources: Kafka's `ControllerResult`, and the constructor arguments of its contro
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from barnabas.metadata.config_entries import ConfigResolver
@@ -19,19 +17,21 @@ from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
 
-Response = TypeVar("Response", covariant=True)
+Response = TypeVar("Response")
 
 # An atomic change has to fit one batch; Kafka's controller stops at the same number.
 MAX_RECORDS_PER_REQUEST = 10_000
 RESERVED_UUIDS = (ZERO_UUID, ONE_UUID)
 
 
-@dataclass(frozen=True, slots=True)
 class ControllerResult(Generic[Response]):
     """Records to append atomically, and what to answer when they are committed."""
 
-    response: Response
-    records: list[MetadataRecord] = field(default_factory=list)
+    __slots__ = ("records", "response")
+
+    def __init__(self, response: Response, records: list[MetadataRecord] | None = None) -> None:
+        self.response = response
+        self.records: list[MetadataRecord] = [] if records is None else records
 
 
 class ApiError(NamedTuple):
@@ -44,8 +44,7 @@ class ApiError(NamedTuple):
 NO_ERROR = ApiError(ErrorCode.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerSettings:
+class ControllerSettings(NamedTuple):
     """What the controller takes from the node's configuration."""
 
     node_id: int
@@ -54,12 +53,9 @@ class ControllerSettings:
     default_replication_factor: int = 1
     delete_topic_enable: bool = True
     broker_session_timeout_ms: int = 9000
-    internal_topics: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """For each internal topic its number of partitions and its replication factor before clamping."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerView:
+class ControllerView(NamedTuple):
     """Attributes: `next_offset` is where the first record of this result will land; a broker epoch is such an offset."""
 
     image: MetadataImage

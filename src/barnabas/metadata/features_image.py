@@ -9,19 +9,20 @@ Sources: Kafka's `FeaturesImage`, FeatureLevelRecord; KIP-584, KIP-778.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class FeaturesImage:
+class FeaturesImage(NamedTuple):
     """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0."""
 
     metadata_version: int | None = None
-    finalized: Mapping[str, int] = field(default_factory=dict)
+    finalized: Mapping[str, int] = NOTHING
 
     def level(self, name: str) -> int:
         if name == METADATA_VERSION:

@@ -26,21 +26,10 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
-from barnabas.metadata import (
-    cluster_control,
-    configuration_control,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_quorum,
-    elect_leaders,
-    feature_control,
-    producer_ids_control,
-    reassignments,
-)
+from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
@@ -62,8 +51,7 @@ Listener = Callable[[MetadataDelta, MetadataImage], None]
 Manager = Callable[["QuorumController", ControllerView, Any, int], ControllerResult[Any]]
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     """Something appended that is not committed: it ends at `last_offset` and leads from one image to the next."""
 
     last_offset: int
@@ -73,24 +61,33 @@ class _Pending:
     future: asyncio.Future[Any] | None
 
 
-def _managers() -> dict[int, Manager]:
-    """Which function answers which request; the others are answered with UNSUPPORTED_VERSION."""
-    return {
-        ApiKey.CREATE_TOPICS: lambda c, view, r, v: create_topics.create_topics(view, r),
-        ApiKey.DELETE_TOPICS: lambda c, view, r, v: delete_topics.delete_topics(view, r, v),
-        ApiKey.CREATE_PARTITIONS: lambda c, view, r, v: create_partitions.create_partitions(view, r),
-        ApiKey.ALTER_CONFIGS: lambda c, view, r, v: configuration_control.alter_configs(view, r),
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda c, view, r, v: configuration_control.incremental_alter(view, r),
-        ApiKey.ELECT_LEADERS: lambda c, view, r, v: elect_leaders.elect_leaders(view, r, v),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, view, r, v: reassignments.alter_reassignments(view, r),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, view, r, v: reassignments.list_reassignments(view, r),
-        ApiKey.UPDATE_FEATURES: lambda c, view, r, v: feature_control.update_features(view, r, v),
-        ApiKey.DESCRIBE_QUORUM: lambda c, view, r, v: describe_quorum.describe_quorum(view, c.driver, r),
-        ApiKey.BROKER_REGISTRATION: lambda c, view, r, v: cluster_control.register_broker(view, r, c.sessions),
-        ApiKey.BROKER_HEARTBEAT: lambda c, view, r, v: cluster_control.heartbeat(view, r, c.sessions),
-        ApiKey.UNREGISTER_BROKER: lambda c, view, r, v: cluster_control.unregister_broker(view, r),
-        ApiKey.ALLOCATE_PRODUCER_IDS: lambda c, view, r, v: producer_ids_control.allocate_producer_ids(view, r),
-    }
+def _named(module: str, function: str) -> Any:
+    """A manager's function; its module is imported by the first request that needs it, so that a start does not pay."""
+    return getattr(import_module(f"barnabas.metadata.{module}"), function)
+
+
+# Which function answers which request, and how it is called; the others are answered with UNSUPPORTED_VERSION.
+MANAGERS: dict[int, Manager] = {
+    ApiKey.CREATE_TOPICS: lambda c, view, r, v: _named("create_topics", "create_topics")(view, r),
+    ApiKey.DELETE_TOPICS: lambda c, view, r, v: _named("delete_topics", "delete_topics")(view, r, v),
+    ApiKey.CREATE_PARTITIONS: lambda c, view, r, v: _named("create_partitions", "create_partitions")(view, r),
+    ApiKey.ALTER_CONFIGS: lambda c, view, r, v: _named("configuration_control", "alter_configs")(view, r),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda c, view, r, v: _named("configuration_control", "incremental_alter")(
+        view, r
+    ),
+    ApiKey.ELECT_LEADERS: lambda c, view, r, v: _named("elect_leaders", "elect_leaders")(view, r, v),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "alter_reassignments")(view, r),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "list_reassignments")(view, r),
+    ApiKey.UPDATE_FEATURES: lambda c, view, r, v: _named("feature_control", "update_features")(view, r, v),
+    ApiKey.DESCRIBE_QUORUM: lambda c, view, r, v: _named("describe_quorum", "describe_quorum")(view, c.driver, r),
+    ApiKey.BROKER_REGISTRATION: lambda c, view, r, v: cluster_control.register_broker(view, r, c.sessions),
+    ApiKey.BROKER_HEARTBEAT: lambda c, view, r, v: cluster_control.heartbeat(view, r, c.sessions),
+    ApiKey.UNREGISTER_BROKER: lambda c, view, r, v: cluster_control.unregister_broker(view, r),
+    ApiKey.CONTROLLER_REGISTRATION: lambda c, view, r, v: cluster_control.register_controller(view, r),
+    ApiKey.ALLOCATE_PRODUCER_IDS: lambda c, view, r, v: _named("producer_ids_control", "allocate_producer_ids")(
+        view, r
+    ),
+}
 
 
 class QuorumController:
@@ -104,6 +101,9 @@ class QuorumController:
         bootstrap: the records that a fresh log begins with; Kafka's defaults when None.
         on_fault: told when a committed record cannot be replayed, or a listener fails.
     """
+
+    sessions: cluster_control.BrokerSessions
+    driver: RaftDriver
 
     def __init__(
         self,
@@ -122,7 +122,6 @@ class QuorumController:
         self.image = MetadataImage()
         self.sessions = cluster_control.BrokerSessions(settings.broker_session_timeout_ms)
         self.is_active = False
-        self.driver: RaftDriver
         self._latest = self.image
         self._loaded_to = 0
         self._loader = MetadataLoader()
@@ -130,7 +129,6 @@ class QuorumController:
         self._early: list[Callable[[], None]] = []
         self._closed = False
         self._listeners: list[Listener] = []
-        self._managers = _managers()
         self._create_future = create_future
         self._now_ms = now_ms
         self._random = random
@@ -182,7 +180,7 @@ class QuorumController:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
             if deadline_ms is not None and deadline_ms < self._now_ms():
                 raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request's time was over before it was handled.")
-            manager = self._managers.get(api_key)
+            manager = MANAGERS.get(api_key)
             if manager is None:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"The controller does not serve API key {api_key}.")
             result = manager(self, self._view(), request, version)

@@ -10,10 +10,12 @@ UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.protocol import messages
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class AccessControlEntry(NamedTuple):
@@ -44,29 +46,26 @@ class DelegationToken(NamedTuple):
     expiration_timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class AclsImage:
-    entries: Mapping[bytes, AccessControlEntry] = field(default_factory=dict)
+class AclsImage(NamedTuple):
+    entries: Mapping[bytes, AccessControlEntry] = NOTHING
 
     def records(self) -> Iterator[messages.AccessControlEntryRecord]:
         for entry_id, entry in sorted(self.entries.items()):
             yield messages.AccessControlEntryRecord(id=entry_id, **entry._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class ScramImage:
+class ScramImage(NamedTuple):
     """Credentials by user and mechanism (1 SCRAM-SHA-256, 2 SCRAM-SHA-512)."""
 
-    credentials: Mapping[tuple[str, int], ScramCredential] = field(default_factory=dict)
+    credentials: Mapping[tuple[str, int], ScramCredential] = NOTHING
 
     def records(self) -> Iterator[messages.UserScramCredentialRecord]:
         for (name, mechanism), credential in sorted(self.credentials.items()):
             yield messages.UserScramCredentialRecord(name=name, mechanism=mechanism, **credential._asdict())
 
 
-@dataclass(frozen=True, slots=True)
-class DelegationTokensImage:
-    tokens: Mapping[str, DelegationToken] = field(default_factory=dict)
+class DelegationTokensImage(NamedTuple):
+    tokens: Mapping[str, DelegationToken] = NOTHING
 
     def records(self) -> Iterator[messages.DelegationTokenRecord]:
         for token_id, token in sorted(self.tokens.items()):

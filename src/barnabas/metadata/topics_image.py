@@ -16,13 +16,14 @@ PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord; KIP-966 for the eligib
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import uuid_to_str
 
 NO_LEADER = -1
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 NO_LEADER_CHANGE = -2
 LEADER_RECOVERED = 0
 
@@ -106,8 +107,7 @@ def _or_kept(changed: list[int] | None, kept: tuple[int, ...]) -> tuple[int, ...
     return kept if changed is None else tuple(changed)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicImage:
+class TopicImage(NamedTuple):
     """One topic; `partitions` is in index order."""
 
     name: str
@@ -118,10 +118,9 @@ class TopicImage:
         return f"TopicImage({self.name}, {uuid_to_str(self.topic_id)}, {len(self.partitions)} partitions)"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicsImage:
-    by_name: Mapping[str, TopicImage] = field(default_factory=dict)
-    by_id: Mapping[bytes, TopicImage] = field(default_factory=dict)
+class TopicsImage(NamedTuple):
+    by_name: Mapping[str, TopicImage] = NOTHING
+    by_id: Mapping[bytes, TopicImage] = NOTHING
 
     def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         found = self.by_name.get(topic)

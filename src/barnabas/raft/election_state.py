@@ -13,7 +13,7 @@ that forgets its vote could vote twice in one epoch.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from barnabas.protocol.primitives import ZERO_UUID, uuid_from_str, uuid_to_str
 
@@ -24,8 +24,7 @@ class BadElectionState(Exception):
     """The quorum-state file is no JSON object of QuorumStateData; the node must not start on a guess."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionState:
+class ElectionState(NamedTuple):
     """Attributes: `leader_id` and `voted_id` are -1 for none; `epoch` -1 before the first election."""
 
     epoch: int = -1

@@ -18,7 +18,8 @@ epoch); Kafka's `KafkaRaftClient`, `LeaderState.appendStartOfEpochControlRecords
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from barnabas.protocol import messages
 from barnabas.raft import quorum
@@ -40,8 +41,7 @@ class BatchTooLarge(Exception):
     """A list of records does not fit one batch, so it cannot be appended atomically."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """What must happen now, in the order of the fields."""
 
     election: ElectionState | None = None
@@ -62,8 +62,7 @@ class ReplicaProgress:
     last_caught_up_ms: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumDescription:
+class QuorumDescription(NamedTuple):
     """What DescribeQuorum answers."""
 
     leader_id: int
@@ -140,7 +139,7 @@ class RaftNode:
             )
         assert self.last_epoch <= max(self.epoch, 0), f"log is at epoch {self.last_epoch}, election at {self.epoch}"
         # Whatever the file said, this incarnation leads nothing yet: a leader never continues its old epoch.
-        self.election = replace(self.election, leader_id=NO_NODE)
+        self.election = self.election._replace(leader_id=NO_NODE)
         self._become(Role.PROSPECTIVE, self.election)
         self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
         outcome = quorum.election_outcome(dict.fromkeys(self.voters.ids(), True))

@@ -7,7 +7,6 @@ before (KIP-853). The set travels in a VotersRecord, a control record of the log
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from barnabas.protocol import messages
@@ -20,8 +19,7 @@ class VoterEndpoint(NamedTuple):
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(NamedTuple):
     id: int
     directory_id: bytes
     endpoints: tuple[VoterEndpoint, ...] = ()
@@ -29,8 +27,7 @@ class Voter:
     kraft_max_version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class VoterSet:
+class VoterSet(NamedTuple):
     """Voters in id order."""
 
     voters: tuple[Voter, ...]

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -96,9 +95,8 @@ def _parse_listeners(name: str, entries: tuple[str, ...], protocols: Mapping[str
     return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
 class BrokerConfig:
-    """One node's configuration. A field is named after its setting, with underscores for dots.
+    """One node's configuration. A field is named after its setting, with underscores for dots; none can be set again.
 
     Attributes:
         properties: what was given, and what one node implies (`IMPLIED`), text by name.
@@ -184,7 +182,17 @@ class BrokerConfig:
     metadata_max_retention_bytes: int
     metadata_max_retention_ms: int
     barnabas_metadata_flush: bool
-    _values: dict[str, ConfigValue] = field(repr=False, compare=False)
+    _values: dict[str, ConfigValue]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        """Takes a value for every annotated name; `from_properties` is the way to make one."""
+        self.__dict__.update(fields)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a configuration is frozen; {name} cannot be set")
+
+    def __repr__(self) -> str:
+        return f"BrokerConfig({dict(sorted(self.properties.items()))}{', embedded' if self.embedded else ''})"
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, embedded: bool = False) -> BrokerConfig:
@@ -217,14 +225,12 @@ class BrokerConfig:
 
         fields: dict[str, Any] = {name: value(dotted) for name, dotted in _field_names()}
         fields.update(_endpoints(value))
-        return cls(
-            properties=given,
-            unknown=tuple(sorted(name for name in given if name not in keys)),
-            embedded=embedded,
-            log_dirs=_log_dirs(value),
-            _values=values,
-            **fields,
-        )
+        fields["properties"] = given
+        fields["unknown"] = tuple(sorted(name for name in given if name not in keys))
+        fields["embedded"] = embedded
+        fields["log_dirs"] = _log_dirs(value)
+        fields["_values"] = values
+        return cls(fields)
 
     def value(self, name: str) -> ConfigValue:
         """Any broker setting by Kafka's name: given, or default."""
@@ -263,7 +269,7 @@ _DERIVED = (
 
 @cache
 def _field_names() -> tuple[tuple[str, str], ...]:
-    names = (f.name for f in dataclasses.fields(BrokerConfig))
+    names = BrokerConfig.__annotations__
     return tuple((n, n.replace("_", ".")) for n in names if n not in _DERIVED and n != "_values")
 
 
