@@ -1,7 +1,7 @@
 """A disk in memory that behaves as badly as a real one may: the simulated twin of `barnabas.log.disk.OsDisk`.
 
 What it forgets. Every file remembers what was synced and which writes and truncations came after. `crash()` (the power goes) keeps, per
-file, nothing, all, a prefix, or an arbitrary selection of them, and may tear the last one it keeps. Created, removed and renamed names
+file, nothing, all, a prefix, or an arbitrary selection of them and of their sectors, and may tear the last one it keeps. Created, removed and renamed names
 are forgotten the same way: per directory, everything after some point since its last `sync_dir`. `kill()` (the process goes) keeps
 everything that was written, except that the very last write may be torn. Both end every open handle and every lock.
 
@@ -20,6 +20,9 @@ from collections.abc import Callable
 from barnabas.log.disk import Buffer, DiskLocked, DiskUsage, parent_dir
 
 MUTATIONS = frozenset({"pwrite", "truncate", "sync", "mkdir", "remove", "rename", "sync_dir", "write", "create"})
+
+# What a disk writes at once. Smaller than real ones, as the records of the tests are smaller than real ones too.
+SECTOR = 64
 
 
 class _File:
@@ -267,6 +270,11 @@ class SimDisk:
         for index, (offset, data) in enumerate(kept):
             if data and index == len(kept) - 1 and dice.random() < 0.5:
                 data = data[: dice.randrange(len(data))]
+            if data and how == "some" and dice.random() < 0.3:
+                for start in range(0, len(data), SECTOR):
+                    if dice.random() < 0.5:
+                        _apply(content, offset + start, data[start : start + SECTOR])
+                continue
             _apply(content, offset, data)
         file.content = content
         file.sync()
