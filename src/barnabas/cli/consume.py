@@ -242,7 +242,7 @@ class _Run:
         left = count
         try:
             while self._open or not (exit_at_end or self._bounded):
-                messages = self._consumer.consume(min(left or _BATCH_RECORDS, _BATCH_RECORDS), _POLL_SECONDS)
+                messages = self._next(left)
                 for message in messages:
                     error = message.error()
                     if error is not None:
@@ -263,6 +263,14 @@ class _Run:
             _forget_stdout()
         finally:
             _flush(stream)
+
+    def _next(self, left: int | None) -> list[Message]:
+        """What there is: waits for the first message, and takes what has come with it."""
+        first = self._consumer.poll(_POLL_SECONDS)
+        if first is None:
+            return []
+        room = _BATCH_RECORDS if left is None else min(left - 1, _BATCH_RECORDS)
+        return [first, *self._consumer.consume(room, 0)] if room else [first]
 
     def _within(self, message: Message) -> bool:
         where = (str(message.topic()), int(message.partition() or 0))
