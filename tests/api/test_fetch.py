@@ -308,6 +308,26 @@ class TestLongPoll:
         hosting.spin()
         assert answers(waiting.result())[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
+    @pytest.mark.parametrize("wake", ["append", "timeout"])
+    def test_a_fault_of_ours_does_not_leave_the_client_waiting(
+        self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch, wake: str
+    ) -> None:
+        hosting.create_topic("t")
+        waiting = ask(hosting, request(part(), wait_ms=500))
+
+        def broken(*_: Any, **__: Any) -> None:
+            raise ZeroDivisionError
+
+        operation = next(iter(next(iter(hosting.replicas.delayed_fetches.watchers.values()))))
+        monkeypatch.setattr(operation, "_read", broken)
+        if wake == "append":
+            hosting.append("t", b"a")
+            hosting.spin()
+        else:
+            hosting.advance(500)
+        assert isinstance(waiting.exception(), ZeroDivisionError)
+        assert not hosting.replicas.delayed_fetches.watched
+
     def test_trap_23_a_waiting_fetch_blocks_nobody(self, hosting: Hosting) -> None:
         hosting.create_topic("t", 2)
         waiting = ask(hosting, request(part(0), wait_ms=500))

@@ -62,11 +62,14 @@ class DelayedFetch(DelayedOperation):
         self._is_scheduled = False
         if self.is_finished:
             return
-        read = self._read()
-        if read.must_respond or read.bytes_read >= self._min_bytes:
-            self.finish(self._respond(read))
-        else:
-            self._bytes = read.bytes_read
+        try:
+            read = self._read()
+            if read.must_respond or read.bytes_read >= self._min_bytes:
+                self.finish(self._respond(read))
+            else:
+                self._bytes = read.bytes_read
+        except Exception as error:
+            self.fail(error)
 
     def expired(self) -> None:
         """Answer with what there is, even nothing."""

@@ -59,6 +59,14 @@ class DelayedOperation:
         if not self.future.done():
             self.future.set_result(result)
 
+    def fail(self, error: Exception) -> None:
+        """Leave the purgatory with an error: whoever holds the future must not wait for ever because of a fault of ours."""
+        if self.is_finished:
+            return
+        self._leave()
+        if not self.future.done():
+            self.future.set_exception(error)
+
     def _leave(self) -> None:
         self.is_finished = True
         if self._timer is not None:
@@ -70,8 +78,12 @@ class DelayedOperation:
 
     def _timed_out(self) -> None:
         self._timer = None
-        if not self.is_finished:
+        if self.is_finished:
+            return
+        try:
             self.expired()
+        except Exception as error:
+            self.fail(error)
 
     def _future_done(self, future: asyncio.Future[Any]) -> None:
         if not self.is_finished:
