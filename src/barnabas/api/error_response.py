@@ -118,6 +118,9 @@ class _Mirror:
                 break
         else:
             return []
+        if name == "dirs":
+            # AlterReplicaLogDirs asks by directory and is answered by topic.
+            elements = [topic for directory in elements for topic in directory.topics]
         struct = self._spec.structs[field.type]
         cls = getattr(self._cls, field.type)
         return [self.struct(struct, cls, element) for element in elements]

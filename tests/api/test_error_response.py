@@ -1,0 +1,82 @@
+"""Error responses of whole requests, for every API and version: encodable, and carrying the code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.api.error_response import error_response
+from barnabas.protocol.api_keys import descriptions
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import (
+    DescribeGroupsRequest,
+    FetchRequest,
+    FindCoordinatorRequest,
+    LeaveGroupRequest,
+    OffsetFetchRequest,
+    ProduceRequest,
+)
+from barnabas.protocol.schema import FieldSpec, message_spec
+
+CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def filled(known: Any, version: int) -> Any:
+    """A request with one element in each array."""
+    spec = message_spec(known.request)
+    cls = known.request_class
+
+    def value(field: FieldSpec) -> Any:
+        plain = {"string": "name", "uuid": b"u" * 16, "bytes": b"", "bool": False, "records": b""}.get(field.type, 1)
+        if not field.is_struct:
+            return [plain] if field.is_array else plain
+        struct = spec.structs[field.type]
+        made = getattr(cls, field.type)(**{f.name: value(f) for f in struct.fields if version in f.versions})
+        return [made] if field.is_array else made
+
+    return cls(**{f.name: value(f) for f in spec.root.fields if version in f.versions})
+
+
+@pytest.mark.parametrize("key", sorted(descriptions()))
+def test_every_api_and_version_can_carry_an_error(key: int) -> None:
+    known = descriptions()[key]
+    for version in range(known.min_version, known.max_version + 1):
+        response = error_response(key, version, filled(known, version), CODE, "why")
+        again = known.response_class.decode(response.encode(version), version)
+        if known.name != "StreamsGroupTopologyDescriptionUpdate":
+            assert str(int(CODE)) in repr(again), (known.name, version, again)
+
+
+def test_produce_names_its_partitions() -> None:
+    partition = ProduceRequest.PartitionProduceData(index=5, records=b"")
+    request = ProduceRequest(topic_data=[ProduceRequest.TopicProduceData(name="t", partition_data=[partition])])
+    (topic,) = error_response(0, 9, request, CODE).responses
+    assert (topic.name, topic.partition_responses[0].index, topic.partition_responses[0].base_offset) == ("t", 5, -1)
+
+
+def test_fetch_names_its_partitions_until_it_has_a_code_of_its_own() -> None:
+    partition = FetchRequest.FetchPartition(partition=5, fetch_offset=0, partition_max_bytes=1)
+    request = FetchRequest(
+        max_wait_ms=1, min_bytes=1, topics=[FetchRequest.FetchTopic(topic="t", partitions=[partition])]
+    )
+    (topic,) = error_response(1, 6, request, CODE).responses
+    assert (topic.topic, topic.partitions[0].partition_index, topic.partitions[0].error_code) == ("t", 5, CODE)
+    assert error_response(1, 12, request, CODE).error_code == CODE
+
+
+def test_keys_that_are_plain_values_are_named() -> None:
+    (group,) = error_response(15, 5, DescribeGroupsRequest(groups=["g"]), CODE).groups
+    assert (group.group_id, group.group_state, group.error_code) == ("g", "", CODE)
+    (found,) = error_response(10, 4, FindCoordinatorRequest(coordinator_keys=["g"]), CODE, "why").coordinators
+    assert (found.key, found.node_id, found.host, found.error_code, found.error_message) == ("g", -1, "", CODE, "why")
+    member = LeaveGroupRequest.MemberIdentity(member_id="m")
+    assert error_response(13, 4, LeaveGroupRequest(group_id="g", members=[member]), CODE).error_code == CODE
+
+
+def test_offset_fetch_moves_its_code_to_the_group() -> None:
+    old = OffsetFetchRequest(group_id="g", topics=None)
+    assert error_response(9, 7, old, CODE).error_code == CODE
+    new = OffsetFetchRequest(groups=[OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", topics=None)])
+    (group,) = error_response(9, 8, new, CODE).groups
+    assert (group.group_id, group.error_code) == ("g", CODE)
