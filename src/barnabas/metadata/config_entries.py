@@ -22,6 +22,7 @@ from barnabas.metadata.config_schema import (
     ConfigType,
     ConfigValue,
     format_value,
+    parse_value,
 )
 from barnabas.metadata.configs_image import ConfigurationsImage
 
@@ -202,7 +203,7 @@ class ConfigResolver(NamedTuple):
         secret = key is None or key.sensitive
         synonyms = self.broker_synonyms(configs, name, secret=secret)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
-        value = None if secret else self._broker_value(configs, name)
+        value = None if secret else format_value(self.broker_value(configs, name))
         return ConfigEntry(
             name,
             value,
@@ -214,12 +215,13 @@ class ConfigResolver(NamedTuple):
             None if key is None else key.documentation,
         )
 
-    def _broker_value(self, configs: ConfigurationsImage, name: str) -> str | None:
+    def broker_value(self, configs: ConfigurationsImage, name: str) -> ConfigValue:
+        """A broker setting's value in force, typed."""
         key = self.schema.of(ConfigResourceType.BROKER)[name]
         for values, _ in self._broker_sources(configs):
             if name in values:
-                return format_value(key.parse(values[name]))
-        return self._default_text(name)
+                return key.parse(values[name])
+        return parse_value(name, key.kind, self._default_text(name))
 
     def _is_dynamic(self, name: str) -> bool:
         if name in self.schema.dynamic_broker_names:

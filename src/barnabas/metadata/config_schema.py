@@ -235,11 +235,11 @@ class ConfigKey(NamedTuple):
         text = str(value)
         if text.lower() in ("earliest", "latest") or _BY_DURATION.match(text):
             return
-        if text.startswith("by_duration"):
-            raise self._refuse(
-                value, "Invalid value for configuration: the duration must be an ISO-8601 duration, as in PT1H"
-            )
-        raise self._refuse(value, "Invalid value `" + text + "` for configuration: use earliest, latest or by_duration")
+        raise self._refuse(
+            value,
+            f"Invalid value `{text}` for configuration {self.name}. The value must be either 'earliest', 'latest' or of "
+            "the format 'by_duration:<PnDTnHnMn.nS>'.",
+        )
 
 
 class ConfigSchema:

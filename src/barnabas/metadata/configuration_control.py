@@ -20,8 +20,10 @@ from typing import NamedTuple
 
 from barnabas.metadata import topic_names
 from barnabas.metadata.bootstrap import ELR_FEATURE
+from barnabas.metadata.client_metrics_configs import check_subscription, refuse_unknown
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -213,7 +215,9 @@ def _check_values(
             schema.check_topic_configs(values)
         elif resource_type is ConfigResourceType.GROUP:
             schema.check_group_configs(values)
+            check_group_bounds(view.configs, view.image.configs, values)
         elif resource_type is ConfigResourceType.CLIENT_METRICS:
+            refuse_unknown(schema.of(resource_type), values)
             schema.check_client_metrics_configs(values)
         else:
             _check_broker_values(view, name, values, changed)
@@ -222,6 +226,8 @@ def _check_values(
         is_broker = resource_type is ConfigResourceType.BROKER
         code = ErrorCode.INVALID_REQUEST if is_broker else ErrorCode.INVALID_CONFIG
         raise KafkaError(code, str(error)) from None
+    if resource_type is ConfigResourceType.CLIENT_METRICS:
+        check_subscription(values)
 
 
 def _check_broker_values(

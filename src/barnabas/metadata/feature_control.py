@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
-from barnabas.metadata.features_image import METADATA_VERSION
+from barnabas.metadata.features_image import KRAFT_VERSION, METADATA_VERSION
 from barnabas.metadata.metadata_version import DID_METADATA_CHANGE, supported_features
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-KRAFT_VERSION = "kraft.version"
 
 
 def update_features(

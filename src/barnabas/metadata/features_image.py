@@ -15,18 +15,25 @@ from typing import Any, NamedTuple
 from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class FeaturesImage(NamedTuple):
-    """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0."""
+    """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0.
+
+    `kraft_version` is the quorum's own: it lives in control records, and the node puts it here for who asks for features.
+    """
 
     metadata_version: int | None = None
     finalized: Mapping[str, int] = NOTHING
+    kraft_version: int = 0
 
     def level(self, name: str) -> int:
         if name == METADATA_VERSION:
             return self.metadata_version or 0
+        if name == KRAFT_VERSION:
+            return self.kraft_version
         return self.finalized.get(name, 0)
 
     def all_finalized(self) -> dict[str, int]:
@@ -34,6 +41,8 @@ class FeaturesImage(NamedTuple):
         levels = dict(self.finalized)
         if self.metadata_version is not None:
             levels[METADATA_VERSION] = self.metadata_version
+        if self.kraft_version > 0:
+            levels[KRAFT_VERSION] = self.kraft_version
         return dict(sorted(levels.items()))
 
     def records(self) -> Iterator[messages.FeatureLevelRecord]:
@@ -55,4 +64,5 @@ class FeaturesDelta:
     def apply(self) -> FeaturesImage:
         levels = {**self.image.finalized, **self.changed}
         metadata_version = levels.pop(METADATA_VERSION, self.image.metadata_version)
-        return FeaturesImage(metadata_version, {name: level for name, level in sorted(levels.items()) if level > 0})
+        kept = {name: level for name, level in sorted(levels.items()) if level > 0}
+        return FeaturesImage(metadata_version, kept, self.image.kraft_version)

@@ -21,13 +21,12 @@ Sources: KIP-500, KIP-631; Kafka's `QuorumController`, `MetadataPublisher`.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import random
 from collections import deque
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
@@ -44,6 +43,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
 from barnabas.raft.seams import SnapshotId
+
+if TYPE_CHECKING:
+    import asyncio
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +141,8 @@ class QuorumController:
     def attach(self, driver: RaftDriver) -> None:
         """Call once, before `driver.start()`."""
         self.driver = driver
+        features = self.image.features._replace(kraft_version=driver.node.kraft_version)
+        self.image = self._latest = self.image._replace(features=features)
 
     def add_listener(self, listener: Listener) -> None:
         """Have each commit told; one that comes late is told everything so far at once."""
