@@ -15,5 +15,5 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitio
 @pytest.mark.parametrize("name", ["barnabas", pytest.param("apache-kafka", marks=pytest.mark.conform)])
 def test_everything(name: str, tmp_path: Path) -> None:
     with broker(name, tmp_path, SETTINGS) as running:
-        expected, happened = play(TRANSCRIPT, running.bootstrap_servers)
+        expected, happened = play(TRANSCRIPT, running.bootstrap_servers, attempts=1 if name == "barnabas" else 50)
     assert happened == expected

@@ -71,6 +71,7 @@ def test_create_topics(memory: MemoryCluster, admin: Admin, version: int) -> Non
 
     def create(broker_id: int, request: Any, version: int) -> Any:
         assert broker_id == 2
+        memory.topics["new"] = [1]
         return response(
             topics=[
                 response.CreatableTopicResult(
@@ -101,6 +102,7 @@ def test_delete_topics(memory: MemoryCluster, admin: Admin, version: int) -> Non
 
     def delete(broker_id: int, request: Any, version: int) -> Any:
         names = [topic.name for topic in request.topics] if version >= 6 else request.topic_names
+        memory.topics.pop("t", None)
         return response(
             responses=[response.DeletableTopicResult(name=name, error_code=0 if name == "t" else 3) for name in names]
         )
@@ -117,6 +119,8 @@ def test_the_controller_moves(memory: MemoryCluster, admin: Admin) -> None:
     def create(broker_id: int, request: Any, version: int) -> Any:
         code = ErrorCode.NOT_CONTROLLER if broker_id == 2 else 0
         memory.controller_id = 1
+        if not code:
+            memory.topics["t"] = [1, 2, 1, 2]
         return response(results=[response.CreatePartitionsTopicResult(name="t", error_code=code)])
 
     memory.handlers["CreatePartitionsRequest"] = create
@@ -475,3 +479,25 @@ def test_repr_and_close(admin: Admin) -> None:
     with admin:
         admin.list_topics()
     assert repr(admin) == "<Admin of <Cluster 127.0.0.1:1 2 brokers>>"
+
+
+def test_a_new_topic_is_awaited_for_a_while(memory: MemoryCluster, admin: Admin) -> None:
+    response = messages.CreateTopicsResponse
+    memory.handlers["CreateTopicsRequest"] = lambda broker_id, request, version: response(
+        topics=[response.CreatableTopicResult(name="late")]
+    )
+    answers = memory.handlers["MetadataRequest"]
+
+    def later(broker_id: int, request: Any, version: int) -> Any:
+        if len(memory.slept) == 3:
+            memory.topics["late"] = [1]
+        return answers(broker_id, request, version)
+
+    memory.handlers["MetadataRequest"] = later
+    assert result(admin.create_topics([NewTopic("late")])["late"]).name == "late"
+    assert memory.slept == [0.0125, 0.025, 0.05]
+    memory.handlers["MetadataRequest"] = answers
+    del memory.topics["late"]
+    # What never shows does not turn a success into an error.
+    assert result(admin.create_topics([NewTopic("late")])["late"]).name == "late"
+    assert memory.now < 6

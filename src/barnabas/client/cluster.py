@@ -187,7 +187,7 @@ class Cluster:
 
     def pause(self, attempt: int, deadline: float) -> bool:
         """Sleeps before the next attempt; False, without sleeping, when the deadline would pass meanwhile."""
-        seconds: float = min(1.0, self.retry_backoff_ms * 2 ** min(attempt, 10) / 1000)
+        seconds: float = min(1.0, self.retry_backoff_ms * 2.0 ** min(attempt, 10) / 1000)
         if self._clock() + seconds >= deadline:
             return False
         self._sleep(seconds)
@@ -316,6 +316,24 @@ class Cluster:
                 self._leaders[TopicPartition(topic.name, partition.partition)] = partition.leader
         errors.pop("", None)
         return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)
+
+    def await_topics(self, topics: Iterable[str], visible: Callable[[ClusterMetadata], bool]) -> bool:
+        """Waits until metadata shows what a change has done.
+
+        A controller answers when a change is committed; brokers learn of it a moment later. Whoever creates a topic and
+        then lists topics wants to see it.
+
+        Returns:
+            Whether it showed within the cluster's ``timeout_ms``, at most five seconds.
+        """
+        wanted = list(topics)
+        deadline = min(self.deadline(), self._clock() + 5)
+        attempt = -3
+        while not visible(self.metadata(wanted)):
+            if not self.pause(attempt, deadline):
+                return False
+            attempt += 1
+        return True
 
     def nodes(self) -> dict[int, Node]:
         """The brokers by id, asked for once."""
@@ -446,9 +464,10 @@ class Cluster:
             failed: list[ItemT] = []
             for item, answer in self._ask_once(pending, route, ask).items():
                 results[item] = answer
-                if isinstance(answer, KafkaError) and _may_pass(answer, attempt):
-                    if repeatable or _was_refused(answer):
-                        failed.append(item)
+                if not isinstance(answer, KafkaError) or not _may_pass(answer, attempt):
+                    continue
+                if repeatable or _was_refused(answer):
+                    failed.append(item)
             pending = failed
             if not pending or not self.pause(attempt, deadline):
                 break

@@ -74,7 +74,7 @@ class TopicAdmin(AdminPart):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> dict[str, CreatedTopic | KafkaError]:
-        """Creates topics, or only checks whether it could."""
+        """Creates topics, or only checks whether it could; returns when metadata shows them."""
         by_name = {topic.name: topic for topic in topics}
         request_class = messages.CreateTopicsRequest
 
@@ -102,10 +102,14 @@ class TopicAdmin(AdminPart):
                 for topic in response.topics
             }
 
-        return self.cluster.ask_each(by_name, self._to_controller, ask, repeatable=False)
+        outcomes = self.cluster.ask_each(by_name, self._to_controller, ask, repeatable=False)
+        made = _succeeded(outcomes)
+        if made and not validate_only:
+            self.cluster.await_topics(made, lambda metadata: all(name in metadata.topics for name in made))
+        return outcomes
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:
-        """Deletes topics with all their records; returns the ids they had."""
+        """Deletes topics with all their records; returns the ids they had, when metadata shows them no more."""
         request_class = messages.DeleteTopicsRequest
 
         def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, Uuid | KafkaError]:
@@ -124,7 +128,11 @@ class TopicAdmin(AdminPart):
                     answers[topic.name] = error or Uuid(topic.topic_id or ZERO_UUID)
             return answers
 
-        return self.cluster.ask_each(names, self._to_controller, ask, repeatable=False)
+        outcomes = self.cluster.ask_each(names, self._to_controller, ask, repeatable=False)
+        gone = _succeeded(outcomes)
+        if gone:
+            self.cluster.await_topics(gone, lambda metadata: not any(name in metadata.topics for name in gone))
+        return outcomes
 
     def create_partitions(
         self,
@@ -164,7 +172,20 @@ class TopicAdmin(AdminPart):
                 for topic in connection.request(request).results
             }
 
-        return self.cluster.ask_each(totals, self._to_controller, ask, repeatable=False)
+        outcomes = self.cluster.ask_each(totals, self._to_controller, ask, repeatable=False)
+        grown = _succeeded(outcomes)
+        if grown and not validate_only:
+            self.cluster.await_topics(
+                grown,
+                lambda metadata: all(
+                    name in metadata.topics and len(metadata.topics[name].partitions) >= totals[name] for name in grown
+                ),
+            )
+        return outcomes
+
+
+def _succeeded(outcomes: Mapping[str, object]) -> list[str]:
+    return [name for name, outcome in outcomes.items() if not isinstance(outcome, KafkaError)]
 
 
 def _creatable(request_class: Any, topic: NewTopic) -> Any:
