@@ -35,6 +35,7 @@ from barnabas.protocol.messages import (
     SyncGroupRequest,
 )
 from barnabas.records.record import iter_records
+from barnabas.records.record_batch import read_header
 from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.virtual_loop import VirtualLoop
 
@@ -396,13 +397,15 @@ class ScriptRunner:
     def _trace_log(self) -> None:
         batches = self.log.batches.get(0, [])
         for batch in batches[self.seen_batches :]:
-            for record in iter_records(batch):
+            for record in () if read_header(batch, 0).is_control else iter_records(batch):
                 assert record.key is not None
                 self.trace.append("log " + self._show_record(self.serde.decode(record.key, record.value)))
         self.seen_batches = len(batches)
 
     def _show_record(self, record: Any) -> str:
         key, value = record.key, record.value
+        if record.type_id not in (1, 2):
+            return f"type {record.type_id}"
         if record.type_id == 1:
             what = f"offset {key.group} {key.topic}:{key.partition}"
             if value is None:

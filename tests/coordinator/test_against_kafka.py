@@ -13,25 +13,25 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.conform.brokers import broker
+from tests.coordinator.scripts_of import SCRIPTS
 from tests.coordinator.wire_coordinator import WireRunner, answers
 
-SCRIPTS = Path(__file__).parent / "scripts"
 PLAYED = (
-    "commit_fencing",
-    "cooperative",
-    "eager_join_of_three",
-    "follower_waits_for_sync",
-    "join_while_completing",
-    "offset_delete",
-    "pending_member_expires",
-    "protocol_selection",
-    "rebalance_timeout",
-    "requests_of_strangers",
-    "session_timeout",
-    "simple_group",
-    "static_member_fenced",
-    "static_member_restarts",
-    "static_members_keep_their_place",
+    "offset_manager/commit_fencing",
+    "rebalance/cooperative",
+    "join_group/eager_join_of_three",
+    "sync_group/follower_waits_for_sync",
+    "sync_group/join_while_completing",
+    "offset_manager/offset_delete",
+    "join_group/pending_member_expires",
+    "join_group/protocol_selection",
+    "rebalance/rebalance_timeout",
+    "group_membership/requests_of_strangers",
+    "rebalance/session_timeout",
+    "group_shard/simple_group",
+    "group_membership/static_member_fenced",
+    "join_group/static_member_restarts",
+    "rebalance/static_members_keep_their_place",
 )
 TOPICS = ("t", "u", "x")
 
@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def play(name: str, address: tuple[str, int]) -> str:
-    return WireRunner(address, f"{name}-").run((SCRIPTS / f"{name}.txt").read_text())
+    return WireRunner(address, f"{name.replace('/', '-')}-").run((SCRIPTS / f"{name}.txt").read_text())
 
 
 @pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])

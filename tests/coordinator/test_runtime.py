@@ -1,7 +1,8 @@
-"""The runtime, with a shard that adds up numbers."""
+"""The runtime, with a shard that adds up numbers, and with groups."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record_batch import check_batch
 from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.scripts_of import name_of, play, scripts_of
 from tests.coordinator.virtual_loop import VirtualLoop
 
 
@@ -323,3 +325,8 @@ def test_close_gives_up_every_shard() -> None:
     host.runtime.close()
     assert [shard.events[-1] for shard in host.shards] == ["unloaded", "unloaded"]
     assert host.runtime.active_partitions() == []
+
+
+@pytest.mark.parametrize("path", scripts_of("runtime"), ids=name_of)
+def test_script(path: Path) -> None:
+    play(path)

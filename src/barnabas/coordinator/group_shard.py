@@ -205,7 +205,9 @@ class GroupCoordinatorShard:
             return
         if key.group not in self.groups:
             self.groups[key.group] = ClassicGroup(key.group, now_ms=self._now_ms())
-        committed = OffsetAndMetadata.from_record(offset, value)
+        legacy = record.type_id == LEGACY_OFFSET_COMMIT
+        read = OffsetAndMetadata.from_legacy_record if legacy else OffsetAndMetadata.from_record
+        committed = read(offset, value)
         self._store.replay(key.group, key.topic, key.partition, committed, producer_id)
 
     def _replay_group(self, record: CoordinatorRecord) -> None:

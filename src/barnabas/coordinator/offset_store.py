@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from barnabas.protocol.messages import OffsetCommitValue
+from barnabas.protocol.messages import LegacyOffsetCommitValue, OffsetCommitValue
 from barnabas.protocol.primitives import ZERO_UUID
 
 
@@ -51,6 +51,11 @@ class OffsetAndMetadata:
             topic_id=value.topic_id,
             record_offset=record_offset,
         )
+
+    @classmethod
+    def from_legacy_record(cls, record_offset: int, value: LegacyOffsetCommitValue) -> OffsetAndMetadata:
+        """Read it from a record of the oldest type, which says less."""
+        return cls(value.offset, -1, value.metadata, value.commit_timestamp, record_offset=record_offset)
 
     def is_of_topic(self, topic_id: bytes) -> bool:
         """Whether it may have been committed for the topic that now has this id (unknown ids match all)."""
