@@ -35,7 +35,7 @@ _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
     for asked in request.resources:
-        result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=None)
+        result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name)
         try:
             entries = _entries(context, asked)
         except KafkaError as error:
@@ -56,7 +56,7 @@ def _entries(context: RequestContext, asked: _Asked) -> Sequence[ConfigEntry]:
         if fault is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
         if name not in image.topics.by_name:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         return resolver.describe_topic(image.configs, name, wanted)
     if kind == ConfigResourceType.BROKER:
         if not name:

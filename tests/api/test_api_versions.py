@@ -1,0 +1,84 @@
+"""ApiVersions: ranges, features and their promises, software names, cluster id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.api import APIS
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import ApiVersionsRequest
+from tests.api.serving import Serving
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    node = Serving(tmp_path_factory.mktemp("api-versions"))
+    yield node
+    node.close()
+
+
+def ask(serving: Serving, version: int, **fields: Any) -> Any:
+    fields = {"client_software_name": "test", "client_software_version": "1.0", **fields}
+    return serving.ask(ApiVersionsRequest(**fields), version)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_exactly_what_is_served_is_advertised(serving: Serving, version: int) -> None:
+    answer = ask(serving, version)
+    assert answer.error_code == 0
+    assert {r.api_key: (r.min_version, r.max_version) for r in answer.api_keys} == {
+        key: (served.min_version, served.max_version) for key, served in APIS.items()
+    }
+
+
+def test_trap_02_a_feature_from_level_0_is_listed_from_version_4_on(serving: Serving) -> None:
+    old = {feature.name: feature.min_version for feature in ask(serving, 3).supported_features}
+    new = {feature.name: feature.min_version for feature in ask(serving, 4).supported_features}
+    assert all(level > 0 for level in old.values())
+    assert "metadata.version" in old
+    assert 0 in new.values()
+    assert set(old) < set(new)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_trap_03_no_feature_is_promised_that_is_not_served(serving: Serving, version: int) -> None:
+    answer = ask(serving, version)
+    finalized = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+    assert finalized["metadata.version"] > 0
+    assert answer.finalized_features_epoch >= 0
+    # The log finalizes these as Kafka would; what is not served is not told.
+    levels = serving.server.services.image().features.all_finalized()
+    for feature, key in (("transaction.version", 28), ("group.version", 68), ("share.version", 76)):
+        assert levels[feature] > 0
+        assert (feature in finalized) == (key in APIS)
+
+
+def test_trap_05_everything_librdkafka_looks_for_is_listed(serving: Serving) -> None:
+    ranges = {r.api_key: (r.min_version, r.max_version) for r in ask(serving, 0).api_keys}
+    for key, low, high in ((0, 3, 7), (1, 4, 10), (10, 0, 0), (8, 2, 2), (9, 1, 1), (11, 0, 0), (22, 0, 0)):
+        assert ranges[key][0] <= low
+        assert high <= ranges[key][1]
+    assert {12, 13, 14} <= set(ranges)
+
+
+@pytest.mark.parametrize("name", ["", "-", "a b", "-a", "a-", "ä"])
+def test_software_names_must_match_kafkas_pattern(serving: Serving, name: str) -> None:
+    refused = ask(serving, 3, client_software_name=name)
+    assert (refused.error_code, refused.api_keys) == (ErrorCode.INVALID_REQUEST, [])
+    assert ask(serving, 3, client_software_version=name).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_software_names_are_remembered(serving: Serving) -> None:
+    ask(serving, 3, client_software_name="apache-kafka-java", client_software_version="4.0.0")
+    assert serving.connection.client_software_name == "apache-kafka-java"
+    assert serving.connection.client_software_version == "4.0.0"
+
+
+def test_trap_21_another_cluster_id_sends_the_client_to_its_bootstrap_servers(serving: Serving) -> None:
+    own = serving.server.cluster_id
+    assert ask(serving, 5, cluster_id=own, node_id=1).error_code == 0
+    assert ask(serving, 5, cluster_id=None).error_code == 0
+    assert ask(serving, 5, cluster_id="of-another-cluster").error_code == ErrorCode.REBOOTSTRAP_REQUIRED
+    assert ask(serving, 5, cluster_id=own, node_id=2).error_code == ErrorCode.REBOOTSTRAP_REQUIRED
