@@ -751,7 +751,7 @@ def test_any_failing_disk_call_leaves_a_log_that_goes_on() -> None:
             acknowledged = log.log_end_offset
         fired = disk.calls >= number and disk._fail_at is None
         disk._fail_at = None
-        if log._sync_failure is None:
+        if log._flusher.failure is None:
             append(log, 2, leader_epoch=2)
             acknowledged = log.log_end_offset
         records = read_all(log)

@@ -32,7 +32,7 @@ def flush_without_sync() -> Iterator[None]:
     """The log believes its bytes are on the disk when nobody told the disk. Caught by durability, after a power cut."""
 
     def flush(self: PartitionLog) -> None:
-        self._flushed(self.log_end_offset, self._truncations, self._name_changes)
+        self._flusher.recovery_point = self.log_end_offset
 
     with replaced(PartitionLog, "flush", flush):
         yield

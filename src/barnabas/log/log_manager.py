@@ -41,9 +41,10 @@ from barnabas.log import checkpoints, log_files, meta_properties, partition_meta
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import INT64_MAX, LogConfig
+from barnabas.log.log_flusher import RunBlocking, run_inline
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.open_files import OpenFiles
-from barnabas.log.partition_log import PartitionLog, RunBlocking, run_inline
+from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
 
 logger = logging.getLogger(__name__)
@@ -378,7 +379,6 @@ class LogManager:
                 and log.recovery_point < log.log_end_offset
                 and now_ms - log.last_flush_ms >= log.config.flush_ms
             ):
-                log.last_flush_ms = now_ms
                 with self._logged(f"flush {log.name}"):
                     log.flush_elsewhere()
 

@@ -206,16 +206,12 @@ class LogSegment:
         self.time_index.seal()
         self._positions.clear()
 
-    def write_indexes(self, *, final: bool = False) -> None:
-        """Writes the index entries that are only in memory; `final` adds the last timestamp, as before a close."""
-        if final and not self.offset_index.is_sealed:
+    def write_indexes(self) -> None:
+        """Writes the index entries that are only in memory, and the last timestamp, as before a close."""
+        if not self.offset_index.is_sealed:
             self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.write_pending()
         self.time_index.write_pending()
-
-    def sync_paths(self) -> list[str]:
-        """The files whose content must be synced to make the segment durable."""
-        return [path for path in self.file_paths() if self._disk.exists(path)]
 
     # Reading
 

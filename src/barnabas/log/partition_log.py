@@ -28,26 +28,25 @@ Source: Kafka's `UnifiedLog`, `LocalLog`.
 from __future__ import annotations
 
 import logging
-from bisect import bisect_right
 from collections.abc import Callable
-from typing import NamedTuple
 
-from barnabas.log import log_files
+from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
-from barnabas.log.disk import Disk, parent_dir
+from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.log_config import INT64_MAX, LogConfig
-from barnabas.log.log_segment import RELATIVE_OFFSET_MAX, LogSegment
+from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
+from barnabas.log.log_segment import LogSegment
+from barnabas.log.log_segments import LogSegments
 from barnabas.log.log_slice import LogSlice
-from barnabas.log.offset_index import ENTRY_SIZE as INDEX_ENTRY_SIZE
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerStateEntry, ProducerStateManager
 from barnabas.log.recovery import LogLoader, apply_batch, replay_producers
-from barnabas.log.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
+from barnabas.log.retention import DeletedFiles, count_deletable
+from barnabas.log.rolling import should_roll
+from barnabas.log.timestamp_lookup import TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.checksum import crc32c
-from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BatchHeader, CorruptRecord, check_batch, patch
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ logger = logging.getLogger(__name__)
 NO_TIMESTAMP = -1
 LOG_APPEND_TIME_OFF = -1
 
-__all__ = ["AppendInfo", "AppendOrigin", "PartitionLog", "TimestampAndOffset"]
+__all__ = ["AppendInfo", "AppendOrigin", "PartitionLog", "RunBlocking", "TimestampAndOffset", "run_inline"]
 
 
 class AppendInfo:
@@ -93,29 +92,8 @@ class AppendInfo:
         return f"<AppendInfo {self.base_offset}..{self.last_offset}{' duplicate' if self.is_duplicate else ''}>"
 
 
-class TimestampAndOffset(NamedTuple):
-    """A record found by its timestamp."""
-
-    offset: int
-    timestamp: int
-    leader_epoch: int
-
-
-RunBlocking = Callable[[Callable[[], None], Callable[[BaseException | None], None]], None]
-
-
-def run_inline(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-    """Does blocking work at once: for tests, tools, and a simulated disk."""
-    try:
-        work()
-    except OSError as error:
-        done(error)
-    else:
-        done(None)
-
-
 class PartitionLog:
-    """One partition's log. Create it with `open`."""
+    """One partition's log."""
 
     def __init__(
         self,
@@ -147,7 +125,6 @@ class PartitionLog:
         self.config = config
         self._now_ms = now_ms
         self._open_files = open_files if open_files is not None else OpenFiles()
-        self._run_blocking = run_blocking
         self._checks = AppendChecks(config, self.name)
         self._epochs = LeaderEpochCache(disk, f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}")
         self._producers = ProducerStateManager(disk, directory, expiration_ms=config.producer_id_expiration_ms)
@@ -158,26 +135,17 @@ class PartitionLog:
             loaded = loader.load(log_start_offset=log_start_offset, recovery_point=recovery_point, clean=clean)
         except OSError as error:
             raise KafkaStorageError(f"cannot open the log {directory}: {error.strerror or error}") from error
-        self._segments: list[LogSegment] = loaded.segments
-        self._bases: list[int] = [segment.base_offset for segment in loaded.segments]
-        self._active: LogSegment = loaded.segments[-1]
+        self._segments = LogSegments(loaded.segments)
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
-        self.recovery_point = loaded.recovery_point
+        self._flusher = LogFlusher(disk, directory, self._segments, loaded.recovery_point, run_blocking)
+        self._deleted_files = DeletedFiles(disk, run_blocking)
         self.recovered_bytes_cut = loaded.bytes_cut
         # Moved by the partition; it never passes the log end.
         self.high_watermark = min(max(high_watermark, self.log_start_offset), self.log_end_offset)
         self.last_flush_ms = now_ms()
         self._latest_epoch = self._epochs.latest_epoch
-        # Files created, renamed or removed in the directory so far, and how many of these changes a sync has made durable.
-        self._name_changes = 1
-        self._name_changes_synced = 0
-        self._sync_failure: str | None = None
-        # Counts truncations, so that a sync that began before one does not move the recovery point after it.
-        self._truncations = 0
         self._closed = False
-        # Files that have been renamed to .deleted, and when they may go.
-        self._deleted_files: list[tuple[int, tuple[str, ...]]] = []
 
     def __repr__(self) -> str:
         return (
@@ -284,8 +252,8 @@ class PartitionLog:
         return AppendInfo(first_offset, next_offset - 1, self.log_start_offset, max_timestamp)
 
     def _check_writable(self) -> None:
-        if self._sync_failure is not None or self._closed:
-            raise KafkaStorageError(self._sync_failure or f"the log {self.name} is closed")
+        if self._flusher.failure is not None or self._closed:
+            raise KafkaStorageError(self._flusher.failure or f"the log {self.name} is closed")
 
     def _duplicate(self, batch: BatchMetadata) -> AppendInfo:
         return AppendInfo(
@@ -312,8 +280,15 @@ class PartitionLog:
         keep_offsets: bool = False,
     ) -> None:
         """Writes a checked and patched set, rolling first if need be, and takes it into account."""
-        segment = self._active
-        if self._should_roll(segment, len(view), next_offset - 1, max_timestamp, now_ms):
+        segment = self._segments.active
+        if should_roll(
+            segment,
+            self.config,
+            size=len(view),
+            last_offset=next_offset - 1,
+            max_timestamp=max_timestamp,
+            now_ms=now_ms,
+        ):
             segment = self._roll(first_offset, now_ms)
         if segment.first_timestamp is None and not segment.size:
             segment.first_timestamp = batches[0][1][8]
@@ -356,40 +331,13 @@ class PartitionLog:
 
     # Rolling
 
-    def _should_roll(self, segment: LogSegment, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
-        config = self.config
-        if segment.size > config.segment_bytes - size:
-            return True
-        if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
-            return True
-        if not segment.size:
-            return False
-        first = segment.first_timestamp
-        if first is None:
-            first = segment.load_first_timestamp()
-        if first is not None and first >= 0 and max_timestamp >= 0:
-            waited = max_timestamp - first
-        else:
-            waited = now_ms - segment.created_ms
-        if waited > config.segment_ms - self._jitter_ms(segment):
-            return True
-        entries = config.segment_index_bytes // INDEX_ENTRY_SIZE
-        if segment.offset_index.entries >= entries:
-            return True
-        return segment.time_index.entries >= config.segment_index_bytes // TIME_ENTRY_SIZE - 1
-
-    def _jitter_ms(self, segment: LogSegment) -> int:
-        """How much earlier this segment rolls by time, so that not all logs of a topic roll at once."""
-        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        return crc32c(f"{self.name}/{segment.base_offset}".encode()) % most if most > 0 else 0
-
     def roll(self) -> None:
         """Begins a new segment, unless the active one is empty."""
-        if self._active.size:
+        if self._segments.active.size:
             self._roll(self.log_end_offset, self._now_ms())
 
     def _roll(self, base_offset: int, now_ms: int) -> LogSegment:
-        old = self._active
+        old = self._segments.active
         if not old.size and old.base_offset == base_offset:
             return old
         segment = self._create_segment(base_offset, now_ms)
@@ -401,11 +349,10 @@ class PartitionLog:
         except OSError as error:
             segment.close()
             raise KafkaStorageError(f"cannot roll {self.name}: {error.strerror or error}") from error
-        self._segments.append(segment)
-        self._bases.append(base_offset)
-        self._active = segment
-        self._name_changes += 1
-        self._flush_elsewhere(base_offset, [snapshot] if snapshot else [])
+        self._segments.add(segment)
+        self._flusher.names_changed()
+        # The sealed segment by name: a flush may have moved the recovery point to its end before its indexes were whole.
+        self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
         return segment
 
     def _create_segment(self, base_offset: int, now_ms: int) -> LogSegment:
@@ -420,84 +367,27 @@ class PartitionLog:
 
     # Flushing
 
+    @property
+    def recovery_point(self) -> int:
+        """Up to where the log is durable."""
+        return self._flusher.recovery_point
+
     def flush(self) -> None:
         """Makes everything appended so far durable, and moves the recovery point; blocks.
 
         Raises:
             KafkaStorageError: the disk failed; the log takes no more writes.
         """
-        if self.recovery_point >= self.log_end_offset and self._name_changes_synced == self._name_changes:
-            return
-        offset = self.log_end_offset
-        name_changes = self._name_changes
-        work = self._sync_work(offset, [])
-        try:
-            work()
-        except OSError as error:
-            self._sync_failed(error)
-            raise KafkaStorageError(self._sync_failure or "") from error
-        self._flushed(offset, self._truncations, name_changes)
+        self._flusher.flush(self.log_end_offset)
+        self.last_flush_ms = self._now_ms()
 
     def flush_elsewhere(self) -> None:
         """As `flush`, but through `run_blocking`: returns at once, and the recovery point moves later."""
         if self.recovery_point < self.log_end_offset:
-            self._flush_elsewhere(self.log_end_offset, [])
-
-    def _flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
-        truncations = self._truncations
-        name_changes = self._name_changes
-        work = self._sync_work(offset, more_paths)
-
-        def done(error: BaseException | None) -> None:
-            if error is None:
-                self._flushed(offset, truncations, name_changes)
-            elif isinstance(error, FileNotFoundError):
-                # Deleted or renamed under way: what is gone needs no sync, and the next flush sees to the rest.
-                pass
-            else:
-                self._sync_failed(error)
-
-        self._run_blocking(work, done)
-
-    def _sync_work(self, offset: int, more_paths: list[str]) -> Callable[[], None]:
-        """Writes pending index entries, and returns what remains: syncs by path, safe in another thread."""
-        paths = list(more_paths)
-        try:
-            for segment in self._segments[max(self._slot(self.recovery_point), 0) :]:
-                if segment.base_offset >= offset and segment.base_offset > self.recovery_point:
-                    break
-                segment.write_indexes()
-                paths.extend(segment.sync_paths())
-        except OSError as error:
-            raise KafkaStorageError(f"cannot write the indexes of {self.name}: {error}") from error
-        disk = self._disk
-        # Two flushes may overlap, one in another thread: each syncs the names until one of them has reported that it is done.
-        directory = None if self._name_changes_synced == self._name_changes else self.directory
-
-        def work() -> None:
-            for path in paths:
-                disk.sync_file(path)
-            if directory is not None:
-                disk.sync_dir(directory)
-                disk.sync_dir(parent_dir(directory))
-
-        return work
-
-    def _flushed(self, offset: int, truncations: int, name_changes: int) -> None:
-        self._name_changes_synced = max(self._name_changes_synced, name_changes)
-        if truncations == self._truncations and offset > self.recovery_point:
-            self.recovery_point = offset
-        self.last_flush_ms = self._now_ms()
-
-    def _sync_failed(self, error: BaseException) -> None:
-        self._name_changes += 1
-        self._sync_failure = f"a sync of {self.name} failed: {error}; it takes no more writes until it is opened again"
-        logger.error("%s", self._sync_failure)
+            self.last_flush_ms = self._now_ms()
+            self._flusher.flush_elsewhere(self.log_end_offset, [])
 
     # Reading
-
-    def _slot(self, offset: int) -> int:
-        return bisect_right(self._bases, offset) - 1
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int, min_one: bool = True) -> LogSlice:
         """Finds the whole batches from the one that holds `offset`, within one segment.
@@ -517,25 +407,23 @@ class PartitionLog:
         """
         if offset > self.log_end_offset or offset < self.log_start_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset, self.name)
-        active = self._active
+        segments = self._segments
+        active = segments.active
         if offset >= max_offset:
             return LogSlice(active, active.size, 0)
-        slot = len(self._bases) - 1
-        if offset < active.base_offset:
-            slot = bisect_right(self._bases, offset) - 1
+        slot = len(segments) - 1 if offset >= active.base_offset else segments.slot(offset)
         try:
             while True:
-                segment = self._segments[slot]
+                segment = segments.at(slot)
                 start = segment.locate(offset)
                 if start < segment.size or segment is active:
                     break
                 # The rest of the segment has been compacted away or cut: its successor goes on.
                 slot += 1
-                offset = self._bases[slot]
+                offset = segments.at(slot).base_offset
                 if offset >= max_offset:
                     return LogSlice(segment, start, 0)
-            last_slot = slot + 1 == len(self._bases)
-            next_base = self.log_end_offset if last_slot else self._bases[slot + 1]
+            next_base = self.log_end_offset if segment is active else segments.end_of(slot, self.log_end_offset)
             limit = segment.size if max_offset >= next_base else segment.locate(max_offset)
             end = segment.end_of_read(start, limit, max_bytes, min_one) if start < limit else start
             if end == limit and max_offset <= next_base:
@@ -546,36 +434,11 @@ class PartitionLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record at or after `timestamp`, exact to the record; None when all are older."""
-        for segment in self._segments_from(self.log_start_offset):
-            if segment.size and segment.max_timestamp >= timestamp:
-                found = self._find_in_segment(segment, timestamp)
-                if found is not None:
-                    return found
-        return None
-
-    def _segments_from(self, offset: int) -> list[LogSegment]:
-        return self._segments[max(self._slot(offset), 0) :]
-
-    def _find_in_segment(self, segment: LogSegment, timestamp: int) -> TimestampAndOffset | None:
-        after = max(self.log_start_offset, segment.base_offset)
-        entry = segment.time_index.last_before(timestamp)
-        if entry is not None and segment.batch_has_timestamp(entry[1], entry[0]):
-            after = max(after, entry[1])
-        for position, header in segment.headers(segment.locate(after)):
-            if header.max_timestamp < timestamp or header.last_offset < self.log_start_offset:
-                continue
-            for record in iter_records(segment.read_batch(position, header)):
-                if record.timestamp >= timestamp and record.offset >= self.log_start_offset:
-                    return TimestampAndOffset(record.offset, record.timestamp, header.partition_leader_epoch)
-        return None
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampAndOffset | None:
         """The first record with the largest timestamp of the log (ListOffsets -3); None when no record has one."""
-        best: LogSegment | None = None
-        for segment in self._segments_from(self.log_start_offset):
-            if segment.size and segment.max_timestamp > (best.max_timestamp if best else NO_TIMESTAMP):
-                best = segment
-        return None if best is None else self._find_in_segment(best, best.max_timestamp)
+        return timestamp_lookup.first_with_largest(self._segments, self.log_start_offset)
 
     # Offsets and epochs
 
@@ -619,7 +482,7 @@ class PartitionLog:
 
     @property
     def size_in_bytes(self) -> int:
-        return sum(segment.size for segment in self._segments)
+        return self._segments.size_in_bytes
 
     @property
     def segment_count(self) -> int:
@@ -638,7 +501,7 @@ class PartitionLog:
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
         found: list[AbortedTransaction] = []
-        for segment in self._segments_from(start):
+        for segment in self._segments.starting_with(start):
             for entry in segment.transaction_index.entries():
                 if entry.last_offset >= start and entry.first_offset < end:
                     found.append(entry)
@@ -680,24 +543,23 @@ class PartitionLog:
         """
         if offset >= self.log_end_offset:
             return False
-        if offset < self._bases[0]:
+        if offset < self._segments.first_base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self._truncations += 1
+        self._flusher.truncated(offset)
+        segments = self._segments
         try:
-            while self._segments[-1].base_offset > offset:
-                self._drop_segment(self._segments.pop())
-                self._bases.pop()
-            self._active = self._segments[-1]
-            self._active.truncate_to(offset)
-            self._active.transaction_index.truncate_to(offset)
-            self.log_end_offset = self._active.next_offset()
+            while segments.active.base_offset > offset:
+                self._drop_segment(segments.pop_active())
+            segments.active.truncate_to(offset)
+            segments.active.transaction_index.truncate_to(offset)
+            self.log_end_offset = segments.active.next_offset()
             self._epochs.truncate_from_end(self.log_end_offset)
             self._latest_epoch = self._epochs.latest_epoch
             self._reload_producers()
         except OSError as error:
             raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        self._flusher.truncated(self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         return True
@@ -705,7 +567,7 @@ class PartitionLog:
     def _reload_producers(self) -> None:
         self._producers.load_snapshot(self.log_start_offset, self.log_end_offset, self._now_ms())
         if self._producers.map_end_offset < self.log_end_offset:
-            replay_producers(self._segments, self._producers, self.log_end_offset)
+            replay_producers(list(self._segments), self._producers, self.log_end_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Removes everything; the next record gets `offset`.
@@ -713,20 +575,20 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
-        self._truncations += 1
+        self._flusher.truncated(0)
         try:
             for segment in self._segments:
                 self._drop_segment(segment)
-            self._active = self._create_segment(offset, self._now_ms())
-            self._active.create()
+            first = self._create_segment(offset, self._now_ms())
+            first.create()
             self._epochs.clear()
             self._producers.clear(offset)
         except OSError as error:
             raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self._segments, self._bases = [self._active], [offset]
+        self._segments.replace_all(first)
         self._latest_epoch = self._epochs.latest_epoch
-        self.log_start_offset = self.log_end_offset = self.high_watermark = self.recovery_point = offset
-        self._name_changes += 1
+        self.log_start_offset = self.log_end_offset = self.high_watermark = self._flusher.recovery_point = offset
+        self._flusher.names_changed()
 
     def _drop_segment(self, segment: LogSegment) -> None:
         segment.close()
@@ -745,14 +607,19 @@ class PartitionLog:
             KafkaStorageError: the disk failed.
         """
         now_ms = self._now_ms()
-        count = self._below_log_start()
-        if self.config.delete:
-            count = max(count, self._beyond_retention_ms(now_ms), self._beyond_retention_bytes())
+        count = count_deletable(
+            self._segments,
+            self.config,
+            log_start_offset=self.log_start_offset,
+            high_watermark=self.high_watermark,
+            log_end_offset=self.log_end_offset,
+            now_ms=now_ms,
+        )
         if not count:
             return 0
         try:
             if count == len(self._segments):
-                if not self._active.size:
+                if not self._segments.active.size:
                     count -= 1
                 else:
                     self._roll(self.log_end_offset, now_ms)
@@ -762,54 +629,15 @@ class PartitionLog:
             raise KafkaStorageError(f"cannot delete segments of {self.name}: {error.strerror or error}") from error
         return count
 
-    def _end_of(self, slot: int) -> int:
-        return self._bases[slot + 1] if slot + 1 < len(self._bases) else self.log_end_offset
-
-    def _below_log_start(self) -> int:
-        count = 0
-        while count + 1 < len(self._bases) and self._bases[count + 1] <= self.log_start_offset:
-            count += 1
-        return count
-
-    def _beyond_retention_ms(self, now_ms: int) -> int:
-        retention_ms = self.config.retention_ms
-        count = 0
-        if retention_ms < 0:
-            return count
-        for slot, segment in enumerate(self._segments):
-            if self._end_of(slot) > self.high_watermark or not segment.size:
-                break
-            if now_ms - segment.largest_timestamp() <= retention_ms:
-                break
-            count += 1
-        return count
-
-    def _beyond_retention_bytes(self) -> int:
-        retention_bytes = self.config.retention_bytes
-        count = 0
-        if retention_bytes < 0:
-            return count
-        excess = self.size_in_bytes - retention_bytes
-        for slot, segment in enumerate(self._segments):
-            if self._end_of(slot) > self.high_watermark or not segment.size or excess < segment.size:
-                break
-            excess -= segment.size
-            count += 1
-        return count
-
     def _delete_first(self, count: int, now_ms: int) -> None:
-        gone = self._segments[:count]
-        remaining_base = self._bases[count]
         # The log start moves first: no read may begin in a segment that is on its way out.
+        remaining_base = self._segments.at(count).base_offset
         if remaining_base > self.log_start_offset:
             self._move_log_start(remaining_base)
-        del self._segments[:count]
-        del self._bases[:count]
-        due = now_ms + self.config.file_delete_delay_ms
-        for segment in gone:
-            self._deleted_files.append((due, segment.rename_to_deleted()))
+        for segment in self._segments.pop_first(count):
+            self._deleted_files.add(now_ms + self.config.file_delete_delay_ms, segment.rename_to_deleted())
         self._producers.remove_snapshots(lambda offset: offset < remaining_base)
-        self._name_changes += 1
+        self._flusher.names_changed()
 
     @property
     def has_deleted_files(self) -> bool:
@@ -819,39 +647,18 @@ class PartitionLog:
     @property
     def log_start_is_inside_a_segment(self) -> bool:
         """Whether the log start needs a checkpoint: the first segment's name does not tell it."""
-        return self.log_start_offset > self._bases[0]
+        return self.log_start_offset > self._segments.first_base_offset
 
     def remove_deleted_files(self, *, at_once: bool = False) -> None:
         """Removes the files of deleted segments whose delay has passed."""
-        if not self._deleted_files:
-            return
-        now_ms = self._now_ms()
-        due = [path for when, paths in self._deleted_files if at_once or when <= now_ms for path in paths]
-        self._deleted_files = [entry for entry in self._deleted_files if not at_once and entry[0] > now_ms]
-        if not due:
-            return
-        disk = self._disk
-
-        def work() -> None:
-            for path in due:
-                if disk.exists(path):
-                    disk.remove(path)
-
-        def done(error: BaseException | None) -> None:
-            if error is not None and not isinstance(error, FileNotFoundError):
-                # The next start removes what is left with this suffix.
-                logger.error("%s: cannot remove deleted segments: %s", self.name, error)
-
-        if at_once:
-            run_inline(work, done)
-        else:
-            self._run_blocking(work, done)
+        if self._deleted_files:
+            self._deleted_files.remove(self._now_ms(), at_once=at_once)
 
     # Settings and the end
 
     def directory_renamed(self, directory: str) -> None:
         """Follows a rename of the directory, so that reads that have begun can finish."""
-        self.directory = directory
+        self.directory = self._flusher.directory = directory
         for segment in self._segments:
             segment.path = f"{directory}/{segment.path.rpartition('/')[2]}"
 
@@ -860,7 +667,7 @@ class PartitionLog:
         self.config = config
         self._checks = AppendChecks(config, self.name)
         self._producers.expiration_ms = config.producer_id_expiration_ms
-        self._active.index_interval_bytes = config.index_interval_bytes
+        self._segments.active.index_interval_bytes = config.index_interval_bytes
 
     def close(self, *, clean: bool = True) -> None:
         """Ends the log. A clean close flushes, writes the producers' snapshot, and needs no recovery at the next open.
@@ -879,17 +686,15 @@ class PartitionLog:
                 segment.close()
 
     def _close_cleanly(self) -> None:
-        if self._sync_failure is not None:
-            raise KafkaStorageError(self._sync_failure)
+        if self._flusher.failure is not None:
+            raise KafkaStorageError(self._flusher.failure)
         try:
-            self._active.write_indexes(final=True)
+            # Neither indexes nor snapshot are synced: the next start looks whether they fit, and does without if not.
+            self._segments.active.write_indexes()
             self._producers.map_end_offset = self.log_end_offset
-            snapshot = self._producers.take_snapshot()
-            if self.recovery_point < self.log_end_offset or snapshot:
+            self._producers.take_snapshot()
+            if self.recovery_point < self.log_end_offset:
                 self.flush()
-                if snapshot:
-                    self._disk.sync_file(snapshot)
-                    self._disk.sync_dir(self.directory)
             self.remove_deleted_files(at_once=True)
         except OSError as error:
             raise KafkaStorageError(f"cannot close {self.name}: {error.strerror or error}") from error

@@ -1,0 +1,151 @@
+"""What of a log is durable, and how it gets there (data plane).
+
+Everything below the recovery point survives a power cut. A flush syncs the `.log` files from the recovery point on, the indexes of
+the sealed segments among them, and the directory if names in it have changed; then the recovery point moves. Syncs go by path, so
+they can run in another thread while the log is being written to. The indexes of the active segment are not synced: after an
+unclean stop the active segment is always read whole.
+
+Invariants:
+
+- The recovery point moves only after the sync has ended, and only up to where the log ended when it began.
+- A truncation in between keeps it where it is: what lies there now is not what was synced.
+- After a failed sync nothing is known about what the system has dropped, so `failure` stays set until the log is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+
+from barnabas.log.disk import Disk, parent_dir
+from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_segments import LogSegments
+
+logger = logging.getLogger(__name__)
+
+Work = Callable[[], None]
+Done = Callable[[BaseException | None], None]
+RunBlocking = Callable[[Work, Done], None]
+
+
+def run_inline(work: Work, done: Done) -> None:
+    """Does blocking work at once: for tests, tools, and a simulated disk."""
+    try:
+        work()
+    except OSError as error:
+        done(error)
+    else:
+        done(None)
+
+
+class LogFlusher:
+    """The durability of one log."""
+
+    __slots__ = (
+        "_disk",
+        "_name_changes",
+        "_name_changes_synced",
+        "_run_blocking",
+        "_segments",
+        "_truncations",
+        "directory",
+        "failure",
+        "recovery_point",
+    )
+
+    def __init__(
+        self, disk: Disk, directory: str, segments: LogSegments, recovery_point: int, run_blocking: RunBlocking
+    ) -> None:
+        self._disk = disk
+        self._segments = segments
+        self._run_blocking = run_blocking
+        self.directory = directory
+        self.recovery_point = recovery_point
+        # Why the log takes no more writes; None while all syncs have succeeded.
+        self.failure: str | None = None
+        # Files created, renamed or removed in the directory so far, and how many of these changes a sync has made durable.
+        self._name_changes = 1
+        self._name_changes_synced = 0
+        # Counts truncations, so that a sync that began before one does not move the recovery point after it.
+        self._truncations = 0
+
+    def __repr__(self) -> str:
+        return f"<LogFlusher recovery_point={self.recovery_point} failure={self.failure!r}>"
+
+    def names_changed(self) -> None:
+        """A file was created, renamed or removed."""
+        self._name_changes += 1
+
+    def truncated(self, log_end_offset: int) -> None:
+        """The log now ends here."""
+        self._truncations += 1
+        self.recovery_point = min(self.recovery_point, log_end_offset)
+
+    def flush(self, log_end_offset: int) -> None:
+        """Makes the log durable up to its end; blocks.
+
+        Raises:
+            KafkaStorageError: the disk failed; the log takes no more writes.
+        """
+        if self.recovery_point >= log_end_offset and self._name_changes_synced == self._name_changes:
+            return
+        name_changes = self._name_changes
+        work = self._work(log_end_offset, [])
+        try:
+            work()
+        except OSError as error:
+            self._failed(error)
+            raise KafkaStorageError(self.failure or "") from error
+        self._flushed(log_end_offset, self._truncations, name_changes)
+
+    def flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
+        """As `flush` up to an offset, but through `run_blocking`; the recovery point moves when that reports back.
+
+        Args:
+            more_paths: files to sync besides those of the segments.
+        """
+        truncations = self._truncations
+        name_changes = self._name_changes
+
+        def done(error: BaseException | None) -> None:
+            if error is None:
+                self._flushed(offset, truncations, name_changes)
+            elif not isinstance(error, FileNotFoundError):
+                self._failed(error)
+            # Otherwise the directory itself was renamed under way, for the log has been deleted.
+
+        self._run_blocking(self._work(offset, more_paths), done)
+
+    def _work(self, offset: int, more_paths: list[str]) -> Work:
+        paths = list(more_paths)
+        active = self._segments.active
+        for segment in self._segments.starting_with(self.recovery_point):
+            if segment.base_offset >= offset and segment.base_offset > self.recovery_point:
+                break
+            paths.extend(segment.file_paths() if segment is not active else [segment.path])
+        disk = self._disk
+        # Two flushes may overlap, one in another thread: each syncs the names until one has reported that it is done.
+        directory = None if self._name_changes_synced == self._name_changes else self.directory
+
+        def work() -> None:
+            for path in dict.fromkeys(paths):
+                # Not every segment has every file, and retention may delete one under way.
+                with contextlib.suppress(FileNotFoundError):
+                    disk.sync_file(path)
+            if directory is not None:
+                disk.sync_dir(directory)
+                disk.sync_dir(parent_dir(directory))
+
+        return work
+
+    def _flushed(self, offset: int, truncations: int, name_changes: int) -> None:
+        """A sync that began when the log ended at `offset` has ended."""
+        self._name_changes_synced = max(self._name_changes_synced, name_changes)
+        if truncations == self._truncations and offset > self.recovery_point:
+            self.recovery_point = offset
+
+    def _failed(self, error: BaseException) -> None:
+        self._name_changes += 1
+        self.failure = f"a sync of {self.directory} failed: {error}; it takes no more writes until it is opened again"
+        logger.error("%s", self.failure)
