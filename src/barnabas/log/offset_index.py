@@ -8,7 +8,7 @@ The last offset, not the first: the largest entry at or below a wanted offset th
 before it, and a scan forward from there finds it.
 
 Writing is lazy. The active segment's entries live in two arrays in memory; `write_pending` appends the new ones to the
-file when the log is flushed, rolled or closed. A sealed segment's index is dropped from memory and searched in the file
+file when the segment is rolled or the log is closed. A sealed segment's index is dropped from memory and searched in the file
 with a few reads of eight bytes, so that retained data costs no memory.
 
 Crash argument. The file is a function of the `.log` and is never needed to find out what the log holds:
