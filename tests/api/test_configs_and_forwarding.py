@@ -59,7 +59,7 @@ def test_trap_13_every_default_of_a_topic_is_listed(serving: Serving, version: i
     assert len(rows) == 37  # Kafka's 38 without internal.segment.bytes, which it does not list either
     assert (rows["retention.ms"].value, rows["retention.ms"].config_source) == ("1000", 1)
     assert (rows["segment.bytes"].value, rows["segment.bytes"].config_source) == ("1073741824", 5)
-    assert all(row.synonyms == [] and row.documentation is None for row in rows.values())
+    assert all(row.synonyms == [] and not row.documentation for row in rows.values())
 
 
 def test_synonyms_documentation_and_chosen_keys(serving: Serving) -> None:
