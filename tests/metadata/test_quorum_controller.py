@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.record_codec import UnknownRecord
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -155,16 +156,26 @@ def test_a_snapshot_is_written_by_size_and_read_at_the_next_start() -> None:
 
 def test_a_listener_that_fails_stops_the_node() -> None:
     harness = registered()
+    faults: list[BaseException] = []
 
     def fail(delta: MetadataDelta, image: MetadataImage) -> None:
-        raise ValueError("cannot")
+        if delta.topics is not None:
+            raise ValueError("cannot")
 
-    with pytest.raises(ValueError, match="cannot"):
-        harness.controller.add_listener(fail)
-    faults: list[BaseException] = []
+    harness.controller.add_listener(fail)
     harness.controller._on_fault = faults.append
-    harness.create("a")
+    harness.later(ApiKey.CREATE_TOPICS, create("a"))
     assert [str(fault) for fault in faults] == ["cannot"]
+    error = harness.later(ApiKey.CREATE_TOPICS, create("b")).exception()
+    assert (error.code, error.message) == (ErrorCode.NOT_CONTROLLER, "The controller has stopped: cannot")
+
+
+def test_a_committed_record_of_a_later_kafka_stops_the_node() -> None:
+    harness = registered()
+    harness.driver.append([b"\x01\x7f\x00\x00"])
+    with pytest.raises(UnknownRecord, match="cannot read"):
+        harness.restart()
+    assert not harness.controller.is_active
 
 
 def test_topic_ids_are_drawn_from_the_given_randomness() -> None:

@@ -1,0 +1,19 @@
+"""The cluster's metadata: what is committed, and who may change it. Control plane, pure.
+
+The way of a change, file by file:
+
+    quorum_controller    takes a request, lets a manager answer it, appends the records, answers after the commit
+    create_topics, …     the managers: functions from a `ControllerView` and a request to records and a response
+    record_codec         records to bytes, in the version that `metadata_version` calls for
+    metadata_loader      batches and snapshots back to records
+    delta, image         records to the next image; each part of the image has its own module
+    snapshots            an image to the bytes of a snapshot
+    config_schema        types and bounds of settings; config_entries: which value is in force, and why
+
+Invariants
+- An image never changes; a delta is the only way to the next one; replaying the same records gives the same image.
+- Managers change nothing: they return records, and state moves when those are replayed.
+- A record that cannot be replayed stops the node.
+
+Sources: KIP-500, KIP-631; Kafka's `org.apache.kafka.{image,metadata,controller}`.
+"""

@@ -130,6 +130,8 @@ class QuorumController:
         self._pending: deque[_Pending] = deque()
         self._early: list[Callable[[], None]] = []
         self._closed = False
+        # Why this node does not answer, for those who ask while it does not.
+        self._reason = "This node is not the active controller."
         self._listeners: list[Listener] = []
         self._create_future = create_future
         self._now_ms = now_ms
@@ -181,7 +183,7 @@ class QuorumController:
     ) -> None:
         try:
             if not self.is_active:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+                raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
             if deadline_ms is not None and deadline_ms < self._now_ms():
                 raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request's time was over before it was handled.")
             manager = MANAGERS.get(api_key)
@@ -236,8 +238,13 @@ class QuorumController:
             raise
 
     def on_high_watermark(self, offset: int) -> None:
-        if not self.is_active:
-            self._load(offset)
+        if not self.is_active and not self._closed:
+            try:
+                self._load(offset)
+            except Exception as error:
+                # Whatever the reason, the next replica that reads this log must not come to another state than this one.
+                self._stop_on(error)
+                return
         while self._pending and self._pending[0].last_offset < offset:
             committed = self._pending.popleft()
             self._publish(committed.delta, committed.image)
@@ -247,6 +254,8 @@ class QuorumController:
             self._maybe_snapshot()
 
     def on_leader(self, epoch: int) -> None:
+        if self._closed:
+            return
         self.is_active = True
         if self.image.features.metadata_version is None:
             self._append(activation_records(self._bootstrap, self._min_insync_replicas()), None, None)
@@ -292,9 +301,17 @@ class QuorumController:
             try:
                 listener(delta, image)
             except Exception as error:
-                if self._on_fault is None:
-                    raise
-                self._on_fault(error)
+                self._stop_on(error)
+                return
+
+    def _stop_on(self, error: Exception) -> None:
+        """Replaying failed: serve nothing more, and tell the host, which has to end the process."""
+        self._reason = f"The controller has stopped: {error}"
+        log.critical("A committed record cannot be replayed, this node stops: %s", error, exc_info=error)
+        self.close()
+        if self._on_fault is None:
+            raise error
+        self._on_fault(error)
 
     def _maybe_snapshot(self) -> None:
         if not self._snapshots.is_due(self._now_ms()):
@@ -341,7 +358,7 @@ class QuorumController:
         while self._pending:
             future = self._pending.popleft().future
             if future is not None and not future.done():
-                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "The controller is shutting down."))
+                future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, self._reason))
 
     def __repr__(self) -> str:
         role = "active" if self.is_active else "standby"
