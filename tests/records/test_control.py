@@ -1,8 +1,8 @@
 """Control batches: markers as Kafka writes them, the quorum's messages, unknown types."""
 
 import pytest
-from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage, SnapshotHeaderRecord, VotersRecord
 
+from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage, SnapshotHeaderRecord, VotersRecord
 from barnabas.records.control import (
     ControlRecordType,
     EndTransactionMarker,

@@ -134,9 +134,10 @@ def _require_inactive(admin: Admin, group_id: str) -> None:
     found = admin.describe_groups([group_id])[group_id]
     # A group that does not exist yet may be given offsets.
     if isinstance(found, GroupDescription) and found.members:
+        count = len(found.members)
+        members = f"{count} member{'' if count == 1 else 's'}"
         raise Failure(
-            f"group {group_id} is {found.state} with {len(found.members)} members, who would commit over new offsets",
-            "stop them first",
+            f"group {group_id} is {found.state} with {members}, who would commit over new offsets", "stop them first"
         )
 
 

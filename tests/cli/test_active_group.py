@@ -1,0 +1,75 @@
+"""A group with a running member: what describe shows of it, and that its offsets are not moved under it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka import Consumer
+
+from barnabas.cli.group import group
+from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition
+from tests.conform.brokers import broker
+
+SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
+PROTOCOLS = [
+    ("barnabas", "classic"),
+    pytest.param(("apache-kafka", "classic"), marks=pytest.mark.conform),
+    pytest.param(("apache-kafka", "consumer"), marks=pytest.mark.conform),
+]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=PROTOCOLS, ids="-".join)
+def member(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A broker with one consumer of group g that has been given both partitions of topic t."""
+    name, protocol = request.param
+    with broker(name, tmp_path, SETTINGS) as running:
+        address = running.bootstrap_servers
+        with Admin(address) as admin:
+            admin.create_topics([NewTopic("t", 2, 1)])
+            admin.alter_group_offsets("g", {TopicPartition("t", 0): CommittedOffset(0)})
+        consumer = Consumer(
+            {"bootstrap.servers": address, "group.id": "g", "client.id": "reader", "group.protocol": protocol}
+        )
+        consumer.subscribe(["t"])
+        for _ in range(100):
+            if len(consumer.assignment()) == 2:
+                break
+            consumer.poll(0.1)
+        try:
+            yield address, protocol
+        finally:
+            consumer.close()
+
+
+def run(address: str, *arguments: str) -> Result:
+    return CliRunner().invoke(group, [*arguments, "-b", address])
+
+
+def test_a_running_member(member: tuple[str, str]) -> None:
+    address, protocol = member
+    (described,) = json.loads(run(address, "describe", "g", "--output", "json").stdout)
+    assert (described["state"], described["members"], described["type"]) == ("Stable", 1, protocol)
+    assert described["balancer"] == ("range" if protocol == "classic" else "uniform")
+    partitions: list[dict[str, Any]] = described["partitions"]
+    assert [(each["topic"], each["partition"], each["lag"]) for each in partitions] == [("t", 0, 0), ("t", 1, None)]
+    assert {each["client_id"] for each in partitions} == {"reader"}
+    assert {each["host"] for each in partitions} == {"/127.0.0.1"}
+    (shown,) = json.loads(run(address, "describe", "g", "--members", "--output", "json").stdout)
+    assert [each["assignment"] for each in shown["members_list"]] == [["t-0", "t-1"]]
+    assert "Stable" in run(address, "list", "--state", "Stable").stdout
+    assert "Stable" not in run(address, "list", "--state", "Empty").stdout
+
+    refused = run(address, "reset-offsets", "g", "--all-topics", "--to-latest", "--execute")
+    assert refused.exit_code == 1
+    assert refused.stderr == (
+        "error: group g is Stable with 1 member, who would commit over new offsets (stop them first)\n"
+    )
+    for arguments in (("delete", "g"), ("delete", "g", "--dry-run")):
+        kept = run(address, *arguments)
+        assert kept.exit_code == 1
+        assert kept.stderr == "error: group g still has members (stop its consumers first)\n"
