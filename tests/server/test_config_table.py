@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+import read_configs
 import write_configuration_docs
 
 from barnabas.metadata.config_schema import ConfigResourceType
@@ -65,3 +67,9 @@ def test_defaults_worth_copying_exactly() -> None:
 def test_the_page_is_current() -> None:
     page = write_configuration_docs.PAGE.read_text(encoding="utf-8")
     assert page == write_configuration_docs.page(), "run `make docs`"
+
+
+@pytest.mark.conform
+def test_the_facts_are_those_of_kafkas_classes() -> None:
+    before = TABLE.read_text(encoding="utf-8")
+    assert read_configs.merge(read_configs.read_facts("4.4.0"), before) == before
