@@ -7,84 +7,12 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.coordinator.runtime import LOAD_RECORDS_PER_TURN, ContextState, CoordinatorRuntime
-from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.coordinator.shard_context import ContextState
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import OffsetCommitKey, OffsetCommitValue
-from barnabas.records.builder import build_batch
-from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record_batch import check_batch
-from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.scripts_of import name_of, play, scripts_of
-from tests.coordinator.virtual_loop import VirtualLoop
-
-
-def number(value: int) -> CoordinatorRecord:
-    key = OffsetCommitKey(group="g", topic="t", partition=0)
-    return CoordinatorRecord(1, key, OffsetCommitValue(offset=value, metadata="", commit_timestamp=0), 4)
-
-
-class Sum:
-    """Adds the offsets of the records that it replays."""
-
-    def __init__(self, partition: int, timer: CoordinatorTimer) -> None:
-        self.timer = timer
-        self.total = 0
-        self.replayed: list[tuple[int, int]] = []
-        self.events: list[str] = []
-
-    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        self.total += record.value.offset
-        self.replayed.append((offset, producer_id))
-
-    def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
-        self.events.append(f"{'commit' if committed else 'abort'} {producer_id}")
-
-    def on_loaded(self) -> None:
-        self.events.append("loaded")
-
-    def on_unloaded(self) -> None:
-        self.events.append("unloaded")
-
-
-class Hosted:
-    def __init__(self, **settings: Any) -> None:
-        self.loop = VirtualLoop()
-        self.log = MemoryLog(self.loop)
-        self.shards: list[Sum] = []
-        self.runtime: CoordinatorRuntime[Sum] = CoordinatorRuntime(
-            name="test",
-            log=self.log,
-            serde=RecordSerde("group"),
-            new_shard=self._new_shard,
-            loop=self.loop,
-            now_ms=lambda: self.loop.now_ms,
-            write_timeout_ms=5000,
-            **settings,
-        )
-
-    def _new_shard(self, partition: int, timer: CoordinatorTimer) -> Sum:
-        self.shards.append(Sum(partition, timer))
-        return self.shards[-1]
-
-    def elect(self, partition: int = 0, epoch: int = 0) -> None:
-        self.runtime.on_elected(partition, epoch)
-        self.loop.run_ready()
-
-    def add(self, *values: int, **options: Any) -> Any:
-        records = [number(value) for value in values]
-        return self.runtime.schedule_write(0, lambda shard: CoordinatorResult(sum(values), records, **options))
-
-    def total(self) -> Any:
-        return self.runtime.schedule_read(0, lambda shard: shard.total)
-
-
-def code(future: Any) -> ErrorCode:
-    error = future.exception()
-    assert isinstance(error, KafkaError)
-    return error.code
+from tests.coordinator.sums import Hosted, Sum, code, number
 
 
 def test_write_appends_then_replays_then_answers() -> None:
@@ -234,80 +162,6 @@ def test_too_large() -> None:
     assert len(host.log.batches[0]) > 1
     assert all(len(batch) <= 300 for batch in host.log.batches[0])
     assert host.total().result() == sum(range(30))
-
-
-def test_loading_lets_the_loop_turn() -> None:
-    host = Hosted()
-    host.elect()
-    for _ in range(3):
-        host.add(*([1] * LOAD_RECORDS_PER_TURN))
-    host.runtime.on_elected(0, 1)
-    turns = 0
-    while host.runtime.state(0) is ContextState.LOADING:
-        host.loop._ready.popleft().run()
-        turns += 1
-    assert turns == 4
-    assert host.total().result() == 3 * LOAD_RECORDS_PER_TURN
-
-
-def test_resignation_while_loading() -> None:
-    host = Hosted()
-    host.elect()
-    host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
-    host.runtime.on_elected(0, 1)
-    host.loop._ready.popleft().run()
-    host.runtime.on_resigned(0, 1)
-    host.elect(epoch=2)
-    assert host.shards[1].events == [], "never loaded, so never unloaded"
-    assert host.total().result() == 2 * LOAD_RECORDS_PER_TURN
-
-
-def test_offsets_go_on_after_a_load() -> None:
-    host = Hosted()
-    host.elect()
-    host.add(1, 2)
-    host.elect(epoch=1)
-    host.add(3)
-    assert [offset for offset, _ in host.shards[1].replayed] == [0, 1, 2]
-
-
-def marker(producer_id: int, *, commit: bool) -> bytearray:
-    return build_end_transaction_marker(
-        commit=commit, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0, timestamp=0
-    )
-
-
-def test_transactions_in_the_log() -> None:
-    host = Hosted()
-    serde = RecordSerde("group")
-    fields = [(0, *serde.encode(number(7)), [])]
-    host.log.append(0, build_batch(fields, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True))
-    host.log.append(0, marker(5, commit=True))
-    host.log.append(0, marker(6, commit=False))
-    # An idempotent producer's id is no transaction.
-    host.log.append(0, build_batch(fields, producer_id=9, producer_epoch=0, base_sequence=0))
-    host.elect()
-    assert host.shards[0].replayed == [(0, 5), (3, -1)]
-    assert host.shards[0].events == ["commit 5", "abort 6", "loaded"]
-
-
-def test_records_of_unknown_types_are_passed_over() -> None:
-    host = Hosted()
-    host.log.append(0, build_batch([(0, b"\x7f\xff??", b"??", []), (0, None, b"no key", [])]))
-    host.log.append(0, build_batch([(0, *RecordSerde("group").encode(number(1)), [])]))
-    host.elect()
-    assert host.total().result() == 1
-
-
-def test_a_log_that_cannot_be_read() -> None:
-    host = Hosted()
-    host.log.append(0, build_batch([(0, b"\x00\x01garbage", b"\x00\x04garbage", [])]))
-    host.elect()
-    assert host.runtime.state(0) is ContextState.FAILED
-    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
-    host.log.batches[0] = []
-    host.elect(epoch=0)
-    assert host.total().result() == 0, "a failed shard may be elected again"
 
 
 def test_what_is_written_is_a_plain_batch() -> None:

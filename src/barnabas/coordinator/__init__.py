@@ -4,7 +4,8 @@ A coordinator owns one shard of state per partition it leads. It never changes d
 it returns records and a response, `CoordinatorRuntime` appends the records, hands them back through `replay`, and lets
 the response go when they are committed. Loading a partition after an election is the same `replay`, from the log.
 
-Reading order: `runtime` (the machine), `result` (what an operation returns), `coordinator_log` (the seam to the log),
-`group_coordinator` (the front of the groups), `group_shard` (one shard of it), `join_group`, `rebalance`, `sync_group`,
-`group_membership` (the classic protocol), `offset_manager` (committed offsets), `producer_id_manager` (producer ids).
+Reading order: `runtime` (the machine, with `shard_context` and `shard_loader`), `result` (what an operation returns),
+`coordinator_log` (the seam to the log), `group_coordinator` (the front of the groups), `group_shard` (one shard of it),
+`join_group`, `rebalance`, `sync_group`, `group_membership` (the classic protocol), `offset_manager` (committed offsets),
+`producer_id_manager` (producer ids).
 """

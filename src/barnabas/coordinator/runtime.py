@@ -13,21 +13,15 @@ An operation without records (a read, a heartbeat) computes its answer at once, 
 before it is committed, so nobody ever sees state that could still be lost. On one replica a batch is committed as it is appended
 and nothing waits.
 
-States of a context:
-
-    LOADING ──> ACTIVE ──> CLOSED         LOADING answers COORDINATOR_LOAD_IN_PROGRESS,
-       └──────> FAILED ──>  ┘             FAILED and absent NOT_COORDINATOR
-
 Invariants:
 - responses of one shard leave in the order of their batches;
 - when a batch that was appended turns out not to be committed, the memory holds records that the log may not: the context is closed,
   its waiting responses fail, and the shard is read again from the log;
-- loading runs a bounded number of records per turn of the loop, so that a large partition does not stall the others;
 - a closed context does nothing any more: late commits and timers find their context closed and return.
 
 Limits: batches are written one per operation (Kafka can linger to put several operations in one).
 
-Sources: Kafka classes `CoordinatorRuntime`, `CoordinatorLoaderImpl`; KIP-848 (threading model).
+Sources: Kafka classes `CoordinatorRuntime`; KIP-848 (threading model).
 """
 
 from __future__ import annotations
@@ -35,48 +29,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from barnabas.coordinator.coordinator_log import Buffer, CoordinatorLog, RecordSerde, UnknownRecordType, batches_of
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde, batches_of
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.coordinator.shard_context import ContextState, Finish, PendingWrite, S, ShardContext
+from barnabas.coordinator.shard_loader import NO_PRODUCER_ID, ShardLoader
 from barnabas.coordinator.timer import CallLater, CoordinatorTimer, TimerOperation
-from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
-from barnabas.records.control import ControlRecordType, control_type
-from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches
 
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-
-NO_PRODUCER_ID = -1
-LOAD_RECORDS_PER_TURN = 500
-
-
-class CoordinatorShard(Protocol):
-    """One partition's state machine."""
-
-    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        """Move the state by one record, from the log or just appended (producer_id -1: not in a transaction)."""
-        ...
-
-    def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
-        """Settle what a producer's transaction left pending."""
-        ...
-
-    def on_loaded(self) -> None:
-        """The log has been replayed: start timers."""
-        ...
-
-    def on_unloaded(self) -> None:
-        """The state is given up: answer everyone who waits inside it."""
-        ...
-
-
-S = TypeVar("S", bound=CoordinatorShard)
 
 
 class Loop(Protocol):
@@ -88,53 +54,6 @@ class Loop(Protocol):
     def call_soon(self, callback: Callable[..., object], /, *args: Any) -> object: ...
 
     def create_future(self) -> asyncio.Future[Any]: ...
-
-
-class ContextState(Enum):
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
-Finish = Callable[[KafkaError | None], None]
-
-
-class _PendingWrite:
-    """A batch that is appended and not yet committed, and who waits for it."""
-
-    __slots__ = ("committed", "timeout", "waiters")
-
-    def __init__(self) -> None:
-        self.committed = False
-        self.waiters: list[Finish] = []
-        self.timeout: Any = None
-
-    def finish(self, error: KafkaError | None) -> None:
-        if self.timeout is not None:
-            self.timeout.cancel()
-        waiters, self.waiters = self.waiters, []
-        for waiter in waiters:
-            waiter(error)
-
-
-class _Context(Generic[S]):
-    """One partition's shard with its timers and its uncommitted batches."""
-
-    __slots__ = ("epoch", "next_offset", "partition", "pending", "shard", "source", "state", "timer")
-
-    def __init__(self, partition: int, epoch: int, shard: S, timer: CoordinatorTimer) -> None:
-        self.partition = partition
-        self.epoch = epoch
-        self.shard = shard
-        self.timer = timer
-        self.state = ContextState.LOADING
-        self.pending: deque[_PendingWrite] = deque()
-        self.next_offset = 0
-        self.source: Iterator[None] | None = None
-
-    def __repr__(self) -> str:
-        return f"Context({self.partition} {self.state.value} epoch={self.epoch} next={self.next_offset})"
 
 
 class CoordinatorRuntime(Generic[S]):
@@ -171,9 +90,8 @@ class CoordinatorRuntime(Generic[S]):
         self._write_timeout_ms = write_timeout_ms
         self._max_batch_bytes = max_batch_bytes
         self._compression = compression
-        self._contexts: dict[int, _Context[S]] = {}
-        self._loading: deque[_Context[S]] = deque()
-        self._load_scheduled = False
+        self._contexts: dict[int, ShardContext[S]] = {}
+        self._loader: ShardLoader[S] = ShardLoader(name, log, serde, loop.call_soon)
 
     def __repr__(self) -> str:
         return f"CoordinatorRuntime({self._name} {list(self._contexts.values())})"
@@ -250,7 +168,7 @@ class CoordinatorRuntime(Generic[S]):
         """Read from every shard that this broker should have, also from those still loading (they fail)."""
         return [self.schedule_read(partition, operation) for partition in sorted(self._contexts)]
 
-    def _active(self, partition: int) -> _Context[S]:
+    def _active(self, partition: int) -> ShardContext[S]:
         context = self._contexts.get(partition)
         if context is None or context.state is ContextState.FAILED:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -259,7 +177,7 @@ class CoordinatorRuntime(Generic[S]):
         assert context.state is ContextState.ACTIVE, context
         return context
 
-    def _append(self, context: _Context[S], result: CoordinatorResult[Any], finish: Finish) -> None:
+    def _append(self, context: ShardContext[S], result: CoordinatorResult[Any], finish: Finish) -> None:
         """Append, replay, and call `finish` once the last batch is committed or something is refused."""
         if result.records:
             try:
@@ -275,7 +193,7 @@ class CoordinatorRuntime(Generic[S]):
         else:
             finish(None)
 
-    def _append_batches(self, context: _Context[S], result: CoordinatorResult[Any]) -> None:
+    def _append_batches(self, context: ShardContext[S], result: CoordinatorResult[Any]) -> None:
         for records, batch in batches_of(
             result.records,
             self._serde,
@@ -296,15 +214,15 @@ class CoordinatorRuntime(Generic[S]):
             if not appended.done() or context.pending:
                 self._wait_for_commit(context, appended)
 
-    def _wait_for_commit(self, context: _Context[S], appended: asyncio.Future[int]) -> None:
-        write = _PendingWrite()
+    def _wait_for_commit(self, context: ShardContext[S], appended: asyncio.Future[int]) -> None:
+        write = PendingWrite()
         context.pending.append(write)
         write.timeout = self._loop.call_later(
             self._write_timeout_ms / 1000, write.finish, KafkaError(ErrorCode.REQUEST_TIMED_OUT)
         )
         appended.add_done_callback(lambda future: self._on_commit(context, write, future))
 
-    def _on_commit(self, context: _Context[S], write: _PendingWrite, appended: asyncio.Future[int]) -> None:
+    def _on_commit(self, context: ShardContext[S], write: PendingWrite, appended: asyncio.Future[int]) -> None:
         if context.state is ContextState.CLOSED:
             if not appended.cancelled():
                 appended.exception()  # Seen: its writers have been answered already.
@@ -342,83 +260,11 @@ class CoordinatorRuntime(Generic[S]):
         timer = CoordinatorTimer(
             self._loop.call_later, lambda key, operation: self._run_timer(partition, epoch, key, operation)
         )
-        context = _Context(partition, epoch, self._new_shard(partition, timer), timer)
+        context = ShardContext(partition, epoch, self._new_shard(partition, timer), timer)
         self._contexts[partition] = context
-        self._loading.append(context)
-        if not self._load_scheduled:
-            self._load_scheduled = True
-            self._loop.call_soon(self._load_some)
+        self._loader.load(context)
 
-    def _load_some(self) -> None:
-        """Replay up to a bounded number of records, then let the loop turn."""
-        self._load_scheduled = False
-        budget = LOAD_RECORDS_PER_TURN
-        while self._loading and budget > 0:
-            context = self._loading[0]
-            if context.state is ContextState.LOADING:
-                budget -= self._load_step(context, budget)
-            if context.state is not ContextState.LOADING:
-                self._loading.popleft()
-        if self._loading:
-            self._load_scheduled = True
-            self._loop.call_soon(self._load_some)
-
-    def _load_step(self, context: _Context[S], budget: int) -> int:
-        """Replay at most `budget` records of a shard; returns the number replayed (at least 1, for the opening itself)."""
-        used = 1
-        try:
-            if context.source is None:
-                context.source = self._replay_log(context)
-            for _ in context.source:
-                used += 1
-                if used >= budget:
-                    return used
-        except (KafkaError, MalformedMessage) as error:
-            logger.error("%s coordinator: partition %d cannot be loaded: %s", self._name, context.partition, error)
-            context.state = ContextState.FAILED
-            context.timer.cancel_all()
-            return used
-        context.source = None
-        context.state = ContextState.ACTIVE
-        context.shard.on_loaded()
-        return used
-
-    def _replay_log(self, context: _Context[S]) -> Iterator[None]:
-        """Replay the partition record by record, yielding after each."""
-        for buffer in self._log.read(context.partition):
-            yield from self._replay_buffer(context, buffer)
-
-    def _replay_buffer(self, context: _Context[S], buffer: Buffer) -> Iterator[None]:
-        view = memoryview(buffer)
-        for position, header in iter_batches(view):
-            batch = view[position : position + header.size]
-            if header.is_control:
-                for marker in iter_records(batch):
-                    kind = control_type(marker.key)
-                    if kind in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
-                        committed = kind is ControlRecordType.COMMIT
-                        context.shard.replay_end_transaction_marker(header.producer_id, committed)
-            else:
-                producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-                for record in iter_records(batch):
-                    if record.key is not None:
-                        self._replay_one(context, record.key, record.value, record.offset, producer_id)
-                    yield
-            context.next_offset = header.next_offset
-
-    def _replay_one(
-        self, context: _Context[S], key: Buffer, value: Buffer | None, offset: int, producer_id: int
-    ) -> None:
-        try:
-            record = self._serde.decode(key, value)
-        except UnknownRecordType as unknown:
-            logger.info(
-                "%s coordinator: partition %d offset %d skipped: %s", self._name, context.partition, offset, unknown
-            )
-            return
-        context.shard.replay(record, offset, producer_id)
-
-    def _close(self, context: _Context[S]) -> None:
+    def _close(self, context: ShardContext[S]) -> None:
         was_active = context.state is ContextState.ACTIVE
         context.state = ContextState.CLOSED
         context.source = None
