@@ -15,6 +15,7 @@ Sources: KIP-133, KIP-226, KIP-339; Kafka's `ConfigAdminManager`, `Configuration
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ def incremental_alter(
     """Answer one IncrementalAlterConfigs request."""
     response = messages.IncrementalAlterConfigsResponse()
     records: list[MetadataRecord] = []
-    keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    keys = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         code, message = ErrorCode.NONE, None
         kind, name = resource.resource_type, resource.resource_name
@@ -76,7 +77,7 @@ def alter_configs(
     """Answer one AlterConfigs request: the values given are all the resource has afterwards."""
     response = messages.AlterConfigsResponse()
     records: list[MetadataRecord] = []
-    keys = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    keys = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         code, message = ErrorCode.NONE, None
         kind, name = resource.resource_type, resource.resource_name
@@ -97,8 +98,8 @@ def alter_configs(
     return ControllerResult(response, [] if request.validate_only else records)
 
 
-def _refuse_repeats(resources: list[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
-    if resources.count(resource) > 1:
+def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
+    if resources[resource] > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if len(set(names)) < len(names):
         raise KafkaError(ErrorCode.INVALID_CONFIG, "Error due to duplicate config keys")

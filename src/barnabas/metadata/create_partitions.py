@@ -8,6 +8,8 @@ Sources: Kafka's `ReplicationControlManager.createPartitions`, KIP-195.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from barnabas.metadata.controller_view import (
     MAX_RECORDS_PER_REQUEST,
     NO_ERROR,
@@ -28,14 +30,14 @@ def create_partitions(
     """Answer one CreatePartitions request."""
     response = messages.CreatePartitionsResponse()
     records: list[MetadataRecord] = []
-    names = [topic.name for topic in request.topics]
+    names = Counter(topic.name for topic in request.topics)
     answered: set[str] = set()
     for topic in request.topics:
         if topic.name in answered:
             continue
         answered.add(topic.name)
         added: list[MetadataRecord] = []
-        if names.count(topic.name) > 1:
+        if names[topic.name] > 1:
             error = ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         else:
             error, added = _grow(view, topic)
@@ -56,7 +58,7 @@ def _grow(
 ) -> tuple[ApiError, list[MetadataRecord]]:
     image = view.image.topics.by_name.get(topic.name)
     if image is None:
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."), []
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), []
     now, wanted = len(image.partitions), topic.count
     if wanted == now:
         return ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s)."), []

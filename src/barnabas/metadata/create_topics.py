@@ -39,7 +39,7 @@ def create_topics(
 ) -> ControllerResult[messages.CreateTopicsResponse]:
     """Answer one CreateTopics request."""
     errors = _name_errors(view, request.topics)
-    wanted = sum(len(t.assignments) or max(t.num_partitions, view.settings.num_partitions) for t in request.topics)
+    wanted = sum(len(topic.assignments) or _count(view, topic) for topic in request.topics)
     if wanted > MAX_RECORDS_PER_REQUEST:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     response = messages.CreateTopicsResponse()
@@ -153,6 +153,10 @@ def _shown_configs(
     ]
 
 
+def _count(view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic) -> int:
+    return view.settings.num_partitions if topic.num_partitions == USE_DEFAULT else topic.num_partitions
+
+
 def _placed_partitions(
     view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic
 ) -> tuple[list[PartitionRegistration], ApiError]:
@@ -164,7 +168,7 @@ def _placed_partitions(
         message = "Number of partitions was set to an invalid non-positive value."
         return [], ApiError(ErrorCode.INVALID_PARTITIONS, message)
     brokers = list(view.image.cluster.brokers.values())
-    count = view.settings.num_partitions if count == USE_DEFAULT else count
+    count = _count(view, topic)
     factor = view.settings.default_replication_factor if factor == USE_DEFAULT else factor
     if topic_names.is_internal(topic.name):
         factor = min(factor, max(1, len(view.image.cluster.live_brokers())))

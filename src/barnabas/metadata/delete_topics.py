@@ -8,6 +8,8 @@ Sources: Kafka's `ControllerApis.deleteTopics`, `ReplicationControlManager.delet
 
 from __future__ import annotations
 
+from collections import Counter
+
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
@@ -29,8 +31,8 @@ def delete_topics(
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     asked: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
     asked += [(topic.name, topic.topic_id) for topic in request.topics]
-    names = [name for name, _ in asked if name is not None]
-    ids = [topic_id for name, topic_id in asked if name is None]
+    names = Counter(name for name, _ in asked if name is not None)
+    ids = Counter(topic_id for name, topic_id in asked if name is None)
     response = messages.DeleteTopicsResponse()
     records: list[MetadataRecord] = []
     answered: set[tuple[str | None, bytes]] = set()
@@ -51,13 +53,13 @@ def delete_topics(
 
 
 def _find(
-    view: ControllerView, name: str | None, topic_id: bytes, names: list[str], ids: list[bytes]
+    view: ControllerView, name: str | None, topic_id: bytes, names: Counter[str], ids: Counter[bytes]
 ) -> tuple[tuple[str, bytes] | None, ApiError]:
     topics = view.image.topics
     if name is not None:
         if topic_id != ZERO_UUID:
             return None, ApiError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-        if names.count(name) > 1:
+        if names[name] > 1:
             return None, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         found = topics.by_name.get(name)
         if found is None:
@@ -70,7 +72,7 @@ def _find(
         return (name, found.topic_id), NO_ERROR
     if topic_id == ZERO_UUID:
         return None, ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
-    if ids.count(topic_id) > 1:
+    if ids[topic_id] > 1:
         return None, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
     by_id = topics.by_id.get(topic_id)
     if by_id is None:
