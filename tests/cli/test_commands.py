@@ -158,6 +158,7 @@ def test_settings_of_the_library() -> None:
     }
     session = Session(None, properties, None, TableOutput())
     settings = client_settings(session, ("linger.ms=9", "batch.size=5"), {"acks": "all"})
+    del settings["error_cb"]
     assert settings == {
         "bootstrap.servers": "b:1",
         "client.id": "barnabas-cli",
@@ -166,3 +167,12 @@ def test_settings_of_the_library() -> None:
         "linger.ms": "9",
         "batch.size": "5",
     }
+
+
+def test_losing_the_brokers_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    from confluent_kafka import KafkaError
+
+    warn = client_settings(Session("b:1", {}, None, TableOutput()), (), {})["error_cb"]
+    for code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._ALL_BROKERS_DOWN):
+        warn(KafkaError(code))
+    assert capsys.readouterr().err == "warning: lost the brokers at b:1, trying to reach them again\n"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
 
@@ -36,9 +38,23 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
         "client.id": session.client_id,
         # The library writes its own lines to stderr; errors come through exceptions and callbacks here.
         "log_level": 0,
+        "error_cb": _Warnings(session.bootstrap),
         **options,
         **parse_pairs(extra, "-X"),
     }
+
+
+class _Warnings:
+    """Tells once that no broker can be reached any more; the library goes on trying."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._told = False
+
+    def __call__(self, error: LibraryError) -> None:
+        if error.name() == "_ALL_BROKERS_DOWN" and not self._told:
+            self._told = True
+            click.echo(f"warning: lost the brokers at {self._bootstrap}, trying to reach them again", err=True)
 
 
 def library_failure(error: LibraryError, subject: str) -> Failure:
