@@ -20,6 +20,7 @@ $(VENV)/.installed: pyproject.toml uv.lock
 	@test -x $(BIN)/python || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) $(VENV); } || $(PYTHON) -m venv $(VENV)
 	@test -n "$$(command -v uv)" || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@$(UV) sync -q --frozen --inexact --all-extras
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 java:
