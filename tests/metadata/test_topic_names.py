@@ -31,6 +31,10 @@ def test_illegal_in_kafkas_words(name: str, why: str) -> None:
 def test_dot_and_underscore_collide() -> None:
     assert topic_names.collision("a.b", ["a_b", "c"]) == "a_b"
     assert topic_names.collision("a.b", ["ab", "a.c"]) is None
+    assert topic_names.collision("plain", ["plain"]) is None
+    assert topic_names.collision("a.b_c", {"a_b.c", "a.b.c"}) == "a.b.c"
+    many = ".".join("abcdefghij")
+    assert topic_names.collision(many, [many.replace(".", "_"), "x"]) == many.replace(".", "_")
 
 
 def test_internal_topics() -> None:

@@ -45,6 +45,7 @@ def create_topics(
     response = messages.CreateTopicsResponse()
     records: list[MetadataRecord] = []
     seen: set[str] = set()
+    shown = EffectiveConfigs(view)
     for topic in request.topics:
         if topic.name in seen:
             continue
@@ -53,11 +54,34 @@ def create_topics(
         error = errors.get(topic.name, NO_ERROR)
         topic_records: list[MetadataRecord] = []
         if error.code is ErrorCode.NONE:
-            error, topic_records = _create_topic(view, topic, result, validate_only=request.validate_only)
+            error, topic_records = _create_topic(view, topic, result, shown, validate_only=request.validate_only)
         result.error_code, result.error_message = error.code, error.message
         response.topics.append(result)
         records += topic_records
     return ControllerResult(response, [] if request.validate_only else records)
+
+
+class EffectiveConfigs:
+    """The settings that CreateTopics answers with; topics of one request that set the same share one list."""
+
+    def __init__(self, view: ControllerView) -> None:
+        self._view = view
+        self._made: dict[tuple[tuple[str, str], ...], list[messages.CreateTopicsResponse.CreatableTopicConfigs]] = {}
+
+    def of(self, configs: Mapping[str, str]) -> list[messages.CreateTopicsResponse.CreatableTopicConfigs]:
+        key = tuple(sorted(configs.items()))
+        if key not in self._made:
+            self._made[key] = [
+                messages.CreateTopicsResponse.CreatableTopicConfigs(
+                    name=entry.name,
+                    value=entry.value,
+                    read_only=entry.read_only,
+                    config_source=entry.source,
+                    is_sensitive=entry.sensitive,
+                )
+                for entry in self._view.configs.effective_topic_entries(self._view.image.configs, configs)
+            ]
+        return self._made[key]
 
 
 def _name_errors(
@@ -67,7 +91,6 @@ def _name_errors(
     errors: dict[str, ApiError] = {}
     existing = view.image.topics.by_name
     names: set[str] = set()
-    unified: dict[str, str] | None = None
     for topic in topics:
         name = topic.name
         if name in names:
@@ -80,13 +103,9 @@ def _name_errors(
             errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
         elif name in existing:
             errors[name] = ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        elif "." in name or "_" in name:
-            if unified is None:
-                unified = {topic_names.unified(other): other for other in sorted(existing, reverse=True)}
-            other = unified.get(topic_names.unified(name))
-            if other is not None:
-                message = f"Topic '{name}' collides with existing topic: {other}"
-                errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        elif (other := topic_names.collision(name, existing)) is not None:
+            message = f"Topic '{name}' collides with existing topic: {other}"
+            errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
     return errors
 
 
@@ -94,6 +113,7 @@ def _create_topic(
     view: ControllerView,
     topic: messages.CreateTopicsRequest.CreatableTopic,
     result: messages.CreateTopicsResponse.CreatableTopicResult,
+    shown: EffectiveConfigs,
     *,
     validate_only: bool,
 ) -> tuple[ApiError, list[MetadataRecord]]:
@@ -108,7 +128,7 @@ def _create_topic(
         return error, []
     result.num_partitions = len(partitions)
     result.replication_factor = len(partitions[0].replicas)
-    result.configs = _shown_configs(view, configs)
+    result.configs = shown.of(configs)
     if validate_only:
         return NO_ERROR, []
     topic_id = result.topic_id = view.new_uuid()
@@ -136,21 +156,6 @@ def _topic_configs(
     except ConfigError as error:
         return {}, ApiError(ErrorCode.INVALID_CONFIG, str(error))
     return configs, NO_ERROR
-
-
-def _shown_configs(
-    view: ControllerView, configs: Mapping[str, str]
-) -> list[messages.CreateTopicsResponse.CreatableTopicConfigs]:
-    return [
-        messages.CreateTopicsResponse.CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.read_only,
-            config_source=entry.source,
-            is_sensitive=entry.sensitive,
-        )
-        for entry in view.configs.effective_topic_entries(view.image.configs, configs)
-    ]
 
 
 def _count(view: ControllerView, topic: messages.CreateTopicsRequest.CreatableTopic) -> int:

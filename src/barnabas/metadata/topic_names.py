@@ -7,10 +7,13 @@ Source: Kafka's `org.apache.kafka.common.internals.Topic`.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 
 MAX_LENGTH = 249
+# Up to so many dots and underscores the ways to write a name are counted out: 2 to the power of this.
+FEW_MARKS = 6
 CLUSTER_METADATA = "__cluster_metadata"
 GROUP_METADATA = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -43,7 +46,21 @@ def unified(name: str) -> str:
     return name.replace(".", "_")
 
 
-def collision(name: str, existing: Iterable[str]) -> str | None:
-    """The first existing topic whose name collides with this one, in name order."""
-    wanted = unified(name)
-    return min((other for other in existing if unified(other) == wanted), default=None)
+def collision(name: str, existing: Collection[str]) -> str | None:
+    """The existing topic whose name collides with this one, the first in name order."""
+    parts = re.split("[._]", name)
+    marks = len(parts) - 1
+    if not marks:
+        return None
+    if marks <= FEW_MARKS:
+        # Trying each way to write the name does not depend on how many topics there are.
+        found = [variant for variant in _variants(parts) if variant in existing]
+    else:
+        wanted = unified(name)
+        found = [other for other in existing if unified(other) == wanted]
+    return min(found, default=None)
+
+
+def _variants(parts: list[str]) -> Iterator[str]:
+    for marks in itertools.product("._", repeat=len(parts) - 1):
+        yield parts[0] + "".join(mark + part for mark, part in zip(marks, parts[1:], strict=True))
