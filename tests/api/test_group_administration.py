@@ -88,5 +88,6 @@ def test_offset_delete(hosting: Hosting) -> None:
     assert outcome(offset_delete(0, 7)) == (ErrorCode.NONE, {7: unknown, 0: ErrorCode.NONE})
     assert outcome(offset_delete(0, name="s")) == (ErrorCode.NONE, {0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
     assert outcome(offset_delete(0, name="x")) == (ErrorCode.NONE, {0: unknown})
+    assert outcome(offset_delete(0, name="x", group_id="other")) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
     assert outcome(offset_delete(0, group_id="other")) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
     assert outcome(offset_delete(0, group_id="")) == (ErrorCode.INVALID_GROUP_ID, {})

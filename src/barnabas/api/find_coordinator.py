@@ -7,7 +7,7 @@ Versions served: 0-6.
   answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits until the topic has leaders (for a second at most), so
   that a client's first group forms without a retry.
 - Key types 1 (transactions) and 2 (share groups) have no coordinator yet: COORDINATOR_NOT_AVAILABLE with a message. Type 2 before
-  version 6 and any other type: INVALID_REQUEST.
+  version 6, or with a key that is not group:topic-id:partition, and any other type: INVALID_REQUEST.
 
 Version 1 adds the key type, 3 is flexible, 4 asks for several keys at once (KIP-699), 6 adds share groups (KIP-932).
 """
@@ -28,6 +28,7 @@ from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorRe
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 BATCHED_SINCE = 4
 SHARE_SINCE = 6
+SHARE_KEY_COLONS = 2  # group:topic id:partition
 CREATION_WAIT_MS = 1_000
 CREATION_POLL_MS = 5
 NO_NODE = -1
@@ -44,12 +45,17 @@ def handle(
     if kind not in (GROUP, TRANSACTION, SHARE) or (kind == SHARE and context.version < SHARE_SINCE):
         return _response(context, [_missing(key, ErrorCode.INVALID_REQUEST, None) for key in keys])
     if kind != GROUP:
-        what = "Transactions are" if kind == TRANSACTION else "Share groups are"
-        message = f"{what} not served by this broker."
-        return _response(context, [_missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, message) for key in keys])
+        return _response(context, [_not_served(kind, key) for key in keys])
     if _has_leaders(_offsets_topic(context)):
         return _response(context, [_group_coordinator(context, key) for key in keys])
     return _when_created(context, lambda: _response(context, [_group_coordinator(context, key) for key in keys]))
+
+
+def _not_served(kind: int, key: str) -> Coordinator:
+    if kind == SHARE and key.count(":") < SHARE_KEY_COLONS:
+        return _missing(key, ErrorCode.INVALID_REQUEST, None)
+    what = "Transactions are" if kind == TRANSACTION else "Share groups are"
+    return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{what} not served by this broker.")
 
 
 def _offsets_topic(context: RequestContext) -> TopicImage | None:

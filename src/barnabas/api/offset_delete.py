@@ -3,7 +3,7 @@
 Versions served: 0 (never flexible).
 
 - Offsets of topics that a member subscribes to are kept: GROUP_SUBSCRIBED_TO_TOPIC.
-- A topic or partition that is not there: UNKNOWN_TOPIC_OR_PARTITION. A request with none that is there is not checked further.
+- A topic or partition that is not there: UNKNOWN_TOPIC_OR_PARTITION, unless the whole request fails.
 - The whole request: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members, and not consumers), INVALID_GROUP_ID.
 
 Version 0: KIP-496.
@@ -22,9 +22,7 @@ Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
 Partition = OffsetDeleteResponse.OffsetDeleteResponsePartition
 
 
-def handle(
-    context: RequestContext, request: OffsetDeleteRequest
-) -> asyncio.Future[OffsetDeleteResponse] | OffsetDeleteResponse:
+def handle(context: RequestContext, request: OffsetDeleteRequest) -> asyncio.Future[OffsetDeleteResponse]:
     """Delete committed offsets."""
     topics = context.services.image().topics.by_name
     refused: dict[str, Topic] = {}
@@ -41,8 +39,6 @@ def handle(
             )
         if known:
             accepted.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=known))
-    if not accepted.topics and refused:
-        return OffsetDeleteResponse(topics=list(refused.values()))
 
     def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
         for topic in response.topics:
