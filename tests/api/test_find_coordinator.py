@@ -43,7 +43,7 @@ def test_other_types(hosting: Hosting, version: int, kind: int) -> None:
         assert answers(response, version) == [(asked if version >= 4 else "", -1, "", -1, error)]
 
 
-def test_the_topic_is_created_once_and_waited_for(hosting: Hosting) -> None:
+def test_trap_16_the_topic_is_created_once_with_replicas_that_exist(hosting: Hosting) -> None:
     host = GroupHosting(hosting, create=False)
     first, second = host.ask(10, find(4, "g"), 4), host.ask(10, find(4, "h"), 4)
     assert asyncio.isfuture(first)
