@@ -50,6 +50,10 @@ def test_the_epoch_is_one_more_than_any_before() -> None:
     assert raft.epoch_start_offset == 40
 
 
+def test_the_log_knows_an_epoch_that_the_file_has_lost() -> None:
+    assert node(election=ElectionState(), end_offset=40, last_epoch=6).start(0).election == ElectionState(7, 1)
+
+
 def test_the_first_epoch_writes_the_voters_that_only_the_directory_knew() -> None:
     (batch,) = node(write_voters=True).start(0).batches
     assert control_types(batch) == [

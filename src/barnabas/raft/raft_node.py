@@ -137,7 +137,9 @@ class RaftNode:
             raise QuorumNotSupported(
                 f"the voter set names another metadata directory for node {self.node_id}; was the directory replaced?"
             )
-        assert self.last_epoch <= max(self.epoch, 0), f"log is at epoch {self.last_epoch}, election at {self.epoch}"
+        if self.last_epoch > self.epoch:
+            # quorum-state is gone or older than the log; as in Kafka, the log's epoch is the least this node has known.
+            self.election = ElectionState(self.last_epoch)
         # Whatever the file said, this incarnation leads nothing yet: a leader never continues its old epoch.
         self.election = self.election._replace(leader_id=NO_NODE)
         self._become(Role.PROSPECTIVE, self.election)
