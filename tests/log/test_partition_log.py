@@ -1,61 +1,24 @@
-"""PartitionLog: appends, reads, rolls, retention, truncation, and what it refuses."""
+"""PartitionLog: appends, reads, idempotence, truncation, transactions, and trouble with the disk."""
 
 from __future__ import annotations
 
-import errno
-
 import pytest
 
-from barnabas.log.disk import OsDisk
 from barnabas.log.errors import (
     InvalidProducerEpoch,
-    InvalidRecords,
-    InvalidTimestamp,
     KafkaStorageError,
     MessageTooLarge,
     OffsetOutOfRange,
     OutOfOrderSequence,
-    RecordListTooLarge,
 )
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
-from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.records.builder import build_batch
-from barnabas.records.compression import Compression
+from barnabas.protocol.errors import ErrorCode
 from barnabas.records.control import build_end_transaction_marker
-from barnabas.records.record import iter_records
-from barnabas.records.record_batch import CorruptRecord, InvalidRecord, iter_batches, read_header
+from barnabas.records.record_batch import CorruptRecord, read_header
+from tests.log.small_log import Clock, open_log, plain, reopen
 from tests.log.story import NOW_MS, append, batch, read_all, read_from
 from tests.simulation.disk import SimDisk
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = NOW_MS
-
-    def __call__(self) -> int:
-        return self.ms
-
-
-def open_log(disk: SimDisk | None = None, *, clock: Clock | None = None, **settings: object) -> PartitionLog:
-    return PartitionLog(
-        disk or SimDisk(),
-        "/data/orders-0",
-        LogConfig(**settings),  # type: ignore[arg-type]
-        now_ms=clock or Clock(),
-    )
-
-
-def reopen(log: PartitionLog, disk: SimDisk, *, clean: bool = True) -> PartitionLog:
-    log.close(clean=clean)
-    return PartitionLog(disk, log.directory, log.config, now_ms=Clock(), clean=clean)
-
-
-def plain(count: int = 1, *, size: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k") -> bytearray:
-    return build_batch([(timestamp, key, b"v" * size, ()) for _ in range(count)])
-
-
-# Appending
 
 
 def test_append_assigns_offsets_and_epoch_in_place() -> None:
@@ -91,125 +54,6 @@ def test_one_producers_batches_in_one_set_follow_each_other() -> None:
     assert log.log_end_offset == 4
     both = batch(4, 2, sequence=4) + batch(6, 2, sequence=6)
     assert log.append_as_leader(both, 0).last_offset == 7
-
-
-@pytest.mark.parametrize("at", [0, 11, 16, 17, 21, 30, 60, -1])
-def test_damaged_batch_is_refused(at: int) -> None:
-    log = open_log()
-    damaged = plain()
-    damaged[at] ^= 0xFF
-    with pytest.raises(KafkaError) as caught:
-        log.append_as_leader(damaged, 0)
-    assert caught.value.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD)
-    assert log.log_end_offset == 0
-
-
-def test_truncated_and_empty_sets_are_refused() -> None:
-    log = open_log()
-    for data in (bytearray(), plain()[:-1], plain()[:30], plain() + plain()[:-3]):
-        with pytest.raises(CorruptRecord):
-            log.append_as_leader(data, 0)
-    assert log.log_end_offset == 0
-
-
-def test_client_may_not_set_base_offset_or_write_control_batches() -> None:
-    log = open_log()
-    with pytest.raises(InvalidRecord, match="baseOffset"):
-        log.append_as_leader(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=3), 0)
-    marker = build_end_transaction_marker(
-        commit=True, coordinator_epoch=0, producer_id=1, producer_epoch=0, timestamp=NOW_MS
-    )
-    with pytest.raises(InvalidRecord, match="control"):
-        log.append_as_leader(marker, 0)
-    assert log.append_as_leader(marker, 0, origin=AppendOrigin.COORDINATOR).last_offset == 0
-
-
-def test_max_message_bytes_and_segment_bytes() -> None:
-    log = open_log(max_message_bytes=200, segment_bytes=300)
-    with pytest.raises(MessageTooLarge):
-        log.append_as_leader(plain(size=200), 0)
-    with pytest.raises(RecordListTooLarge):
-        log.append_as_leader(plain(size=100) + plain(size=100), 0)
-    assert log.append_as_leader(plain(size=200), 0, origin=AppendOrigin.RAFT).last_offset == 0
-
-
-def test_timestamps_out_of_bounds_name_the_records() -> None:
-    log = open_log(message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=500)
-    records = [(NOW_MS, None, b"", ()), (NOW_MS + 501, None, b"", ()), (NOW_MS - 1001, None, b"", ())]
-    with pytest.raises(InvalidTimestamp) as caught:
-        log.append_as_leader(build_batch(records), 0)
-    assert [index for index, _ in caught.value.record_errors] == [1, 2]
-    assert f"[{NOW_MS - 1000}, {NOW_MS + 500}]" in caught.value.record_errors[0][1]
-    log.append_as_leader(build_batch([(NOW_MS + 500, None, b"", ()), (NOW_MS - 1000, None, b"", ())]), 0)
-    log.append_as_leader(build_batch([(-1, None, b"", ())]), 0)
-
-
-def test_timestamp_far_ahead_is_refused_by_default() -> None:
-    log = open_log()
-    with pytest.raises(InvalidTimestamp) as caught:
-        log.append_as_leader(plain(timestamp=NOW_MS + 3_600_001), 0)
-    assert [index for index, _ in caught.value.record_errors] == [0]
-    log.append_as_leader(plain(timestamp=NOW_MS + 3_600_000), 0)
-    log.append_as_leader(plain(timestamp=0), 0)
-
-
-def test_compacted_topic_refuses_keyless_records_by_number() -> None:
-    log = open_log(cleanup_policy=frozenset({"compact"}))
-    records = [(NOW_MS, b"k", b"", ()), (NOW_MS, None, b"", ()), (NOW_MS, None, b"", ())]
-    for compression in Compression:
-        with pytest.raises(InvalidRecords) as caught:
-            log.append_as_leader(build_batch(records, compression=compression), 0)
-        assert caught.value.code == ErrorCode.INVALID_RECORD
-        assert [index for index, _ in caught.value.record_errors] == [1, 2]
-        assert "Compacted topic cannot accept message without key" in caught.value.record_errors[0][1]
-    log.append_as_leader(build_batch(records[:1]), 0)
-
-
-def test_log_append_time_stamps_the_batch() -> None:
-    clock = Clock()
-    log = open_log(clock=clock, message_timestamp_type="LogAppendTime")
-    clock.ms += 77
-    info = log.append_as_leader(plain(2, timestamp=5), 0)
-    assert info.log_append_time_ms == info.max_timestamp == NOW_MS + 77
-    data = log.read(0, 1000, max_offset=2).read()
-    header = read_header(data)
-    assert header.is_log_append_time
-    assert [r.timestamp for r in iter_records(data)] == [NOW_MS + 77] * 2
-    assert read_all(log)  # the CRC holds, or recovery would cut it
-    found = log.offset_for_timestamp(NOW_MS + 77)
-    assert found is not None
-    assert found[:2] == (0, NOW_MS + 77)
-
-
-@pytest.mark.parametrize("name", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-@pytest.mark.parametrize("sent", list(Compression))
-def test_compression_type_recompresses(name: str, sent: Compression) -> None:
-    log = open_log(compression_type=name)
-    records = [(NOW_MS + i, b"k%d" % i, b"v" * 50, (("h", b"1"), ("n", None))) for i in range(5)]
-    original = build_batch(records, compression=sent, producer_id=3, producer_epoch=1, base_sequence=0)
-    log.append_as_leader(bytearray(original), 0)
-    data = log.read(0, 10_000, max_offset=5).read()
-    header = read_header(data)
-    wanted = Compression.from_name("none" if name == "uncompressed" else name)
-    assert header.compression is wanted
-    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (3, 1, 0)
-    assert [(r.timestamp, r.key, r.value, list(r.headers)) for r in iter_records(data)] == [
-        (r.timestamp, r.key, r.value, list(r.headers)) for r in iter_records(original)
-    ]
-    if sent is wanted:
-        assert data[21:] == original[21:]
-
-
-def test_producers_compression_is_kept_byte_for_byte() -> None:
-    log = open_log()
-    for compression in Compression:
-        original = bytes(batch(log.log_end_offset, compression=compression))
-        start = log.log_end_offset
-        log.append_as_leader(bytearray(original), 0)
-        assert log.read(start, 10_000, max_offset=log.log_end_offset).read()[16:] == original[16:]
-
-
-# Idempotence
 
 
 def test_duplicates_of_the_last_five_batches_get_their_first_offsets() -> None:
@@ -283,35 +127,6 @@ def test_silent_producers_expire() -> None:
     log.append_as_leader(batch(0, sequence=99, timestamp=clock.ms), 0)
 
 
-# Reading
-
-
-def test_read_returns_the_whole_batch_that_holds_the_offset() -> None:
-    log = open_log()
-    for count in (3, 4, 5):
-        log.append_as_leader(plain(count), 0)
-    for offset in range(12):
-        data = log.read(offset, 1, max_offset=12).read()
-        [(_, header)] = list(iter_batches(data))
-        assert header.base_offset <= offset <= header.last_offset
-        assert len(data) == header.size
-
-
-def test_read_stops_on_batch_borders() -> None:
-    log = open_log(index_interval_bytes=200)
-    for _ in range(50):
-        log.append_as_leader(plain(2), 0)
-    size = len(plain(2))
-    for max_bytes in range(0, 10 * size, 7):
-        found = log.read(10, max_bytes, max_offset=100)
-        assert found.size % size == 0
-        assert size <= found.size <= max(max_bytes, size)
-        assert log.read(10, max_bytes, max_offset=100, min_one=False).size <= max_bytes
-    for max_offset in range(10, 100):
-        found = log.read(10, 1 << 20, max_offset=max_offset)
-        assert found.size == (max_offset - 10) // 2 * size
-
-
 def test_read_outside_the_log() -> None:
     log = open_log()
     append(log, 3)
@@ -327,191 +142,6 @@ def test_read_outside_the_log() -> None:
     assert [r.offset for r in read_from(log, 3)] == [3, 4, 5]
 
 
-@pytest.mark.parametrize("interval", [0, 100, 4096])
-@pytest.mark.parametrize("segment_bytes", [500, 3000, 1 << 30])
-def test_every_offset_is_found_with_every_density(interval: int, segment_bytes: int) -> None:
-    disk = SimDisk()
-    log = open_log(disk, index_interval_bytes=interval, segment_bytes=segment_bytes)
-    append(log, 40)
-    for _ in range(2):
-        for offset in range(80):
-            record = next(iter(read_from(log, offset)))
-            assert (record.offset, record.key) == (offset, b"key-%d" % offset)
-        assert len(read_all(log)) == 80
-        log = reopen(log, disk)
-
-
-def test_slice_offers_a_descriptor_for_sendfile(tmp_path: object) -> None:
-    log = PartitionLog(OsDisk(), f"{tmp_path}/orders-0", LogConfig(), now_ms=Clock())
-    append(log, 5)
-    found = log.read(4, 1000, max_offset=10)
-    import os
-
-    assert os.pread(found.fileno(), found.size, found.position) == found.read()
-    log.close()
-
-
-# Timestamps
-
-
-@pytest.mark.parametrize("compression", list(Compression))
-def test_timestamp_lookup_is_exact_inside_batches(compression: Compression) -> None:
-    disk = SimDisk()
-    log = open_log(disk, segment_bytes=900, index_interval_bytes=100)
-    stamps = [NOW_MS + (i * 37) % 101 for i in range(60)]
-    for first in range(0, 60, 5):
-        records = [(stamp, b"k", b"some value", ()) for stamp in stamps[first : first + 5]]
-        log.append_as_leader(build_batch(records, compression=compression), 3)
-    for _ in range(2):
-        for wanted in range(NOW_MS - 1, NOW_MS + 102):
-            offset = next((i for i, stamp in enumerate(stamps) if stamp >= wanted), None)
-            found = log.offset_for_timestamp(wanted)
-            assert (found.offset if found else None) == offset
-            if found is not None and offset is not None:
-                assert (found.timestamp, found.leader_epoch) == (stamps[offset], 3)
-        latest = log.max_timestamp_offset()
-        assert latest is not None
-        assert (latest.offset, latest.timestamp) == (stamps.index(max(stamps)), max(stamps))
-        log = reopen(log, disk)
-
-
-def test_timestamp_lookup_respects_the_log_start() -> None:
-    log = open_log()
-    append(log, 5)
-    log.high_watermark = 10
-    log.delete_records_before(5)
-    found = log.offset_for_timestamp(0)
-    assert found is not None
-    assert found.offset == 5
-    assert open_log().offset_for_timestamp(0) is None
-    assert open_log().max_timestamp_offset() is None
-
-
-# Rolling
-
-
-def test_rolls_by_size() -> None:
-    size = len(plain())
-    log = open_log(segment_bytes=3 * size)
-    for _ in range(7):
-        log.append_as_leader(plain(), 0)
-    assert log.segment_count == 3
-    assert log.size_in_bytes == 7 * size
-
-
-def test_rolls_by_the_records_time() -> None:
-    clock = Clock()
-    log = open_log(clock=clock, segment_ms=1000)
-    log.append_as_leader(plain(timestamp=NOW_MS), 0)
-    clock.ms += 5000
-    log.append_as_leader(plain(timestamp=NOW_MS + 1000), 0)
-    assert log.segment_count == 1
-    log.append_as_leader(plain(timestamp=NOW_MS + 1001), 0)
-    assert log.segment_count == 2
-
-
-def test_rolls_by_the_clock_without_timestamps() -> None:
-    clock = Clock()
-    log = open_log(clock=clock, segment_ms=1000)
-    log.append_as_leader(plain(timestamp=-1), 0)
-    clock.ms += 1000
-    log.append_as_leader(plain(timestamp=-1), 0)
-    assert log.segment_count == 1
-    clock.ms += 1
-    log.append_as_leader(plain(timestamp=-1), 0)
-    assert log.segment_count == 2
-
-
-def test_rolls_when_an_index_is_full() -> None:
-    log = open_log(segment_index_bytes=80, index_interval_bytes=0)
-    append(log, 30)
-    assert log.segment_count >= 3
-    assert len(read_all(log)) == 60
-
-
-def test_rolls_before_a_relative_offset_overflows() -> None:
-    log = open_log()
-    log.truncate_fully_and_start_at(10)
-    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=10, leader_epoch=0))
-    far = 10 + 2**31
-    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=far, leader_epoch=0))
-    assert log.segment_count == 2
-    assert [r.offset for r in read_all(log)] == [10, far]
-
-
-# Retention and DeleteRecords
-
-
-def test_retention_by_time_deletes_whole_segments_below_the_high_watermark() -> None:
-    clock = Clock()
-    disk = SimDisk(now_ms=clock)
-    size = len(plain())
-    log = open_log(disk, clock=clock, segment_bytes=2 * size, retention_ms=1000, file_delete_delay_ms=500)
-    for i in range(6):
-        log.append_as_leader(plain(timestamp=NOW_MS + i), 0)
-    clock.ms = NOW_MS + 1004
-    assert log.apply_retention() == 0
-    log.high_watermark = 6
-    assert log.apply_retention() == 2
-    assert log.log_start_offset == 4
-    deleted = [path for path in disk.paths() if path.endswith(".deleted")]
-    assert len(deleted) == 6
-    clock.ms += 499
-    log.remove_deleted_files()
-    assert [path for path in disk.paths() if path.endswith(".deleted")] == deleted
-    clock.ms += 1
-    log.remove_deleted_files()
-    assert not [path for path in disk.paths() if path.endswith(".deleted")]
-    assert [r.offset for r in read_all(log)] == [4, 5]
-
-
-def test_retention_may_empty_the_log() -> None:
-    clock = Clock()
-    log = open_log(clock=clock, retention_ms=1000)
-    append(log, 3)
-    log.high_watermark = 6
-    clock.ms += 2000
-    assert log.apply_retention() == 1
-    assert (log.log_start_offset, log.log_end_offset, log.segment_count) == (6, 6, 1)
-    assert log.apply_retention() == 0
-    log.append_as_leader(batch(6, sequence=6, timestamp=clock.ms), 0)
-    assert [r.offset for r in read_all(log)] == [6, 7]
-
-
-def test_retention_by_size() -> None:
-    size = len(plain())
-    log = open_log(segment_bytes=size, retention_bytes=3 * size)
-    for _ in range(6):
-        log.append_as_leader(plain(), 0)
-    log.high_watermark = 6
-    assert log.apply_retention() == 3
-    assert log.log_start_offset == 3
-    assert log.apply_retention() == 0
-
-
-def test_retention_is_unlimited_with_minus_one_and_off_without_delete() -> None:
-    clock = Clock()
-    for settings in ({"retention_ms": -1}, {"cleanup_policy": frozenset({"compact"}), "retention_ms": 1}):
-        log = open_log(clock=clock, segment_bytes=200, **settings)
-        append(log, 5)
-        log.high_watermark = 10
-        clock.ms += 10**12
-        assert log.apply_retention() == 0
-        clock.ms = NOW_MS
-
-
-def test_read_that_began_before_the_deletion_can_finish() -> None:
-    clock = Clock()
-    log = open_log(clock=clock, retention_ms=1000)
-    append(log, 3)
-    log.high_watermark = 6
-    begun = log.read(0, 1000, max_offset=6)
-    before = begun.read()
-    clock.ms += 2000
-    log.apply_retention()
-    assert begun.read() == before
-
-
 def test_delete_records_moves_the_start_and_frees_segments() -> None:
     disk = SimDisk()
     log = open_log(disk, segment_bytes=300)
@@ -525,9 +155,6 @@ def test_delete_records_moves_the_start_and_frees_segments() -> None:
     assert log.apply_retention() == 1
     assert log.log_start_offset == 9
     assert [r.offset for r in read_all(log)] == list(range(9, 16))
-
-
-# Epochs and truncation
 
 
 def test_end_offset_for_epoch() -> None:
@@ -606,9 +233,6 @@ def test_follower_keeps_offsets_and_epochs() -> None:
         follower.append_as_follower(leader.read(0, 100, max_offset=40).read())
 
 
-# Transactions
-
-
 def marker(producer_id: int, *, commit: bool) -> bytearray:
     return build_end_transaction_marker(
         commit=commit, coordinator_epoch=1, producer_id=producer_id, producer_epoch=0, timestamp=NOW_MS
@@ -654,9 +278,6 @@ def test_open_transaction_survives_a_restart(clean: bool) -> None:
     assert log.last_stable_offset == 5
 
 
-# Trouble with the disk
-
-
 def test_full_disk_refuses_and_loses_nothing() -> None:
     disk = SimDisk()
     log = open_log(disk, segment_bytes=1 << 20)
@@ -689,51 +310,6 @@ def test_full_disk_refuses_a_roll_and_goes_on_later() -> None:
     assert len(read_all(reopen(log, disk, clean=False))) == 14
 
 
-def test_short_writes_are_completed() -> None:
-    disk = SimDisk(3, short_write_rate=0.7)
-    log = open_log(disk, segment_bytes=700)
-    append(log, 30)
-    assert len(read_all(reopen(log, disk))) == 60
-
-
-def test_write_that_cannot_be_cut_back_is_cut_before_the_next() -> None:
-    disk = SimDisk()
-    log = open_log(disk)
-    append(log, 1)
-    failing = True
-
-    def fail(call: str, path: str) -> OSError | None:
-        if not failing:
-            return None
-        if call == "pwrite":
-            disk.write(disk._files[path], b"half a batch", log.size_in_bytes)
-            return OSError(errno.EIO, "gone wrong")
-        return OSError(errno.EIO, "gone wrong") if call == "truncate" else None
-
-    disk.on_call = fail
-    for _ in range(2):
-        with pytest.raises(KafkaStorageError):
-            append(log, 1)
-    failing = False
-    append(log, 1)
-    assert len(read_all(reopen(log, disk, clean=False))) == 4
-
-
-def test_failed_sync_stops_writes_until_reopened() -> None:
-    disk = SimDisk()
-    log = open_log(disk)
-    append(log, 1)
-    disk.on_call = lambda call, path: OSError(errno.EIO, "lost") if call == "sync" else None
-    with pytest.raises(KafkaStorageError):
-        log.flush()
-    disk.on_call = None
-    with pytest.raises(KafkaStorageError):
-        append(log, 1)
-    with pytest.raises(KafkaStorageError):
-        log.close()
-    assert len(read_all(PartitionLog(disk, log.directory, log.config, now_ms=Clock()))) == 2
-
-
 @pytest.mark.slow
 def test_any_failing_disk_call_leaves_a_log_that_goes_on() -> None:
     """Fails each single disk call of a run; appends that reported success are never lost."""
@@ -764,17 +340,6 @@ def test_any_failing_disk_call_leaves_a_log_that_goes_on() -> None:
     assert number > 30
 
 
-def test_flush_messages_syncs_before_the_append_returns() -> None:
-    disk = SimDisk()
-    log = open_log(disk, flush_messages=4)
-    append(log, 1)
-    assert log.recovery_point == 0
-    append(log, 1)
-    assert log.recovery_point == 4
-    disk.crash()
-    assert len(read_all(PartitionLog(disk, log.directory, log.config, now_ms=Clock()))) == 4
-
-
 def test_settings_change_at_once() -> None:
     log = open_log()
     append(log, 1)
@@ -787,17 +352,3 @@ def test_repr_is_worth_reading() -> None:
     log = open_log()
     append(log, 1)
     assert repr(log) == "<PartitionLog orders-0 0..2 hw=0 segments=1>"
-
-
-def test_jitter_rolls_earlier_but_never_later() -> None:
-    waits = set()
-    for partition in range(20):
-        clock = Clock()
-        config = LogConfig(segment_ms=1000, segment_jitter_ms=400)
-        log = PartitionLog(SimDisk(), f"/data/orders-{partition}", config, now_ms=clock)
-        while log.segment_count == 1:
-            log.append_as_leader(plain(timestamp=clock.ms), 0)
-            clock.ms += 10
-        waits.add(clock.ms - 10 - NOW_MS)
-    assert len(waits) > 5
-    assert 600 <= min(waits) <= max(waits) <= 1010
