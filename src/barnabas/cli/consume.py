@@ -108,13 +108,17 @@ def consume(
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
+    # Asked first, and by ourselves: a missing broker or topic is then one clear line.
+    bounds = {}
+    with session.admin() as admin:
+        if group is None:
+            bounds = _bounds(admin, names, chosen, wanted, isolation_level)
+        else:
+            _require_topics(admin, names)
     with _opened(session, extra, settings) as run:
         if group is None:
-            with session.admin() as admin:
-                run.assign(_bounds(admin, names, chosen, wanted, isolation_level))
+            run.assign(bounds)
         else:
-            with session.admin() as admin:
-                _require_topics(admin, names)
             run.subscribe(names)
         run.read(show, count, exit_at_end, commit=group is not None)
 
