@@ -1,9 +1,10 @@
 """A disk in memory that behaves as badly as a real one may: the simulated twin of `barnabas.log.disk.OsDisk`.
 
-What it forgets. Every file remembers what was synced and which writes and truncations came after. `crash()` (the power goes) keeps, per
-file, nothing, all, a prefix, or an arbitrary selection of them and of their sectors, and may tear the last one it keeps. Created, removed and renamed names
-are forgotten the same way: per directory, everything after some point since its last `sync_dir`. `kill()` (the process goes) keeps
-everything that was written, except that the very last write may be torn. Both end every open handle and every lock.
+What it forgets. Every file remembers what was synced and which writes and truncations came after. `crash()` (the power goes) keeps,
+per file, nothing, all, a prefix, or an arbitrary selection of them and of their sectors, and may tear the last one it keeps. Created,
+removed and renamed names are forgotten the same way: per directory, everything after some point since its last `sync_dir`. `kill()`
+(the process goes) keeps everything that was written, except that the very last write may be torn. Both end every open handle and
+every lock.
 
 What it refuses. `capacity` bytes fill it up: a write takes what fits, and fails when nothing does. `short_write_rate` cuts writes,
 `error_rate` fails calls with EIO. `fail_call(n)` fails exactly the n-th call from now; `on_call` may fail any call by name and path.
