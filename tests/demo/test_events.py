@@ -68,23 +68,32 @@ def test_a_payment_follows_the_last_line_of_its_order():
     shop = ShopEvents()
     list(shop.line(LINE))
     list(shop.line(line(quantity="2", price="0.001")))
-    first, second = told(shop.line(line(order="536367")))[:2]
+    assert [topic for topic, _, _ in told(shop.line(line(order="536366")))] == ["orders", "inventory"]
+    assert [topic for topic, _, _ in told(shop.line(line(code="POST", quantity="0")))] == ["orders"]
+    first, second = told(shop.line(line(order="536367", at="2010-12-01 08:27:00")))[:2]
     assert (first[0], first[1]) == ("payments", b"pay-536365")
     assert [first[2]["event"], second[2]["event"]] == ["payment.initiated", "payment.completed"]
     assert first[2]["amount_thousandths"] == 6 * 2550 + 2
 
 
+def test_an_order_may_go_on_into_the_next_minute():
+    shop = ShopEvents()
+    list(shop.line(LINE))
+    assert [topic for topic, _, _ in told(shop.line(line(at="2010-12-01 08:27:00")))] == ["orders", "inventory"]
+    assert [value["amount_thousandths"] for _, _, value in told(shop.last_payments())] == [30_600, 30_600]
+
+
 def test_what_was_taken_back_is_refunded():
     shop = ShopEvents()
     list(shop.line(line(order="C536366", quantity="-6")))
-    ((_, _, value),) = told(shop.end_of_order())
+    ((_, _, value),) = told(shop.last_payments())
     assert (value["event"], value["amount_thousandths"]) == ("payment.refunded", -15_300)
 
 
 def test_an_order_of_nothing_has_no_payment():
     shop = ShopEvents()
     list(shop.line(line(price="0")))
-    assert told(shop.end_of_order()) == []
+    assert told(shop.last_payments()) == []
 
 
 def test_some_payments_fail_and_some_of_these_succeed_later():

@@ -192,6 +192,22 @@ def test_an_error_for_good_is_raised(cluster):
         Task(cluster, 0, 5).offsets()
 
 
+def test_an_error_of_the_server_is_asked_about_again(cluster):
+    partition = cluster.topics["t"].partitions[0]
+    answer = cluster._fetch_partition
+    fails = iter([True, True])
+
+    def failing(p: Any, offset: int, request: Any, node: int, data: Any) -> None:
+        if next(fails, False):
+            data.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+        else:
+            answer(p, offset, request, node, data)
+
+    cluster._fetch_partition = failing  # type: ignore[method-assign]
+    assert partition.end == 20
+    assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
+
+
 def test_the_connection_is_closed_when_the_reader_stops_early(cluster):
     cluster.topics["t"].partitions[0].batches_per_fetch = 1
     opened: list[Any] = []

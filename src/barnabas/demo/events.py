@@ -43,19 +43,32 @@ class Event(NamedTuple):
     value: bytes
 
 
+class _Order:
+    """An order whose lines are still coming: when the last one came, and what they come to."""
+
+    __slots__ = ("amount", "at", "order")
+
+    def __init__(self, order: str) -> None:
+        self.order = order
+        self.at = ""
+        self.amount = 0
+
+    def add(self, at: str, amount: int) -> None:
+        self.at = at
+        self.amount += amount
+
+
 class ShopEvents:
-    """Turns lines into events, remembering the stock of each article and the order that is being read."""
+    """Turns lines into events, remembering the stock of each article and the orders that are being read."""
 
     def __init__(self) -> None:
         self._lines = 0
         self._level: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
         self._delivered: dict[str, int] = defaultdict(lambda: OPENING_STOCK)
-        self._order = ""
-        self._order_at = ""
-        self._order_amount = 0
+        self._open: dict[str, _Order] = {}
 
     def __repr__(self) -> str:
-        return f"ShopEvents(lines={self._lines} articles={len(self._level)} order={self._order!r})"
+        return f"ShopEvents(lines={self._lines} articles={len(self._level)} open_orders={len(self._open)})"
 
     def line(self, line: Sequence[str]) -> Iterator[Event]:
         """Yield the events that one order line causes, in the order they happened."""
@@ -64,10 +77,9 @@ class ShopEvents:
             yield Event(ORDERS.name, b"", ",".join(line).encode())
             return
         order, code, description, quantity, at, price, customer, country = line
-        if order != self._order:
-            yield from self.end_of_order()
-            self._order, self._order_at, self._order_amount = order, at, 0
-        self._order_amount += _amount(quantity, price)
+        if len(self._open) > 1 or order not in self._open:
+            yield from self._finished_orders(order, at)
+        self._open.setdefault(order, _Order(order)).add(at, _amount(quantity, price))
         cancelled = order.startswith("C")
         value = {
             "event": "order.cancelled" if cancelled else "order.created",
@@ -85,34 +97,20 @@ class ShopEvents:
         if code[:1].isdigit() and (moved := _whole(quantity)):
             yield from self._stock(code, moved, at)
 
-    def end_of_order(self) -> Iterator[Event]:
-        """Yield the payment of the order read so far; call it once more after the last line."""
-        if not self._order or not self._order_amount:
-            return
-        if self._order_amount < 0:
-            yield self._payment("payment.refunded", 1)
-            return
-        yield self._payment("payment.initiated", 1)
-        unlucky = zlib.crc32(self._order.encode()) % (2 * _FAILS_ONE_IN)
-        if unlucky > 1:
-            yield self._payment("payment.completed", 1)
-            return
-        yield self._payment("payment.failed", 1)
-        if unlucky:
-            yield self._payment("payment.initiated", 2)
-            yield self._payment("payment.completed", 2)
+    def last_payments(self) -> Iterator[Event]:
+        """Yield what is still to come after the last line."""
+        yield from self._finished_orders("", "")
 
-    def _payment(self, event: str, attempt: int) -> Event:
-        payment = f"pay-{self._order}"
-        value = {
-            "event": event,
-            "payment": payment,
-            "attempt": attempt,
-            "order": self._order,
-            "at": self._order_at,
-            "amount_thousandths": self._order_amount,
-        }
-        return Event(PAYMENTS.name, payment.encode(), _encode(value).encode())
+    def _finished_orders(self, order: str, at: str) -> Iterator[Event]:
+        """Yield the payments of the orders that can have no further lines.
+
+        An order's lines may stand among those of another one of the same minute, and may go on into the next minute
+        when they stand together; an order is finished when another one's line of another minute comes.
+        """
+        finished = [each for each in self._open.values() if each.order != order and each.at != at]
+        for each in finished:
+            del self._open[each.order]
+            yield from _payments(each)
 
     def _stock(self, code: str, moved: int, at: str) -> Iterator[Event]:
         self._level[code] -= moved
@@ -128,6 +126,35 @@ class ShopEvents:
         level, delivered = self._level[code], self._delivered[code]
         value = {"event": event, "stock_code": code, "at": at, "level": level, "delivered": delivered}
         return Event(INVENTORY.name, code.encode(), _encode(value).encode())
+
+
+def _payments(order: _Order) -> Iterator[Event]:
+    if order.amount < 0:
+        yield _payment(order, "payment.refunded", 1)
+    if order.amount <= 0:
+        return
+    yield _payment(order, "payment.initiated", 1)
+    unlucky = zlib.crc32(order.order.encode()) % (2 * _FAILS_ONE_IN)
+    if unlucky > 1:
+        yield _payment(order, "payment.completed", 1)
+        return
+    yield _payment(order, "payment.failed", 1)
+    if unlucky:
+        yield _payment(order, "payment.initiated", 2)
+        yield _payment(order, "payment.completed", 2)
+
+
+def _payment(order: _Order, event: str, attempt: int) -> Event:
+    payment = f"pay-{order.order}"
+    value = {
+        "event": event,
+        "payment": payment,
+        "attempt": attempt,
+        "order": order.order,
+        "at": order.at,
+        "amount_thousandths": order.amount,
+    }
+    return Event(PAYMENTS.name, payment.encode(), _encode(value).encode())
 
 
 def _whole(text: str) -> int:

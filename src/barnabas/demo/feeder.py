@@ -110,7 +110,7 @@ def feed_lines(
         for event in shop.line(line):
             sender.send(event)
         sender.lines += 1
-    for event in shop.end_of_order():
+    for event in shop.last_payments():
         sender.send(event)
     return sender.finish()
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,13 @@ from barnabas.demo.shop import INVENTORY, ORDERS, PAYMENTS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 
 # Reading six partitions takes no more tasks than there are cores to run them.
 _TASKS = 2
+_STARTS_AT_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ def open_session(folder: Path) -> SparkSession:
 
     with _output_to(folder / "spark.log"):
         return (
-            SparkSession.builder.master("local[2]")
+            # A task that fails is tried again, as it would be on a cluster.
+            SparkSession.builder.master("local[2, 4]")
             .appName("barnabas demo")
             .config("spark.driver.memory", "2g")
             .config("spark.ui.enabled", "false")
@@ -139,7 +143,7 @@ class Pipeline:
             )
             if available_now:
                 writer = writer.trigger(availableNow=True)
-            self._queries.append(writer.start())
+            self._queries.append(_start_patiently(writer))
 
     def drain(self) -> None:
         """Wait until every query has read what is in the topics now.
@@ -224,6 +228,22 @@ class Pipeline:
         self.outcomes.put(batch_id, counted.toArrow())
         self.large_lines.put(batch_id, queries.large_lines(batch.where("reason is null")).toArrow())
         batch.unpersist()
+
+
+def _start_patiently(writer: DataStreamWriter) -> StreamingQuery:
+    """Start a query and return when its sources are ready.
+
+    Each source is a Python process of its own, which Spark gives ten seconds to come up. All at once would take longer
+    than that on a busy machine; and one that was late is simply started again.
+    """
+    for _ in range(_STARTS_AT_MOST - 1):
+        query = writer.start()
+        while query.isActive and query.status["message"].startswith("Initializing"):
+            time.sleep(0.02)
+        error = query.exception()
+        if error is None or "failed to connect back" not in str(error):
+            return query
+    return writer.start()
 
 
 def _into(table: ResultTable) -> BatchSink:

@@ -200,6 +200,9 @@ class RangeFetcher:
             self._skip_what_is_gone()
         elif code in _TOPIC_IS_ANOTHER:
             self._follow_topic(error_for(code))
+        elif code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            # Kafka's own consumer asks again after this one, too.
+            self._retry(error_for(code))
         else:
             self._recover(error_for(code))
 
@@ -240,6 +243,9 @@ class RangeFetcher:
         """Prepare another attempt after a retriable error; raise any other one."""
         if not is_retriable(error):
             raise error
+        self._retry(error, leader)
+
+    def _retry(self, error: KafkaError, leader: Leader | None = None) -> None:
         self._drop_connection()
         self._check_patience(str(error))
         self._sleep(_RETRY_PAUSE_S)
