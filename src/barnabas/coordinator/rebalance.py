@@ -249,10 +249,11 @@ class Rebalance:
         return NOTHING
 
     def drop_member(self, group: ClassicGroup, member_id: str) -> None:
-        """Remove a member; if it waits for a JoinGroup, UNKNOWN_MEMBER_ID makes a live one join anew."""
-        response = JoinGroupResponse(member_id=UNKNOWN_MEMBER_ID, error_code=ErrorCode.UNKNOWN_MEMBER_ID)
+        """Remove a member; if it waits for an answer, UNKNOWN_MEMBER_ID makes a live one join anew."""
+        gone, member = ErrorCode.UNKNOWN_MEMBER_ID, group.members[member_id]
         self.cancel_heartbeat(group, member_id)
-        group.complete_join(group.members[member_id], response)
+        group.complete_join(member, JoinGroupResponse(member_id=UNKNOWN_MEMBER_ID, error_code=gone))
+        group.complete_sync(member, SyncGroupResponse(error_code=gone))
         group.remove(member_id)
 
 
