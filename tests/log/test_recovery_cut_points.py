@@ -7,6 +7,8 @@ the log must open, hold what was flushed, hold nothing that was never written, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, LogManager
@@ -184,11 +186,50 @@ def test_log_cut_in_flushed_bytes_opens_consistent(story: tuple[SimDisk, int, in
         assert_consistent(log, flushed=0)
 
 
+class Elsewhere:
+    """Blocking work that is done some time later, one piece after the other, as a thread would."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], None], Finished]] = []
+
+    def __call__(self, work: Callable[[], None]) -> Finished:
+        future = Finished()
+        self.waiting.append((work, future))
+        return future
+
+    def step(self) -> None:
+        if self.waiting:
+            work, future = self.waiting.pop(0)
+            try:
+                work()
+            except OSError as error:
+                future.error = error
+            future.callback(future)
+
+
+class Finished:
+    """What `Elsewhere` returns."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self.callback: Callable[[Finished], object] = lambda _: None
+
+    def add_done_callback(self, callback: Callable[[Finished], object]) -> None:
+        self.callback = callback
+
+    def cancelled(self) -> bool:
+        return False
+
+    def exception(self) -> BaseException | None:
+        return self.error
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(150))
 def test_power_goes_at_any_moment(seed: int) -> None:
     """A run with rolls, flushes and checkpoints loses its power after any number of disk calls."""
     disk = SimDisk(seed)
+    elsewhere = Elsewhere()
     flushed = 0
     acknowledged = 0
     budget = disk.random.randrange(10, 500)
@@ -201,13 +242,17 @@ def test_power_goes_at_any_moment(seed: int) -> None:
     disk.on_call = power
     try:
         for _round in range(4):
-            opened = manager(disk)
+            opened = manager(disk, run_blocking=elsewhere if seed % 2 else None)
             log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
             for _ in range(disk.random.randrange(1, 15)):
                 append(log, 1, leader_epoch=_round)
                 acknowledged = log.log_end_offset
                 if disk.random.random() < 0.2:
                     log.flush()
+                if disk.random.random() < 0.2:
+                    log.flush_elsewhere()
+                if disk.random.random() < 0.4:
+                    elsewhere.step()
                 flushed = max(flushed, log.recovery_point)
                 if disk.random.random() < 0.1:
                     opened.checkpoint()
