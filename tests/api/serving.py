@@ -53,7 +53,7 @@ class Serving:
             header += b"\0"
 
         async def dispatched() -> Any:
-            context, result = self.dispatcher.dispatch(self.connection, memoryview(header + body))
+            context, result = self.dispatcher.dispatch(self.connection, memoryview(bytearray(header + body)))
             if isinstance(result, asyncio.Future):
                 await asyncio.wait((result,))
                 result = self.dispatcher.complete(context, result)

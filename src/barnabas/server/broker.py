@@ -123,6 +123,8 @@ class BrokerServer:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
         self._is_running = False
+        # Blocking calls under way; a dict, because its order is the same in every run.
+        self._blocking: dict[asyncio.Future[None], None] = {}
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self._image!r}>"
@@ -227,7 +229,10 @@ class BrokerServer:
         return meta
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
-        return asyncio.ensure_future(self._loop.run_in_executor(None, work), loop=self._loop)
+        future: asyncio.Future[None] = asyncio.ensure_future(self._loop.run_in_executor(None, work), loop=self._loop)
+        self._blocking[future] = None
+        future.add_done_callback(self._blocking.pop)
+        return future
 
     async def _bind(self) -> None:
         config = self.config
@@ -522,11 +527,23 @@ class BrokerServer:
             await listener.stop()
         self.group_coordinator.close()
         self.controller.close()
+        if self.failure is None:
+            await self._flush_logs()
         metadata_log = self.controller.driver.log
         assert isinstance(metadata_log, MetadataLog), metadata_log
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         log.info("Stopped")
+
+    async def _flush_logs(self) -> None:
+        """Flush every log at once: a file system commits many syncs together in the time that one takes alone.
+
+        Closing flushes too, one log after the other; what is flushed by then costs it nothing.
+        """
+        for _, partition_log in self.log_manager:
+            partition_log.flush_elsewhere()
+        while self._blocking:
+            await asyncio.wait(list(self._blocking))
 
     async def _abandon(self) -> None:
         """Give everything back after a start that failed half way."""

@@ -24,6 +24,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.server.config import BrokerConfig, ConfigError, read_properties
 
@@ -32,6 +33,7 @@ __all__ = ["run"]
 log = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
+_SYNC_THREADS = 16
 _PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 _DEFAULT_LISTEN = "127.0.0.1:9092"
 
@@ -159,6 +161,8 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
     from barnabas.log.disk import OsDisk
     from barnabas.server.broker import BrokerServer, CannotStart
 
+    # Syncs wait for the device, not for the processor: many at once cost hardly more than one. Threads are made when needed.
+    loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_once, loop, stop)
