@@ -36,7 +36,7 @@ class Load:
         self.producer = Producer({
             "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "batch.size": 16_384,
             "message.timeout.ms": 600_000, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
-            "retry.backoff.ms": 20, "socket.keepalive.enable": True, "queue.buffering.max.messages": 20_000,
+            "retry.backoff.ms": 20, "log_level": 0, "socket.keepalive.enable": True, "queue.buffering.max.messages": 20_000,
         })  # fmt: skip
         self.acknowledged: list[tuple[int, int, int]] = []  # partition, number, offset
         self.failures: list[str] = []
