@@ -64,6 +64,11 @@ class FrameBuffer:
         """Bytes that have arrived and belong to no frame taken yet."""
         return self._stop - self._start
 
+    @property
+    def capacity(self) -> int:
+        """Bytes of memory held."""
+        return len(self._buffer)
+
     def get_buffer(self, hint: int = -1) -> memoryview:
         """Where the next bytes go; never empty. Frames taken before are no longer valid.
 

@@ -3,8 +3,9 @@
     socket → FrameBuffer → Dispatcher → response or future → pending queue → socket
 
 Reading
-- A request's frame lies in the connection's buffer until its handler has run; the buffer is created by the first byte
-  and given back when the connection falls idle, so that a thousand idle connections cost next to nothing.
+- A request's frame lies in a buffer until its handler has run. Buffers belong to the listener; a connection holds one only
+  while it has bytes that are not handled, so that a thousand idle connections cost next to nothing and the buffer in use is
+  usually still in the processor's cache.
 - One request is under way at a time. The exception is Produce after Produce: while earlier ones wait for the high
   watermark, later ones are already appended, in order. Anything else stays in the buffer until the queue is empty.
 - When bytes arrive that may not be handled yet, reading pauses. The kernel's window then holds the client back.
@@ -136,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         frames = self._frames
         if frames is None:
-            frames = self._frames = FrameBuffer(self._listener.max_frame_bytes)
+            frames = self._frames = self._listener.take_buffer()
         return frames.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -192,6 +193,9 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self._refuse(f"malformed frame: {error}")
             return
+        if not self._frames.pending:
+            self._listener.give_back(self._frames)
+            self._frames = None
         if self._is_reading_paused and not self._is_closing:
             self._is_reading_paused = False
             self._transport.resume_reading()
@@ -342,8 +346,9 @@ class Connection(asyncio.BufferedProtocol):
         return self._transport.get_write_buffer_size() + waiting
 
     def release_buffer(self) -> None:
-        """Give the empty read buffer back; the next byte makes a new one."""
+        """Give back a buffer that was taken for a read that brought nothing."""
         if self._frames is not None and self._blocked_frame is None and not self._frames.pending:
+            self._listener.give_back(self._frames)
             self._frames = None
 
     def close(self) -> None:

@@ -4,7 +4,8 @@
 - Idle connections are found by a coarse sweep: the listener counts ticks, a connection notes the tick of its last byte, and
   a connection `TICKS` ticks behind is closed. One timer for all connections, one integer store for each arrival. A connection
   lives therefore between 1.0 and 1.1 times `connections.max.idle.ms`.
-- The sweep also takes back the read buffers of connections that were silent for a whole tick of the shorter beat.
+- Read buffers are pooled: a connection takes one for each arrival and mostly gives it back before the next one. A buffer that
+  grew for a large request is dropped rather than kept.
 
 Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
 """
@@ -17,6 +18,7 @@ import socket
 
 from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
+from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.server.connection import Connection
 
 __all__ = ["Listener"]
@@ -27,7 +29,10 @@ TICKS = 10
 """Ticks of silence after which a connection is idle."""
 
 RELEASE_MS = 5_000
-"""How often buffers of silent connections are taken back."""
+"""How often buffers are taken back that a connection took for a read that brought nothing."""
+
+SPARE_BUFFERS = 8
+"""Read buffers kept for the next arrivals."""
 
 
 class Listener:
@@ -69,6 +74,7 @@ class Listener:
         self._by_ip: dict[str, int] = {}
         self._server: asyncio.AbstractServer | None = None
         self._timers: list[asyncio.TimerHandle] = []
+        self._spare_buffers: list[FrameBuffer] = []
 
     def __repr__(self) -> str:
         return f"Listener({self.name} on {self.host}:{self.port}, {len(self._connections)} connections)"
@@ -117,6 +123,15 @@ class Listener:
         return len(self._connections)
 
     # What a connection asks.
+
+    def take_buffer(self) -> FrameBuffer:
+        """A read buffer without bytes."""
+        return self._spare_buffers.pop() if self._spare_buffers else FrameBuffer(self.max_frame_bytes)
+
+    def give_back(self, buffer: FrameBuffer) -> None:
+        """Take back a buffer whose bytes are handled; views of it are no longer valid."""
+        if buffer.capacity <= READ_BYTES and len(self._spare_buffers) < SPARE_BUFFERS:
+            self._spare_buffers.append(buffer)
 
     @property
     def is_serving(self) -> bool:
