@@ -269,6 +269,8 @@ class JoinGroup:
             if error is not None:
                 self._revert_static(joining, group, member, old_id, leader_before, before, error)
                 return
+            if not group.is_in_state(ClassicGroupState.STABLE):
+                return  # A rebalance has begun meanwhile, and will answer this join with the others.
             if joining.version >= SKIP_ASSIGNMENT_SINCE:
                 leads = group.is_leader(member.member_id)
                 response = group.join_response(member.member_id, with_members=leads, skip_assignment=leads)
