@@ -52,7 +52,12 @@ def test_identity() -> None:
 def test_files_of_a_new_partition() -> None:
     disk = SimDisk()
     log = manager(disk).get_or_create(TOPIC, 3, TOPIC_ID, CONFIG)
-    assert disk.listdir(f"{ROOT}/orders-3") == ["00000000000000000000.log", "partition.metadata"]
+    assert disk.listdir(f"{ROOT}/orders-3") == [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "partition.metadata",
+    ]
     assert disk.contents(f"{ROOT}/orders-3/partition.metadata") == b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
     append(log, 1)
     assert "leader-epoch-checkpoint" in disk.listdir(f"{ROOT}/orders-3")

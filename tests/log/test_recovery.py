@@ -101,4 +101,4 @@ def test_empty_directory_gets_a_first_segment_at_the_log_start() -> None:
     disk = SimDisk()
     log = PartitionLog(disk, DIRECTORY, CONFIG, now_ms=lambda: NOW_MS, log_start_offset=40)
     assert (log.log_start_offset, log.log_end_offset) == (40, 40)
-    assert disk.listdir(DIRECTORY) == [f"{40:020d}.log"]
+    assert disk.listdir(DIRECTORY) == [f"{40:020d}.{kind}" for kind in ("index", "log", "timeindex")]

@@ -15,7 +15,7 @@ from tests.simulation.history import Batch, Commit, History, Partition
 from tests.simulation.world import Plan, run
 
 SEEDS_PER_TEST = 5
-SEEDS_FOR_A_BUG = 60
+SEEDS_FOR_A_BUG = 300
 P = Partition("t", 0)
 
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -298,7 +298,7 @@ def run(seed: int, bug: str | None = None) -> Result:
             stack.enter_context(BUGS[bug]())
         try:
             world.play()
-        except (AssertionError, *LOST) as error:
+        except (AssertionError, KafkaError, *LOST) as error:
             world.history.errors.append(f"the run broke off: {error!r}")
     for name, check in checkers.ALL.items():
         found = check(world.history)

@@ -108,10 +108,12 @@ class LogSegment:
         return self._file or self._open(create=False)
 
     def create(self) -> None:
-        """Creates the empty `.log`, replacing what a former life may have left under the name."""
+        """Creates the empty `.log` and indexes, replacing what a former life may have left under their names."""
         file = self._open(create=True)
         if file.size():
             file.truncate(0)
+        self.offset_index.create()
+        self.time_index.create()
 
     def _open(self, *, create: bool) -> DiskFile:
         file = self._disk.open(self.path, create=create)

@@ -156,6 +156,15 @@ class OffsetIndex:
         self._written = count
         return True
 
+    def create(self) -> None:
+        """Creates the empty file, replacing what a former life may have left: Kafka's tools want one beside every `.log`."""
+        file = self._disk.open(self.path, create=True)
+        try:
+            if file.size():
+                file.truncate(0)
+        finally:
+            file.close()
+
     def seal(self) -> None:
         """Writes what is pending and drops the arrays; an empty index leaves an empty file, as Kafka's does."""
         if self._sealed_entries is not None:

@@ -122,6 +122,15 @@ class TimeIndex:
         self._written = count
         return True
 
+    def create(self) -> None:
+        """Creates the empty file, replacing what a former life may have left: Kafka's tools want one beside every `.log`."""
+        file = self._disk.open(self.path, create=True)
+        try:
+            if file.size():
+                file.truncate(0)
+        finally:
+            file.close()
+
     def seal(self) -> None:
         """Writes what is pending and drops the arrays."""
         if self._sealed_entries is not None:
