@@ -174,3 +174,20 @@ def test_a_header_of_no_api() -> None:
     with pytest.raises(KafkaError) as raised:
         parse_request_header(struct.pack(">hhih", 999, 0, 7, -1))
     assert raised.value.code is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_memory_follows_what_arrives_not_what_is_announced() -> None:
+    frames = FrameBuffer(100 << 20)
+    announced = 90 << 20
+    view = frames.get_buffer()
+    view[:4] = announced.to_bytes(4, "big")
+    frames.received(4)
+    arrived = 4
+    while arrived < 8 << 20:
+        view = frames.get_buffer()
+        assert frames.capacity <= max(1 << 20, 2 * arrived)
+        count = min(len(view), 100_000)
+        view[:count] = b"x" * count
+        frames.received(count)
+        arrived += count
+    assert frames.next_frame() is None

@@ -36,6 +36,9 @@ READ_BYTES = 64 * 1024
 SMALL_READS_MAX = 16
 """Reads in a row that need less than half the buffer before it shrinks: a producer of large batches keeps its large buffer."""
 
+TRUSTED_BYTES = 1 << 20
+"""A frame announced to be no larger than this is given its memory at once."""
+
 
 class FrameBuffer:
     """One connection's bytes on their way to whole frames.
@@ -79,7 +82,8 @@ class FrameBuffer:
         if not pending:
             self._start = self._stop = 0
         capacity = len(self._buffer)
-        needed = max(self._frame_bytes(), self._read_bytes)
+        # An announced size is only a promise: beyond `TRUSTED_BYTES`, memory follows what arrives, twice as much each time.
+        needed = max(min(self._frame_bytes(), max(TRUSTED_BYTES, 2 * pending)), self._read_bytes)
         self._small_reads = self._small_reads + 1 if needed * 2 <= capacity else 0
         if needed > capacity or pending == capacity or (self._small_reads > SMALL_READS_MAX and pending <= needed):
             self._move_to(needed)

@@ -5,7 +5,7 @@
 Reading
 - A request's frame lies in a buffer until its handler has run. Buffers belong to the listener; a connection holds one only
   while it has bytes that are not handled, so that a thousand idle connections cost next to nothing and the buffer in use is
-  usually still in the processor's cache.
+  usually still in the processor's cache. One that grew for a large request stays with its connection until the next sweep.
 - One request is under way at a time. The exception is Produce after Produce: while earlier ones wait for the high
   watermark, later ones are already appended, in order. Anything else stays in the buffer until the queue is empty.
 - When bytes arrive that may not be handled yet, reading pauses. The kernel's window then holds the client back.
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, cast
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.protocol.errors import MalformedMessage
-from barnabas.protocol.framing import FrameBuffer
+from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.protocol.primitives import RecordSlice
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.clear()
         self._out.clear()
         self._stop_direct()
-        self._frames = self._blocked_frame = None
+        self._blocked_frame = None
+        self.release_buffer()
+        self._frames = None
         self._listener.forget(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -147,6 +149,8 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
+        # The loop asked for a buffer before it knew that there was nothing to read; many clients may leave at once.
+        self.release_buffer()
         return False
 
     def pause_writing(self) -> None:
@@ -193,7 +197,7 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self._refuse(f"malformed frame: {error}")
             return
-        if not self._frames.pending:
+        if not self._frames.pending and self._frames.capacity <= READ_BYTES:
             self._listener.give_back(self._frames)
             self._frames = None
         if self._is_reading_paused and not self._is_closing:
@@ -346,7 +350,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._transport.get_write_buffer_size() + waiting
 
     def release_buffer(self) -> None:
-        """Give back a buffer that was taken for a read that brought nothing."""
+        """Give back an empty buffer: one that a read brought nothing into, or one that grew for large requests."""
         if self._frames is not None and self._blocked_frame is None and not self._frames.pending:
             self._listener.give_back(self._frames)
             self._frames = None

@@ -5,7 +5,7 @@
   a connection `TICKS` ticks behind is closed. One timer for all connections, one integer store for each arrival. A connection
   lives therefore between 1.0 and 1.1 times `connections.max.idle.ms`.
 - Read buffers are pooled: a connection takes one for each arrival and mostly gives it back before the next one. A buffer that
-  grew for a large request is dropped rather than kept.
+  grew for large requests stays with its connection; the sweep drops it when it is empty.
 
 Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
 """
@@ -29,7 +29,7 @@ TICKS = 10
 """Ticks of silence after which a connection is idle."""
 
 RELEASE_MS = 5_000
-"""How often buffers are taken back that a connection took for a read that brought nothing."""
+"""How often empty buffers are taken back from connections."""
 
 SPARE_BUFFERS = 8
 """Read buffers kept for the next arrivals."""
