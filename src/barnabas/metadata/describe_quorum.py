@@ -17,13 +17,15 @@ def describe_quorum(
     view: ControllerView, driver: RaftDriver, request: messages.DescribeQuorumRequest
 ) -> ControllerResult[messages.DescribeQuorumResponse]:
     """Answer one DescribeQuorum; only partition 0 of `__cluster_metadata` has a quorum."""
-    response = messages.DescribeQuorumResponse(error_message=None)
+    response = messages.DescribeQuorumResponse()
     for topic in request.topics:
         partitions = [
             _partition(view, driver, p.partition_index)
             if topic.topic_name == CLUSTER_METADATA and p.partition_index == 0
             else messages.DescribeQuorumResponse.PartitionData(
-                partition_index=p.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=None
+                partition_index=p.partition_index,
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                error_message="This server does not host this topic-partition.",
             )
             for p in topic.partitions
         ]
@@ -38,7 +40,6 @@ def _partition(view: ControllerView, driver: RaftDriver, index: int) -> messages
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,
-        error_message=None,
         leader_id=description.leader_id,
         leader_epoch=description.leader_epoch,
         high_watermark=description.high_watermark,
