@@ -104,20 +104,20 @@ def large_lines(clean: DataFrame) -> DataFrame:
     return clean.where(f"amount_thousandths >= {LARGE_LINE_THOUSANDTHS}").select(*_SUSPECT)
 
 
-def taken_back(clean: DataFrame, again: DataFrame) -> DataFrame:
+def taken_back(clean: DataFrame, cancelled: DataFrame) -> DataFrame:
     """Find lines that the same customer cancelled, to the piece, within the hour.
 
     A join of a stream with itself: each side is remembered until the watermark says that nothing can match it any more.
 
     Args:
         clean: the clean lines.
-        again: the same lines, read a second time.
+        cancelled: the same lines, read a second time; of these only cancellations matter.
     """
     from pyspark.sql import functions as F
 
     ordered = clean.where(f"amount_thousandths >= {TAKEN_BACK_THOUSANDTHS}").withWatermark("at", LATENESS)
-    cancelled = (
-        again.where(f"amount_thousandths <= -{TAKEN_BACK_THOUSANDTHS}")
+    taken = (
+        cancelled.where(f"amount_thousandths <= -{TAKEN_BACK_THOUSANDTHS}")
         .select(
             F.col("customer").alias("c_customer"),
             F.col("stock_code").alias("c_stock_code"),
@@ -130,7 +130,7 @@ def taken_back(clean: DataFrame, again: DataFrame) -> DataFrame:
         "customer = c_customer and stock_code = c_stock_code and quantity = -c_quantity "
         "and c_at between at and at + interval 1 hour"
     )
-    return ordered.join(cancelled, same).select(*_SUSPECT)
+    return ordered.join(taken, same).select(*_SUSPECT)
 
 
 def stock(rows: DataFrame) -> DataFrame:
