@@ -16,6 +16,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     AddPartitionsToTxnRequest,
     ApiVersionsRequest,
+    CreateAclsRequest,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
@@ -142,6 +145,16 @@ def test_every_api_of_kafka_gets_an_answer_or_a_reason(serving: Serving) -> None
 def test_sasl_on_a_listener_without_sasl(serving: Serving) -> None:
     assert serving.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == ErrorCode.ILLEGAL_SASL_STATE
     assert serving.ask(SaslAuthenticateRequest(auth_bytes=b""), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
+
+
+def test_acls_without_an_authorizer(serving: Serving) -> None:
+    answer = serving.ask(DescribeAclsRequest(resource_name_filter=None, principal_filter=None, host_filter=None))
+    assert answer.error_code == ErrorCode.SECURITY_DISABLED
+    assert answer.error_message == "No Authorizer is configured on the broker"
+    wanted = CreateAclsRequest.AclCreation(resource_name="t", principal="User:a", host="*")
+    assert [r.error_code for r in serving.ask(CreateAclsRequest(creations=[wanted, wanted])).results] == [54, 54]
+    unwanted = DeleteAclsRequest.DeleteAclsFilter(resource_name_filter=None, principal_filter=None, host_filter=None)
+    assert [r.error_code for r in serving.ask(DeleteAclsRequest(filters=[unwanted])).filter_results] == [54]
 
 
 def test_a_handler_that_breaks_is_logged_and_answered(

@@ -6,6 +6,7 @@ advertised, and a client that sends it anyway gets an error answer (`dispatch`).
 
 - Produce is advertised from version 0 although 0 to 2 are refused: librdkafka drops compression otherwise (KAFKA-18659).
 - InitProducerId stops at 5: version 6 (KIP-939) is unstable and stays hidden, as in Kafka.
+- SASL and ACLs are answered as by a Kafka that has neither configured.
 - Transactions, the newer group types and share groups are absent until a coordinator for them is.
 
 Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for what a range promises.
@@ -45,15 +46,20 @@ APIS: dict[int, Api] = {
     14: _api("sync_group", 0, 5),
     15: _api("describe_groups", 0, 6),
     16: _api("list_groups", 0, 5),
+    17: _api("sasl_handshake", 0, 1),
     18: _api("api_versions", 0, 5),
     19: _api("create_topics", 2, 7),
     20: _api("delete_topics", 1, 6),
     21: _api("delete_records", 0, 2),
     22: _api("init_producer_id", 0, 5),
     23: _api("offset_for_leader_epoch", 2, 4),
+    29: _api("describe_acls", 1, 3),
+    30: _api("create_acls", 1, 3),
+    31: _api("delete_acls", 1, 3),
     32: _api("describe_configs", 1, 4),
     33: _api("alter_configs", 0, 2),
     35: _api("describe_log_dirs", 1, 5),
+    36: _api("sasl_authenticate", 0, 2),
     37: _api("create_partitions", 0, 3),
     42: _api("delete_groups", 0, 3),
     43: _api("elect_leaders", 0, 2),

@@ -10,8 +10,7 @@ What a bad request gets is what Apache Kafka 4.3 gives:
 - ApiVersions of an unknown version: a version 0 body with UNSUPPORTED_VERSION and ApiVersions' own range (KIP-511).
 - An unknown API key, a version outside Kafka's range, a body that does not decode: `RefusedRequest`, and the connection closes.
 - An API of Kafka's that is not served here yet, in a version Kafka serves: that API's own response carrying
-  UNSUPPORTED_VERSION, so that a client learns why. SaslHandshake and SaslAuthenticate on a listener without SASL:
-  ILLEGAL_SASL_STATE.
+  UNSUPPORTED_VERSION, so that a client learns why.
 - Bytes after a body that decodes: ignored, as Kafka does.
 - A handler's `KafkaError`: the API's own response carrying that error; any other exception is ours, is logged with its
   trace, and goes out as UNKNOWN_SERVER_ERROR.
@@ -46,7 +45,6 @@ Output = list[bytearray | RecordSlice]
 """A response as it goes to the socket: bytes in order, and slices of log files between them."""
 
 _API_VERSIONS = 18
-_SASL = (17, 36)
 _PREFIX = struct.Struct(">ii")
 _SIZE = struct.Struct(">i")
 
@@ -77,8 +75,6 @@ class Route:
 
 
 def _not_served(context: RequestContext, request: Any) -> Any:
-    if context.api_key in _SASL:
-        raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, "This listener does not authenticate with SASL.")
     raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
 
 
