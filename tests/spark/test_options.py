@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from barnabas.spark import options as options_module
 from barnabas.spark.offsets import ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
 from barnabas.spark.options import (
     Assign,
@@ -185,3 +189,35 @@ def test_plaintext_may_be_named():
 )
 def test_lengths_of_time(text, ms):
     assert duration_ms(text) == ms
+
+
+def documented() -> dict[str, str]:
+    """The options of the table in docs/spark.md, with their defaults as written there."""
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    table = page.split("## Options")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \|([^|]*)\|", table, re.MULTILINE)
+    return {name: default.strip() for name, default in rows}
+
+
+def test_every_option_that_is_read_is_documented_and_the_other_way_round():
+    source = Path(options_module.__file__).read_text()
+    read = set(re.findall(r'given\.(?:text|integer|positive|not_negative|boolean)\(\s*"([\w.]+)"', source))
+    read |= {
+        f"{side}{kind}" for side in ("starting", "ending") for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")
+    }
+    read |= {"subscribe", "subscribePattern", "assign"}
+    read -= {"kafka.security.protocol"}
+    assert read == set(documented())
+
+
+def test_documented_defaults_are_the_defaults():
+    options, defaults = batch(), documented()
+    assert defaults["kafkaConsumer.pollTimeoutMs"] == f"`{options.poll_timeout_ms}`"
+    assert defaults["fetchOffset.numRetries"] == f"`{options.fetch_offset_retries}`"
+    assert defaults["fetchOffset.retryIntervalMs"] == f"`{options.fetch_offset_retry_interval_ms}`"
+    assert defaults["maxTriggerDelay"] == f"`{options.max_trigger_delay_ms // 60_000}m`"
+    assert defaults["kafka.max.partition.fetch.bytes"] == f"{options.consumer.fetch_max_bytes >> 20} MB"
+    assert defaults["kafka.request.timeout.ms"] == f"`{options.consumer.request_timeout_ms}`"
+    assert defaults["kafka.fetch.max.wait.ms"] == f"`{options.consumer.fetch_max_wait_ms}`"
+    assert defaults["failOnDataLoss"] == "`true`"
+    assert defaults["includeHeaders"] == "`false`"

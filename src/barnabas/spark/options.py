@@ -12,7 +12,7 @@ Each option, its default and its meaning are a line of the table in `docs/spark.
 
 Of the `kafka.` keys these also count: `client.id`, `request.timeout.ms`, `fetch.max.bytes`,
 `max.partition.fetch.bytes` (8 MB unless given: a task reads one partition, and small fetches are slow),
-`fetch.max.wait.ms`, `check.crcs`, `receive.buffer.bytes`.
+`fetch.max.wait.ms`, `check.crcs`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ class ConsumerSettings:
     fetch_max_bytes: int = 8 << 20
     fetch_max_wait_ms: int = 500
     check_crcs: bool = True
-    receive_buffer_bytes: int = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +306,6 @@ def _consumer(given: _Given) -> ConsumerSettings:
         fetch_max_bytes=min(partition_bytes, given.positive("kafka.fetch.max.bytes") or partition_bytes),
         fetch_max_wait_ms=given.not_negative("kafka.fetch.max.wait.ms", default.fetch_max_wait_ms),
         check_crcs=given.boolean("kafka.check.crcs", default.check_crcs),
-        receive_buffer_bytes=given.positive("kafka.receive.buffer.bytes") or default.receive_buffer_bytes,
     )
 
 
