@@ -145,3 +145,18 @@ def test_the_controller_answers_the_rest(serving: Serving) -> None:
     assert answer.responses[0].partitions[0].error_code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     update = UpdateFeaturesRequest.FeatureUpdateKey(feature="no.such", max_version_level=1)
     assert serving.ask(UpdateFeaturesRequest(feature_updates=[update], validate_only=True)).error_code != 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_one_refused_feature_refuses_the_request_and_success_has_results_below_version_2(
+    serving: Serving, version: int
+) -> None:
+    group_version = UpdateFeaturesRequest.FeatureUpdateKey(feature="group.version", max_version_level=1)
+    made_up = UpdateFeaturesRequest.FeatureUpdateKey(feature="no.such", max_version_level=1)
+    refused = serving.ask(UpdateFeaturesRequest(feature_updates=[group_version, made_up]), version)
+    assert refused.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "no.such" in refused.error_message
+    assert refused.results == []
+    taken = serving.ask(UpdateFeaturesRequest(feature_updates=[group_version]), version)
+    assert taken.error_code == ErrorCode.NONE
+    assert [result.feature for result in taken.results] == (["group.version"] if version < 2 else [])

@@ -3,7 +3,8 @@
 - A level must be supported by this controller and by every registered broker.
 - Lowering needs an upgrade type that says so: 2 a safe downgrade, 3 an unsafe one; 1 is an upgrade.
 - metadata.version can be lowered only where no format changed on the way; losing metadata is refused.
-- All updates of a request are taken or none: the first refusal becomes the answer of the whole request (KIP-1022).
+- All updates of a request are taken or none: the first refusal becomes the answer of the whole request in every
+  version, without results; results appear in versions 0 and 1 when all were taken (KIP-1022).
 
 Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
 """
@@ -28,34 +29,35 @@ def update_features(
     """Answer one UpdateFeatures request."""
     response = messages.UpdateFeaturesResponse(error_message=None)
     records: list[MetadataRecord] = []
-    failed: tuple[str, ApiError] | None = None
+    refusal = NO_ERROR
     for update in request.feature_updates:
         kind = update.upgrade_type
         if version == 0:
             kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
         name, level = update.feature, update.max_version_level
-        error = _check(view, name, level, kind)
-        if error.code is not ErrorCode.NONE:
-            failed = failed or (name, error)
-        elif level != view.image.features.level(name):
+        refusal = _check(view, name, level, kind)
+        if refusal.code is not ErrorCode.NONE:
+            break
+        if level != view.image.features.level(name):
             records.append(messages.FeatureLevelRecord(name=name, feature_level=level))
-        if version <= 1:
-            response.results.append(
-                messages.UpdateFeaturesResponse.UpdatableFeatureResult(
-                    feature=name, error_code=error.code, error_message=error.message
-                )
-            )
-    if failed is not None:
-        response.error_code = failed[1].code
-        response.error_message = (
-            f"The update failed for all features since the following feature had an error: {failed[1].message}"
-        )
-        if version <= 1:
-            response.error_code, response.error_message = ErrorCode.NONE, None
+    if refusal.code is not ErrorCode.NONE:
         records = []
+        response.error_code = refusal.code
+        response.error_message = (
+            f"The update failed for all features since the following feature had an error: {refusal.message}"
+        )
+    elif version <= 1:
+        response.results = [_taken(update.feature) for update in request.feature_updates]
     # metadata.version first, for it decides how the others are written.
     records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)
     return ControllerResult(response, [] if request.validate_only else records)
+
+
+def _taken(name: str) -> messages.UpdateFeaturesResponse.UpdatableFeatureResult:
+    code = ErrorCode.NONE
+    return messages.UpdateFeaturesResponse.UpdatableFeatureResult(
+        feature=name, error_code=code, error_message=code.name
+    )
 
 
 def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
@@ -68,10 +70,10 @@ def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
         return ApiError(refused, invalid + "A feature version cannot be less than 0.")
     supported = supported_features().get(name)
     if supported is None:
-        why = f"Controller {view.settings.node_id} does not support this feature."
+        why = f"Local controller {view.settings.node_id} does not support this feature."
         return ApiError(refused, invalid + why)
     if level != 0 and not supported.min <= level <= supported.max:
-        why = f"Controller {view.settings.node_id} only supports versions {supported.min}-{supported.max}"
+        why = f"Local controller {view.settings.node_id} only supports versions {supported.min}-{supported.max}"
         return ApiError(refused, invalid + why)
     for why in _broker_objections(view, name, level):
         return ApiError(refused, invalid + why)
