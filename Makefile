@@ -47,7 +47,7 @@ conform: install java  ## other people's clients and tools, on barnabas and on A
 
 bench: install java  ## barnabas and Apache Kafka side by side; writes docs/benchmarks.md
 	$(BIN)/python tools/apache_kafka.py install
-	$(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
+	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
 docs: install  ## what is generated: configuration, stubs
 	$(BIN)/python tools/write_stubs.py

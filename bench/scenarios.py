@@ -39,7 +39,7 @@ class Running:
     topics: int = 0
 
     def __post_init__(self) -> None:
-        self.admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers})
+        self.admin = AdminClient({"bootstrap.servers": self.broker.bootstrap_servers, "log_level": 0})
 
     @contextmanager
     def topic(self, partitions: int = 6) -> Iterator[str]:
