@@ -26,8 +26,11 @@ $(VENV)/.installed: pyproject.toml uv.lock
 java:
 	@$(PYTHON) tools/check_java.py 17
 
-demo: install java  ## half a million order lines through the broker and Spark
-	@$(BIN)/barnabas demo $(ARGS)
+# Half a million real lines where the file is at hand, a made-up shop elsewhere.
+ORDER_LINES := $(firstword $(wildcard $(BARNABAS_ONLINE_RETAIL) ../shared/data/online-retail/online-retail.csv.gz))
+
+demo: install java  ## a shop's order lines through the broker and Spark
+	@$(BIN)/barnabas demo $(if $(ORDER_LINES),--input $(ORDER_LINES)) $(ARGS)
 
 test: install java  ## the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)

@@ -72,9 +72,8 @@ def open_session(folder: Path) -> SparkSession:
             SparkSession.builder.master("local[2, 4]")
             .appName("barnabas demo")
             .config("spark.driver.memory", "2g")
-            # Everything here is over within a minute or two: the second compiler and the parallel collector would cost
-            # more than they bring.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+            # The parallel collector's threads would only take the cores from those that read.
+            .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
             # Hadoop's file contexts start a process for every link and permission they look at.
             .config(
                 "spark.sql.streaming.checkpointFileManagerClass",

@@ -22,7 +22,6 @@ _ORDER_SCHEMA = (
 )
 _PAYMENT_SCHEMA = "event string, payment string, attempt int, order string, amount_thousandths bigint"
 _STOCK_SCHEMA = "event string, stock_code string, level bigint, delivered bigint"
-_MOMENT_FORMAT = "yyyy-MM-dd HH:mm:ss"
 _SUSPECT = ("order", "line", "at", "customer", "country", "description", "quantity", "amount_thousandths")
 
 
@@ -44,7 +43,7 @@ def parse_orders(rows: DataFrame) -> DataFrame:
         F.trim("r.stock_code").alias("stock_code"),
         F.trim("r.description").alias("description"),
         F.col("r.quantity").try_cast("int").alias("quantity"),
-        F.try_to_timestamp("r.at", F.lit(_MOMENT_FORMAT)).alias("at"),
+        F.col("r.at").try_cast("timestamp").alias("at"),
         (F.col("r.unit_price").try_cast("decimal(14,3)") * 1000).cast("bigint").alias("price_thousandths"),
         F.nullif(F.trim("r.customer"), F.lit("")).alias("customer"),
         F.trim("r.country").alias("country"),
