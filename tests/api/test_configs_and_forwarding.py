@@ -22,6 +22,7 @@ from barnabas.protocol.messages import (
     UnregisterBrokerRequest,
     UpdateFeaturesRequest,
 )
+from barnabas.protocol.primitives import ZERO_UUID
 from tests.api.serving import Serving
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -160,3 +161,39 @@ def test_one_refused_feature_refuses_the_request_and_success_has_results_below_v
     taken = serving.ask(UpdateFeaturesRequest(feature_updates=[group_version]), version)
     assert taken.error_code == ErrorCode.NONE
     assert [result.feature for result in taken.results] == (["group.version"] if version < 2 else [])
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_the_quorum_is_described_in_every_version(serving: Serving, version: int) -> None:
+    def topic(name: str) -> DescribeQuorumRequest:
+        partition = DescribeQuorumRequest.PartitionData(partition_index=0)
+        return DescribeQuorumRequest(topics=[DescribeQuorumRequest.TopicData(topic_name=name, partitions=[partition])])
+
+    answer = serving.ask(topic("__cluster_metadata"), version)
+    (voter,) = answer.topics[0].partitions[0].current_voters
+    assert (answer.topics[0].partitions[0].leader_id, voter.replica_id) == (1, 1)
+    assert (voter.replica_directory_id != ZERO_UUID, len(answer.nodes)) == (version >= 2, int(version >= 2))
+    other = serving.ask(topic("no.such"), version)
+    assert other.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert other.nodes == []
+
+
+def test_the_metadata_topic_and_remote_storage_cannot_be_had(serving: Serving) -> None:
+    topic = CreateTopicsRequest.CreatableTopic
+    remote = CreateTopicsRequest.CreatableTopicConfig(name="remote.storage.enable", value="true")
+    request = CreateTopicsRequest(
+        topics=[
+            topic(name="__cluster_metadata", num_partitions=1, replication_factor=1),
+            topic(name="remote", num_partitions=1, replication_factor=1, configs=[remote]),
+        ]
+    )
+    codes = [result.error_code for result in serving.ask(request).topics]
+    assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CONFIG]
+
+
+def test_a_repeated_key_makes_a_bad_request(serving: Serving) -> None:
+    alter = IncrementalAlterConfigsRequest
+    retention = alter.AlterableConfig(name="retention.ms", config_operation=0, value="1")
+    twice = alter.AlterConfigsResource(resource_type=2, resource_name="t", configs=[retention, retention])
+    answer = serving.ask(alter(resources=[twice]))
+    assert [response.error_code for response in answer.responses] == [ErrorCode.INVALID_REQUEST]

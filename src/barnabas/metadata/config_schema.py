@@ -284,6 +284,11 @@ class ConfigSchema:
     def check_topic_configs(self, configs: Mapping[str, str]) -> None:
         """Raise ConfigError for the first unknown name or bad value, or for two values that contradict each other."""
         parsed = self._check_all(ConfigResourceType.TOPIC, configs.items(), "Unknown topic config name: ")
+        if parsed.get("remote.storage.enable"):
+            raise ConfigError(
+                "Tiered Storage functionality is disabled in the broker. "
+                "Topic cannot be configured with remote log storage."
+            )
         low, high = parsed.get("min.compaction.lag.ms"), parsed.get("max.compaction.lag.ms")
         if isinstance(low, int) and isinstance(high, int) and low > high:
             raise ConfigError(

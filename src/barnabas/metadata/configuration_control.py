@@ -102,7 +102,7 @@ def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, st
     if resources[resource] > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if len(set(names)) < len(names):
-        raise KafkaError(ErrorCode.INVALID_CONFIG, "Error due to duplicate config keys")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 
 
 def _alteration(name: str, operation: int, value: str | None) -> Alteration:

@@ -98,7 +98,7 @@ def _name_errors(
             continue
         names.add(name)
         if name == topic_names.CLUSTER_METADATA:
-            errors[name] = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            errors[name] = ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
         elif (fault := topic_names.fault(name)) is not None:
             errors[name] = ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
         elif name in existing:

@@ -1,5 +1,7 @@
 """DescribeQuorum: who leads the metadata quorum, and how far each voter is. Control plane, pure.
 
+Directory ids and the voters' listeners exist from version 2 on; below it the fields must stay empty to be encodable.
+
 Sources: KIP-595, KIP-836, KIP-853; Kafka's `KafkaRaftClient.handleDescribeQuorumRequest`.
 """
 
@@ -9,18 +11,21 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.topic_names import CLUSTER_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import ReplicaProgress
 
+LISTENERS_FROM = 2
+
 
 def describe_quorum(
-    view: ControllerView, driver: RaftDriver, request: messages.DescribeQuorumRequest
+    view: ControllerView, driver: RaftDriver, request: messages.DescribeQuorumRequest, version: int
 ) -> ControllerResult[messages.DescribeQuorumResponse]:
     """Answer one DescribeQuorum; only partition 0 of `__cluster_metadata` has a quorum."""
     response = messages.DescribeQuorumResponse()
     for topic in request.topics:
         partitions = [
-            _partition(view, driver, p.partition_index)
+            _partition(view, driver, p.partition_index, version)
             if topic.topic_name == CLUSTER_METADATA and p.partition_index == 0
             else messages.DescribeQuorumResponse.PartitionData(
                 partition_index=p.partition_index,
@@ -31,11 +36,15 @@ def describe_quorum(
         ]
         answer = messages.DescribeQuorumResponse.TopicData(topic_name=topic.topic_name, partitions=partitions)
         response.topics.append(answer)
-    response.nodes = _nodes(driver)
+    is_answered = any(p.error_code == ErrorCode.NONE for topic in response.topics for p in topic.partitions)
+    if version >= LISTENERS_FROM and is_answered:
+        response.nodes = _nodes(driver)
     return ControllerResult(response)
 
 
-def _partition(view: ControllerView, driver: RaftDriver, index: int) -> messages.DescribeQuorumResponse.PartitionData:
+def _partition(
+    view: ControllerView, driver: RaftDriver, index: int, version: int
+) -> messages.DescribeQuorumResponse.PartitionData:
     description = driver.node.describe(view.now_ms)
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
@@ -43,15 +52,15 @@ def _partition(view: ControllerView, driver: RaftDriver, index: int) -> messages
         leader_id=description.leader_id,
         leader_epoch=description.leader_epoch,
         high_watermark=description.high_watermark,
-        current_voters=[_replica(progress) for progress in description.voters],
-        observers=[_replica(progress) for progress in description.observers],
+        current_voters=[_replica(progress, version) for progress in description.voters],
+        observers=[_replica(progress, version) for progress in description.observers],
     )
 
 
-def _replica(progress: ReplicaProgress) -> messages.DescribeQuorumResponse.ReplicaState:
+def _replica(progress: ReplicaProgress, version: int) -> messages.DescribeQuorumResponse.ReplicaState:
     return messages.DescribeQuorumResponse.ReplicaState(
         replica_id=progress.id,
-        replica_directory_id=progress.directory_id,
+        replica_directory_id=progress.directory_id if version >= LISTENERS_FROM else ZERO_UUID,
         log_end_offset=progress.end_offset,
         last_fetch_timestamp=progress.last_fetch_ms,
         last_caught_up_timestamp=progress.last_caught_up_ms,

@@ -17,6 +17,8 @@ from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
+NOT_NEEDED = "Leader election not needed for topic partition."
+
 
 class ElectionType(enum.IntEnum):
     PREFERRED = 0
@@ -71,12 +73,12 @@ def _elect(
     if election is ElectionType.PREFERRED:
         preferred = partition.replicas[0]
         if partition.leader == preferred:
-            return ApiError(ErrorCode.ELECTION_NOT_NEEDED), []
+            return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), []
         if preferred not in usable or preferred not in partition.isr:
             return ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE), []
         return _change(topic.topic_id, index, partition, preferred)
     if partition.leader != NO_LEADER:
-        return ApiError(ErrorCode.ELECTION_NOT_NEEDED), []
+        return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), []
     if not usable:
         return ApiError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE), []
     in_sync = [replica for replica in usable if replica in partition.isr]

@@ -81,7 +81,7 @@ MANAGERS: dict[int, Manager] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "alter_reassignments")(view, r),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "list_reassignments")(view, r),
     ApiKey.UPDATE_FEATURES: lambda c, view, r, v: _named("feature_control", "update_features")(view, r, v),
-    ApiKey.DESCRIBE_QUORUM: lambda c, view, r, v: _named("describe_quorum", "describe_quorum")(view, c.driver, r),
+    ApiKey.DESCRIBE_QUORUM: lambda c, view, r, v: _named("describe_quorum", "describe_quorum")(view, c.driver, r, v),
     ApiKey.BROKER_REGISTRATION: lambda c, view, r, v: cluster_control.register_broker(view, r, c.sessions),
     ApiKey.BROKER_HEARTBEAT: lambda c, view, r, v: cluster_control.heartbeat(view, r, c.sessions),
     ApiKey.UNREGISTER_BROKER: lambda c, view, r, v: cluster_control.unregister_broker(view, r),
