@@ -1,0 +1,85 @@
+"""The command: one line when something is missing, and the whole way on a small made-up shop."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from barnabas.demo.command import demo
+from tests.spark.session import SPARK
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(demo, list(arguments))
+    return result.exit_code, result.output
+
+
+def test_no_java_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    code, said = run("--data-dir", str(tmp_path / "d"))
+    assert code == 1
+    assert said.startswith("Error: Spark needs Java, and there is none: install Java 17")
+    assert said.count("\n") == 1
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_folder_with_something_in_it_is_left_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr("barnabas.demo.java.check_java", lambda: 17)
+    (tmp_path / "mine").write_text("x")
+    code, said = run("--data-dir", str(tmp_path))
+    assert code == 1
+    assert "is not empty: name a new folder with --data-dir" in said
+
+
+def test_an_input_that_is_absent(tmp_path):
+    code, said = run("--input", str(tmp_path / "nowhere.csv"))
+    assert code == 2
+    assert "does not exist" in said
+
+
+@pytest.mark.parametrize("arguments", [("--rows", "0"), ("--speed", "0"), ("--rows", "many")])
+def test_numbers_that_make_no_sense(arguments):
+    assert run(*arguments)[0] == 2
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("demo") / "output"
+    command = [sys.executable, "-m", "barnabas", "demo", "--rows", "3000", "--data-dir", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=os.environ | {"NO_COLOR": "1"})
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stderr == "", "Spark's noise belongs into its log"
+    return folder, done.stdout
+
+
+class TestTheWholeWay:
+    """One run, as a user would start it."""
+
+    pytestmark = SPARK
+
+    def test_tables(self, output):
+        said = output[1]
+        for title in ("Revenue per country", "Best sellers", "Least left in stock", "Payments", "Lines set aside"):
+            assert title in said
+        assert "0 too late for their window" in said
+
+    def test_every_line_is_accounted_for(self, output):
+        import pyarrow.dataset as ds
+
+        stored = [ds.dataset(output[0] / name).count_rows() for name in ("lines", "dead-letters")]
+        assert sum(stored) == 3000
+        assert f"{stored[0]:,} clean lines, {stored[1]} set aside" in output[1]
+
+    def test_the_chart(self, output):
+        assert (output[0] / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_it_says_where_everything_lies(self, output):
+        folder, said = output
+        for name in ("chart.png", "lines/", "dead-letters/", "results/", "broker/", "spark.log"):
+            assert str(folder / name.rstrip("/")) in said.replace("\n", "")
+            assert (folder / name).exists()
