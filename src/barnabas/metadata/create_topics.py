@@ -129,9 +129,9 @@ def _create_topic(
     result.num_partitions = len(partitions)
     result.replication_factor = len(partitions[0].replicas)
     result.configs = shown.of(configs)
+    topic_id = result.topic_id = view.new_uuid()
     if validate_only:
         return NO_ERROR, []
-    topic_id = result.topic_id = view.new_uuid()
     records: list[MetadataRecord] = [messages.TopicRecord(name=topic.name, topic_id=topic_id)]
     records += [
         messages.ConfigRecord(
