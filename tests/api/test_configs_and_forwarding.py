@@ -197,3 +197,9 @@ def test_a_repeated_key_makes_a_bad_request(serving: Serving) -> None:
     twice = alter.AlterConfigsResource(resource_type=2, resource_name="t", configs=[retention, retention])
     answer = serving.ask(alter(resources=[twice]))
     assert [response.error_code for response in answer.responses] == [ErrorCode.INVALID_REQUEST]
+
+
+def test_a_group_setting_without_a_broker_s_counterpart_names_its_default(serving: Serving) -> None:
+    entries = {entry.name: entry for entry in describe(serving, GROUP, "g", include_synonyms=True).configs}
+    synonyms = entries["share.auto.offset.reset"].synonyms
+    assert [(synonym.name, synonym.value) for synonym in synonyms] == [("share.auto.offset.reset", "latest")]

@@ -161,6 +161,8 @@ class ConfigResolver(NamedTuple):
             synonyms: tuple[ConfigSynonym, ...] = ()
             if key.synonyms:
                 synonyms = self.broker_synonyms(configs, key.synonyms[0][0], secret=key.sensitive)
+            elif kind is ConfigResourceType.GROUP:
+                synonyms = (ConfigSynonym(name, format_value(key.default_value()), ConfigSource.DEFAULT_CONFIG),)
             if name in own:
                 value = key.parse(own[name])
                 shown = None if key.sensitive else format_value(value)
