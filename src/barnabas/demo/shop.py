@@ -105,7 +105,8 @@ def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    # The library prints from level 6 on, about matters of its own.
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]
     for created in admin.create_topics(topics, request_timeout=30).values():
         try:
