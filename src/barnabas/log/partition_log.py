@@ -13,7 +13,7 @@ Invariants:
 - log start ≤ high watermark ≤ log end; recovery point ≤ log end. Offsets ascend without overlap.
 - Nothing in memory changes before the disk has taken the whole write. A failed append leaves the log as it was.
 - Every batch ends up in exactly one segment; a slice never crosses segments and never splits a batch.
-- Index entries may exist in memory only; files follow on roll and close (see `offset_index`).
+- Index entries may exist in memory only; files follow on roll and close (see `index_file`).
 - Nothing is synced on append unless flush.messages asks for it. A roll syncs the sealed segment, outside the append path.
 
 A disk that refuses a write (full, or failing) gives KAFKA_STORAGE_ERROR, and the next append tries again: when space
