@@ -17,10 +17,10 @@ Source: org.apache.kafka.clients.admin.Admin.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from barnabas.client.brokers import BrokerAdmin, ClusterDescription, LogDir, ReplicaSize
+from barnabas.client.closeable import Closeable
 from barnabas.client.cluster import Cluster, Node, PartitionMetadata, TopicMetadata, TopicPartition
 from barnabas.client.configs import ConfigAdmin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 from barnabas.client.groups import (
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, BrokerAdmin):
+class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, BrokerAdmin, Closeable):
     """Administers the cluster behind some bootstrap addresses.
 
     Args:
@@ -75,14 +75,6 @@ class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, BrokerAdmin):
 
     def __repr__(self) -> str:
         return f"<Admin of {self.cluster!r}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the cluster's connections."""

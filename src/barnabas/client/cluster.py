@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from barnabas.client.closeable import Closeable
 from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
@@ -116,7 +116,7 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
     return addresses
 
 
-class Cluster:
+class Cluster(Closeable):
     """A cluster, dialled on demand.
 
     Args:
@@ -157,14 +157,6 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {','.join(f'{host}:{port}' for host, port in self.bootstrap)} {len(self._nodes)} brokers>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes every connection; the next call dials again."""

@@ -26,9 +26,9 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+from barnabas.client.closeable import Closeable
 from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
@@ -60,7 +60,7 @@ def _response_class(request: Any) -> Any:
     return getattr(messages, name.removesuffix("Request") + "Response")
 
 
-class BlockingConnection:
+class BlockingConnection(Closeable):
     """A connection that speaks the versions its broker does.
 
     Args:
@@ -108,14 +108,6 @@ class BlockingConnection:
     def __repr__(self) -> str:
         state = "closed" if self._socket is None else f"{len(self._expected)} unanswered"
         return f"<BlockingConnection {self.address} {state}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def address(self) -> str:
