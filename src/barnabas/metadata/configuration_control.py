@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from barnabas.metadata import topic_names
 from barnabas.metadata.bootstrap import ELR_FEATURE
@@ -47,27 +47,29 @@ class Alteration(NamedTuple):
     value: str | None
 
 
+_Resource = TypeVar(
+    "_Resource",
+    messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
+    messages.AlterConfigsRequest.AlterConfigsResource,
+)
+_Answer = TypeVar(
+    "_Answer",
+    messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse,
+    messages.AlterConfigsResponse.AlterConfigsResourceResponse,
+)
+
+
 def incremental_alter(
     view: ControllerView, request: messages.IncrementalAlterConfigsRequest
 ) -> ControllerResult[messages.IncrementalAlterConfigsResponse]:
     """Answer one IncrementalAlterConfigs request."""
-    response = messages.IncrementalAlterConfigsResponse()
-    records: list[MetadataRecord] = []
-    keys = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    for resource in request.resources:
-        code, message = ErrorCode.NONE, None
-        kind, name = resource.resource_type, resource.resource_name
-        try:
-            _refuse_repeats(keys, (kind, name), [config.name for config in resource.configs])
-            changes = [_alteration(c.name, c.config_operation, c.value) for c in resource.configs]
-            records += alter_resource(view, kind, name, changes)
-        except KafkaError as error:
-            code, message = error.code, error.message
-        response.responses.append(
-            messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=kind, resource_name=name
-            )
-        )
+
+    def changes(resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource) -> list[Alteration]:
+        return [_alteration(c.name, c.config_operation, c.value) for c in resource.configs]
+
+    answer = messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    answers, records = _alter_each(view, request.resources, changes, answer)
+    response = messages.IncrementalAlterConfigsResponse(responses=answers)
     return ControllerResult(response, [] if request.validate_only else records)
 
 
@@ -75,27 +77,39 @@ def alter_configs(
     view: ControllerView, request: messages.AlterConfigsRequest
 ) -> ControllerResult[messages.AlterConfigsResponse]:
     """Answer one AlterConfigs request: the values given are all the resource has afterwards."""
-    response = messages.AlterConfigsResponse()
+
+    def changes(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> list[Alteration]:
+        given = [_alteration(config.name, AlterOperation.SET, config.value) for config in resource.configs]
+        names = {change.name for change in given}
+        present = view.image.configs.for_resource(resource.resource_type, resource.resource_name)
+        return given + [Alteration(key, AlterOperation.DELETE, None) for key in present if key not in names]
+
+    answer = messages.AlterConfigsResponse.AlterConfigsResourceResponse
+    answers, records = _alter_each(view, request.resources, changes, answer)
+    response = messages.AlterConfigsResponse(responses=answers)
+    return ControllerResult(response, [] if request.validate_only else records)
+
+
+def _alter_each(
+    view: ControllerView,
+    resources: Sequence[_Resource],
+    changes: Callable[[_Resource], list[Alteration]],
+    answer: type[_Answer],
+) -> tuple[list[_Answer], list[MetadataRecord]]:
+    """Alter each resource by itself: an answer for each, in their order, and the records of those that succeeded."""
+    answers: list[_Answer] = []
     records: list[MetadataRecord] = []
-    keys = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    for resource in request.resources:
+    keys = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    for resource in resources:
         code, message = ErrorCode.NONE, None
         kind, name = resource.resource_type, resource.resource_name
         try:
             _refuse_repeats(keys, (kind, name), [config.name for config in resource.configs])
-            changes = [_alteration(config.name, AlterOperation.SET, config.value) for config in resource.configs]
-            given = {change.name for change in changes}
-            gone = [k for k in view.image.configs.for_resource(kind, name) if k not in given]
-            changes += [Alteration(key, AlterOperation.DELETE, None) for key in gone]
-            records += alter_resource(view, kind, name, changes)
+            records += alter_resource(view, kind, name, changes(resource))
         except KafkaError as error:
             code, message = error.code, error.message
-        response.responses.append(
-            messages.AlterConfigsResponse.AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=kind, resource_name=name
-            )
-        )
-    return ControllerResult(response, [] if request.validate_only else records)
+        answers.append(answer(error_code=code, error_message=message, resource_type=kind, resource_name=name))
+    return answers, records
 
 
 def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
