@@ -68,6 +68,19 @@ class Joining:
         return NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class _StaticReplacement:
+    """A static member that has come back under a new id, and what it takes to undo that when it cannot be written."""
+
+    joining: Joining
+    group: ClassicGroup
+    member: ClassicGroupMember
+    old_id: str
+    leader_before: str | None
+    before: tuple[Protocols, int, int]
+    """Its protocols, rebalance timeout and session timeout in milliseconds."""
+
+
 class JoinGroup:
     """Handles JoinGroup for the groups of one shard."""
 
@@ -246,28 +259,21 @@ class JoinGroup:
         if group.is_in_state(ClassicGroupState.STABLE):
             if group.select_protocol() != group.protocol_name:
                 return self._rebalance.prepare_or_complete_join(group, f"{reason} with another protocol")
-            return self._keep_assignment(joining, group, member, old_id, leader_before, before)
+            return self._keep_assignment(_StaticReplacement(joining, group, member, old_id, leader_before, before))
         if group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             # The leader may have been given the old member id: its assignment would miss this member.
             return self._rebalance.prepare(group, reason)
         assert group.is_in_state(ClassicGroupState.PREPARING_REBALANCE), group
         return self._rebalance.maybe_complete_join(group)
 
-    def _keep_assignment(
-        self,
-        joining: Joining,
-        group: ClassicGroup,
-        member: ClassicGroupMember,
-        old_id: str,
-        leader_before: str | None,
-        before: tuple[Protocols, int, int],
-    ) -> CoordinatorResult[None]:
+    def _keep_assignment(self, replacement: _StaticReplacement) -> CoordinatorResult[None]:
         """Write the new member id, and answer with the present generation."""
+        joining, group, member = replacement.joining, replacement.group, replacement.member
         assignments = {m.member_id: m.assignment for m in group.members.values()}
 
         def on_append(error: KafkaError | None) -> None:
             if error is not None:
-                self._revert_static(joining, group, member, old_id, leader_before, before, error)
+                self._revert_static(replacement, error)
                 return
             if not group.is_in_state(ClassicGroupState.STABLE):
                 return  # A rebalance has begun meanwhile, and will answer this join with the others.
@@ -277,29 +283,22 @@ class JoinGroup:
             else:
                 # An older client that leads would assign anew if it knew: it is told of the leader before it.
                 response = group.join_response(member.member_id, with_members=False)
-                response.leader = leader_before or ""
+                response.leader = replacement.leader_before or ""
             group.complete_join(member, response)
 
         return CoordinatorResult(None, [group_metadata_record(group, assignments)], replay=False, on_append=on_append)
 
-    def _revert_static(
-        self,
-        joining: Joining,
-        group: ClassicGroup,
-        member: ClassicGroupMember,
-        old_id: str,
-        leader_before: str | None,
-        before: tuple[Protocols, int, int],
-        error: KafkaError,
-    ) -> None:
+    def _revert_static(self, replacement: _StaticReplacement, error: KafkaError) -> None:
+        """Give the place back to the old member id, and answer with the error."""
+        group, member, old_id = replacement.group, replacement.member, replacement.old_id
         logger.warning("group %s: static member %s keeps its id: %s", group.group_id, old_id, error)
         instance_id = member.group_instance_id
         if instance_id is not None and group.static_members.get(instance_id) == member.member_id:
-            group.update_member(member, *before, None)
+            group.update_member(member, *replacement.before, None)
             old = group.replace_static_member(instance_id, member.member_id, old_id)
             self._rebalance.cancel_heartbeat(group, member.member_id)
             self._rebalance.reschedule_heartbeat(group, old)
         response = group.join_response(UNKNOWN_MEMBER_ID, with_members=False)
-        response.leader = leader_before or ""
+        response.leader = replacement.leader_before or ""
         response.error_code = append_error(error)
-        joining.reply(response)
+        replacement.joining.reply(response)
