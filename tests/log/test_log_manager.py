@@ -9,7 +9,7 @@ import pytest
 from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, LogManager
+from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, INDEX_WRITE_INTERVAL_MS, LogManager
 from barnabas.log.meta_properties import MetaProperties
 from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
@@ -284,6 +284,25 @@ def test_housekeeping_flushes_after_flush_ms() -> None:
     again = manager(disk).get(TOPIC, 0)
     assert again is not None
     assert again.log_end_offset == 4
+
+
+def test_housekeeping_shows_index_entries_to_readers_of_the_files() -> None:
+    clock = Clock()
+    disk = SimDisk()
+    opened = timed(disk, clock)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(index_interval_bytes=1))
+    opened.housekeeping()
+    append(log, 3)
+    index = f"{ROOT}/{TOPIC}-0/00000000000000000000.index"
+    assert disk.contents(index) == b""
+    clock.ms += INDEX_WRITE_INTERVAL_MS
+    opened.housekeeping()
+    entries = disk.contents(index)
+    assert len(entries) == 16
+    append(log, 1)
+    opened.close()
+    assert disk.contents(index)[:16] == entries
+    assert len(disk.contents(index)) == 24
 
 
 def test_housekeeping_applies_retention_to_logs_nobody_has_asked_for() -> None:

@@ -3,8 +3,8 @@
     entry 0 | entry 1 | …       all of one size, ascending, one of the two fields an offset minus the segment's base offset
 
 Writing is lazy. The active segment's entries live in two arrays in memory; `write_pending` appends the new ones to the
-file when the segment is rolled or the log is closed. A sealed segment's index is dropped from memory and searched in the file
-with a few reads of one entry each, so that retained data costs no memory.
+file every few seconds, when the segment is rolled and when the log is closed. A sealed segment's index is dropped from
+memory and searched in the file with a few reads of one entry each, so that retained data costs no memory.
 
 Each index keeps its own columns, the bytes of an entry, and the look-ups in memory, which are on the way of every append and
 fetch and therefore know their columns by name. This class knows the columns only where a file is near.

@@ -55,6 +55,8 @@ CLEAN_SHUTDOWN_CONTENT = b'{"version":0,"brokerEpoch":-1}'
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 LOGS_PER_RETENTION_STEP = 200
 """One call of housekeeping looks at so many logs, a millisecond or two, so that no request waits long behind it."""
+INDEX_WRITE_INTERVAL_MS = 5_000
+"""How far the index files of a running broker may lag behind, for tools that read them; nothing else needs them."""
 STRAY_DIR_SUFFIX = "-stray"
 NAME_BYTES_MAX = 255
 
@@ -127,6 +129,7 @@ class LogManager:
         self.had_clean_shutdown = False
         self._next_retention_ms = 0
         self._next_checkpoint_ms = 0
+        self._next_index_write_ms = 0
         # The logs that the present round of retention has not looked at yet.
         self._retention_round: list[Key] = []
 
@@ -357,6 +360,11 @@ class LogManager:
         for key in self._retention_round[:LOGS_PER_RETENTION_STEP]:
             self._apply_retention_to(key)
         del self._retention_round[:LOGS_PER_RETENTION_STEP]
+        if now_ms >= self._next_index_write_ms:
+            self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
+            for log in self._logs.values():
+                with self._logged(f"write the index entries of {log.name}"):
+                    log.write_index_entries()
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
             with self._logged("write the checkpoints"):

@@ -685,6 +685,15 @@ class PartitionLog:
             for segment in self._segments:
                 segment.close()
 
+    def write_index_entries(self) -> None:
+        """Shows whoever reads the files of a running broker, such as Kafka's dump-log, the active segment's indexes.
+
+        Raises:
+            OSError: the disk refused; the entries stay in memory for the next time.
+        """
+        if not self._closed:
+            self._segments.active.write_index_entries()
+
     def _close_cleanly(self) -> None:
         if self._flusher.failure is not None:
             raise KafkaStorageError(self._flusher.failure)
