@@ -6,6 +6,7 @@ The default suite plays a few dozen seeds; `make simulate` plays as many as it i
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,8 +21,13 @@ P = Partition("t", 0)
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
-    logging.getLogger("barnabas").setLevel(logging.CRITICAL)
+def quiet() -> Iterator[None]:
+    """Crashing brokers have much to say; other tests listen to theirs."""
+    logger = logging.getLogger("barnabas")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
 
 
 @pytest.mark.slow
