@@ -23,8 +23,8 @@ $(VENV)/.installed: pyproject.toml uv.lock
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-java:
-	@$(PYTHON) tools/check_java.py 17
+java: install
+	@$(BIN)/python -m barnabas.demo.java
 
 # Half a million real lines where the file is at hand, a made-up shop elsewhere.
 ORDER_LINES := $(firstword $(wildcard $(BARNABAS_ONLINE_RETAIL) ../shared/data/online-retail/online-retail.csv.gz))

@@ -1,4 +1,7 @@
-"""Finds the Java that Spark needs, or says in one line what to install. Shell."""
+"""Finds the Java that Spark needs, or says in one line what to install. Shell.
+
+`python -m barnabas.demo.java` is the same for the Makefile: nothing printed when all is well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 LEAST_JAVA = 17
@@ -52,3 +56,10 @@ def _find() -> str | None:
         java = Path(home) / "bin" / "java"
         return str(java) if java.exists() else None
     return shutil.which("java")
+
+
+if __name__ == "__main__":
+    try:
+        check_java()
+    except JavaMissing as missing:
+        sys.exit(str(missing))

@@ -161,7 +161,7 @@ class BrokerServer:
             await self._abandon()
             raise
         self.controller.add_listener(self._on_metadata)
-        self.log_manager.delete_unknown(self._is_known)
+        self.replica_manager.delete_strays()
         await self._heartbeat()
         dispatcher = Dispatcher(self.services)
         for listener in self.listeners:
@@ -444,13 +444,6 @@ class BrokerServer:
     def _resign_groups(self, partition: int) -> None:
         if self._led_group_partitions.pop(partition, None) is not None:
             self.group_coordinator.on_resigned(partition)
-
-    def _is_known(self, topic: str, partition: int, topic_id: Uuid | None) -> bool:
-        known = self._image.topics.by_name.get(topic)
-        if known is None or partition not in known.partitions:
-            return False
-        # A directory without an id is of a time before ids; the name decides.
-        return topic_id is None or topic_id == known.topic_id
 
     # Timers
 
