@@ -29,9 +29,6 @@ from collections.abc import Callable
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
-from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.coordinator.producer_id_manager import ProducerIdManager
 from barnabas.log.disk import Disk, DiskLocked
 from barnabas.log.errors import KafkaStorageError
@@ -63,6 +60,7 @@ from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
+from barnabas.server.coordinators import Coordinators
 from barnabas.server.listener import Listener
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.storage import StorageError, format_directory, read_bootstrap
@@ -110,7 +108,7 @@ class BrokerServer:
         self.log_manager: LogManager
         self.controller: QuorumController
         self.replica_manager: ReplicaManager
-        self.group_coordinator: GroupCoordinator
+        self.coordinators: Coordinators
         self.services: BrokerServices
         self._loop = loop
         self._disk = disk
@@ -119,7 +117,6 @@ class BrokerServer:
         self._meta: MetaProperties
         self._image = MetadataImage()
         self._broker_epoch = -1
-        self._led_group_partitions: dict[int, int] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
         self._is_running = False
@@ -303,13 +300,13 @@ class BrokerServer:
         self.replica_manager = ReplicaManager(
             self.log_manager, self._loop, self._now_ms, config.node_id, self._log_config
         )
-        self.group_coordinator = GroupCoordinator(
-            _group_config(config),
-            ReplicaCoordinatorLog(self.replica_manager, GROUP_METADATA_TOPIC),
+        self.coordinators = Coordinators(
+            config,
+            self.replica_manager,
+            image=lambda: self._image,
             loop=self._loop,
             now_ms=self._now_ms,
-            rng=self._random,
-            partition_count=self._group_partition_count,
+            random=self._random,
         )
         self.services = BrokerServices(
             node_id=config.node_id,
@@ -318,7 +315,7 @@ class BrokerServer:
             config_schema=config_schema(),
             config_resolver=self._resolver,
             replica_manager=self.replica_manager,
-            group_coordinator=self.group_coordinator,
+            group_coordinator=self.coordinators.group,
             controller=self.controller,
             image=lambda: self._image,
             now_ms=self._now_ms,
@@ -327,10 +324,6 @@ class BrokerServer:
             producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
             fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._random),
         )
-
-    def _group_partition_count(self) -> int:
-        topic = self._image.topics.by_name.get(GROUP_METADATA_TOPIC)
-        return len(topic.partitions) if topic is not None else self.config.offsets_topic_num_partitions
 
     def _log_config(self, topic: str, image: MetadataImage) -> LogConfig:
         configs = image.configs
@@ -420,30 +413,7 @@ class BrokerServer:
         """Take a commit: replicas first, then the coordinators that live on them."""
         self._image = image
         self.replica_manager.apply_delta(delta, image)
-        if delta.topics is None:
-            return
-        deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
-        if GROUP_METADATA_TOPIC in deleted:
-            for partition in list(self._led_group_partitions):
-                self._resign_groups(partition)
-        for changed in delta.topics.changed.values():
-            if changed.name == GROUP_METADATA_TOPIC:
-                for partition, registration in sorted(changed.partition_changes.items()):
-                    if registration.leader == self.config.node_id:
-                        self._lead_groups(partition, registration.leader_epoch)
-                    else:
-                        self._resign_groups(partition)
-        if deleted:
-            self.group_coordinator.on_topics_deleted(deleted)
-
-    def _lead_groups(self, partition: int, epoch: int) -> None:
-        if self._led_group_partitions.get(partition) != epoch:
-            self._led_group_partitions[partition] = epoch
-            self.group_coordinator.on_elected(partition, epoch)
-
-    def _resign_groups(self, partition: int) -> None:
-        if self._led_group_partitions.pop(partition, None) is not None:
-            self.group_coordinator.on_resigned(partition)
+        self.coordinators.apply_delta(delta)
 
     # Timers
 
@@ -518,7 +488,7 @@ class BrokerServer:
         self._timers.clear()
         for listener in self.listeners:
             await listener.stop()
-        self.group_coordinator.close()
+        self.coordinators.close()
         self.controller.close()
         if self.failure is None:
             await self._flush_logs()
@@ -547,18 +517,3 @@ class BrokerServer:
 
 def _dialable(host: str) -> str:
     return "localhost" if host in ("", "0.0.0.0", "::") else host
-
-
-def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
-    return GroupCoordinatorConfig(
-        offsets_topic_num_partitions=config.offsets_topic_num_partitions,
-        offsets_commit_timeout_ms=config.offsets_commit_timeout_ms,
-        offsets_retention_ms=config.offsets_retention_minutes * 60_000,
-        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
-        offsets_topic_compression_codec=config.offsets_topic_compression_codec,
-        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
-        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
-        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
-        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
-        group_max_size=config.group_max_size,
-    )

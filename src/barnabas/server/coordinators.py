@@ -1,0 +1,131 @@
+"""The coordinators of one node: made with it, elected with the partitions of their topics, closed before the logs. Shell.
+
+    __consumer_offsets  ──►  GroupCoordinator
+
+A coordinator lives on the partitions of an internal topic. When the metadata log says that this node leads one of them, the
+coordinator is elected for it; when it says otherwise, or the topic is deleted, the coordinator resigns. Each election counts once
+per leader epoch, whatever else changes about the partition meanwhile.
+
+- Replicas come first: `apply_delta` is called when the `ReplicaManager` has taken the same delta, since an elected coordinator
+  reads its partition.
+- A coordinator's own code is imported by its front, not here: a node that is asked for nothing starts without it.
+
+Source: Kafka's `BrokerMetadataPublisher` (what it tells the coordinators).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random as random_module
+from collections.abc import Callable
+from typing import Protocol
+
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.server.config import BrokerConfig
+
+__all__ = ["Coordinators"]
+
+
+class Elected(Protocol):
+    """A coordinator on an internal topic."""
+
+    def on_elected(self, partition: int, epoch: int) -> None: ...
+
+    def on_resigned(self, partition: int, epoch: int | None = None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Coordinators:
+    """All coordinators of a node.
+
+    Args:
+        image: the metadata as of now.
+
+    Attributes:
+        group: the groups' coordinator, on `__consumer_offsets`.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        replica_manager: ReplicaManager,
+        *,
+        image: Callable[[], MetadataImage],
+        loop: asyncio.AbstractEventLoop,
+        now_ms: Callable[[], int],
+        random: random_module.Random,
+    ) -> None:
+        self._node_id = config.node_id
+        self._image = image
+        self.group = GroupCoordinator(
+            _group_config(config),
+            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA_TOPIC),
+            loop=loop,
+            now_ms=now_ms,
+            rng=random,
+            partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
+        )
+        self._by_topic: dict[str, Elected] = {GROUP_METADATA_TOPIC: self.group}
+        # The leader epoch of each partition that this node's coordinators are elected for.
+        self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
+
+    def __repr__(self) -> str:
+        return f"<Coordinators {', '.join(f'{topic}: {len(led)}' for topic, led in self._led.items())}>"
+
+    def _partition_count(self, topic: str, configured: int) -> int:
+        """How many partitions an internal topic has, or will have when it is created."""
+        found = self._image().topics.by_name.get(topic)
+        return len(found.partitions) if found is not None else configured
+
+    def apply_delta(self, delta: MetadataDelta) -> None:
+        """Take a commit of the metadata log that the replicas have taken already."""
+        if delta.topics is None:
+            return
+        deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
+        for name in deleted.keys() & self._by_topic.keys():
+            for partition in list(self._led[name]):
+                self._resign(name, partition)
+        for changed in delta.topics.changed.values():
+            if changed.name in self._by_topic:
+                for partition, registration in sorted(changed.partition_changes.items()):
+                    if registration.leader == self._node_id:
+                        self._lead(changed.name, partition, registration.leader_epoch)
+                    else:
+                        self._resign(changed.name, partition)
+        if deleted:
+            self.group.on_topics_deleted(deleted)
+
+    def _lead(self, topic: str, partition: int, epoch: int) -> None:
+        if self._led[topic].get(partition) != epoch:
+            self._led[topic][partition] = epoch
+            self._by_topic[topic].on_elected(partition, epoch)
+
+    def _resign(self, topic: str, partition: int) -> None:
+        if self._led[topic].pop(partition, None) is not None:
+            self._by_topic[topic].on_resigned(partition)
+
+    def close(self) -> None:
+        """Give up everything: who waits inside a coordinator is told to look for another."""
+        for coordinator in self._by_topic.values():
+            coordinator.close()
+
+
+def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
+    return GroupCoordinatorConfig(
+        offsets_topic_num_partitions=config.offsets_topic_num_partitions,
+        offsets_commit_timeout_ms=config.offsets_commit_timeout_ms,
+        offsets_retention_ms=config.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
+        offsets_topic_compression_codec=config.offsets_topic_compression_codec,
+        offset_metadata_max_bytes=config.offset_metadata_max_bytes,
+        group_min_session_timeout_ms=config.group_min_session_timeout_ms,
+        group_max_session_timeout_ms=config.group_max_session_timeout_ms,
+        group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
+        group_max_size=config.group_max_size,
+    )
