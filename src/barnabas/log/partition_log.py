@@ -6,7 +6,8 @@
 
 `append_as_leader` is the way of every produced byte: check the set (`append_checks`), judge the producer's sequence
 (`producer_state`), roll the segment if it is full, write offset and leader epoch into the caller's buffer, one
-`pwrite`, and note the batch in memory. `read` answers with a `LogSlice`, a place in a file rather than bytes.
+`pwrite`, and note the batch in memory. `read` answers with a `LogSlice`, a place in a file rather than bytes. The segments
+and their files are moved by `local_log`.
 
 Invariants:
 
@@ -20,7 +21,7 @@ A disk that refuses a write (full, or failing) gives KAFKA_STORAGE_ERROR, and th
 returns the log goes on. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
 have dropped what it could not write, so the log refuses all writes until it has been opened again.
 
-Left out here: compaction, tiered storage, and the verification of transactions with their coordinator.
+Left out here: compaction and tiered storage.
 
 Source: Kafka's `UnifiedLog`, `LocalLog`.
 """
@@ -32,9 +33,11 @@ from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
+from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
+from barnabas.log.local_log import LocalLog
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
 from barnabas.log.log_segment import LogSegment
@@ -43,53 +46,20 @@ from barnabas.log.log_slice import LogSlice
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerStateEntry, ProducerStateManager
 from barnabas.log.recovery import LogLoader, apply_batch, replay_producers
-from barnabas.log.retention import DeletedFiles, count_deletable
+from barnabas.log.retention import count_deletable
 from barnabas.log.rolling import should_roll
 from barnabas.log.timestamp_lookup import TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.record_batch import BatchHeader, CorruptRecord, check_batch, patch
+from barnabas.log.transaction_verification import VerificationGuard
+from barnabas.records.control import EndTransactionMarker, parse_control_record
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import CONTROL, TRANSACTIONAL, BatchHeader, CorruptRecord, check_batch, patch
 
 logger = logging.getLogger(__name__)
 
 NO_TIMESTAMP = -1
-LOG_APPEND_TIME_OFF = -1
 
 __all__ = ["AppendInfo", "AppendOrigin", "PartitionLog", "RunBlocking", "TimestampAndOffset", "run_inline"]
-
-
-class AppendInfo:
-    """What became of an append.
-
-    `log_append_time_ms` is -1 with CreateTime. For a duplicate the offsets are those of the first time.
-    """
-
-    __slots__ = (
-        "base_offset",
-        "is_duplicate",
-        "last_offset",
-        "log_append_time_ms",
-        "log_start_offset",
-        "max_timestamp",
-    )
-
-    def __init__(
-        self,
-        base_offset: int,
-        last_offset: int,
-        log_start_offset: int,
-        max_timestamp: int,
-        log_append_time_ms: int = LOG_APPEND_TIME_OFF,
-        is_duplicate: bool = False,
-    ) -> None:
-        self.base_offset = base_offset
-        self.last_offset = last_offset
-        self.log_start_offset = log_start_offset
-        self.max_timestamp = max_timestamp
-        self.log_append_time_ms = log_append_time_ms
-        self.is_duplicate = is_duplicate
-
-    def __repr__(self) -> str:
-        return f"<AppendInfo {self.base_offset}..{self.last_offset}{' duplicate' if self.is_duplicate else ''}>"
 
 
 class PartitionLog:
@@ -119,16 +89,14 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
-        self._disk = disk
-        self.directory = directory
         self.name = directory.rpartition("/")[2]
         self.config = config
         self._now_ms = now_ms
-        self._open_files = open_files if open_files is not None else OpenFiles()
+        open_files = open_files if open_files is not None else OpenFiles()
         self._checks = AppendChecks(config, self.name)
         self._epochs = LeaderEpochCache(disk, f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}")
         self._producers = ProducerStateManager(disk, directory, expiration_ms=config.producer_id_expiration_ms)
-        loader = LogLoader(disk, self._open_files, directory, config, self._epochs, self._producers, now_ms=now_ms())
+        loader = LogLoader(disk, open_files, directory, config, self._epochs, self._producers, now_ms=now_ms())
         try:
             if not disk.exists(directory):
                 disk.mkdir(directory)
@@ -139,7 +107,7 @@ class PartitionLog:
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
         self._flusher = LogFlusher(disk, directory, self._segments, loaded.recovery_point, run_blocking)
-        self._deleted_files = DeletedFiles(disk, run_blocking)
+        self._local = LocalLog(disk, open_files, directory, self._segments, self._flusher, run_blocking)
         self.recovered_bytes_cut = loaded.bytes_cut
         # Moved by the partition; it never passes the log end.
         self.high_watermark = min(max(high_watermark, self.log_start_offset), self.log_end_offset)
@@ -153,6 +121,11 @@ class PartitionLog:
             f" hw={self.high_watermark} segments={len(self._segments)}>"
         )
 
+    @property
+    def directory(self) -> str:
+        """Where the log lives; it changes when the log is deleted or set aside."""
+        return self._local.directory
+
     # Appending
 
     def append_as_leader(
@@ -161,17 +134,22 @@ class PartitionLog:
         leader_epoch: int,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Appends a set of whole batches under the next offsets.
 
         Args:
             records: the batches, in a writable buffer; offsets and epoch are written into it.
             leader_epoch: the epoch this replica leads in.
-            origin: who writes; clients may not write control batches.
+            origin: who writes; clients may not write control batches, and only their batches have sequences.
+            guard: from `begin_verification`, for the first batch of a transaction.
+            transaction_version: of the transaction that a marker ends.
 
         Raises:
             CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
-            OutOfOrderSequence, InvalidProducerEpoch: nothing was appended, the codes are Kafka's.
+            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
+            the codes are Kafka's.
             KafkaStorageError: the disk refused; nothing was appended.
         """
         # Before the look for duplicates: a batch whose sync failed is in the log, yet must not be acknowledged to a retry.
@@ -190,16 +168,34 @@ class PartitionLog:
         next_offset = first_offset = self.log_end_offset
         previous: BatchHeader | None = None
         for position, header in batches:
-            if header[9] >= 0 and not header[5] & 0x20:
-                if previous is not None and previous[9:11] == header[9:11]:
+            if header[9] >= 0:
+                if header[5] & CONTROL:
+                    self._check_marker(view, position, header, next_offset, transaction_version)
+                elif origin is not AppendOrigin.CLIENT:
+                    self._producers.check_unsequenced(
+                        header[9],
+                        header[10],
+                        next_offset,
+                        transactional=bool(header[5] & TRANSACTIONAL),
+                        guard=guard,
+                        must_verify=config.transaction_partition_verification_enable,
+                    )
+                elif previous is not None and previous[9:11] == header[9:11]:
                     # Behind another batch of its producer in this set, which the producers' state does not know yet.
                     if header[11] != (previous.last_sequence + 1) & SEQUENCE_MASK:
                         raise self._producers.out_of_order(header[9], header[11], previous.last_sequence, next_offset)
                 else:
                     duplicate = self._producers.check(
-                        header[9], header[10], header[11], header.last_sequence, next_offset
+                        header[9],
+                        header[10],
+                        header[11],
+                        header.last_sequence,
+                        next_offset,
+                        transactional=bool(header[5] & TRANSACTIONAL),
+                        guard=guard,
+                        must_verify=config.transaction_partition_verification_enable,
                     )
-                    if duplicate is not None and origin is AppendOrigin.CLIENT:
+                    if duplicate is not None:
                         self._flush_if_due()
                         return self._duplicate(duplicate)
                 previous = header
@@ -213,6 +209,28 @@ class PartitionLog:
         self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
         return AppendInfo(first_offset, next_offset - 1, self.log_start_offset, max_timestamp, log_append_time)
+
+    def _check_marker(
+        self, view: memoryview, position: int, header: BatchHeader, offset: int, transaction_version: int
+    ) -> None:
+        for record in iter_records(view[position : position + header.size]):
+            marker = parse_control_record(record)
+            if isinstance(marker.value, EndTransactionMarker):
+                self._producers.check_marker(
+                    header.producer_id,
+                    header.producer_epoch,
+                    marker.value.coordinator_epoch,
+                    offset,
+                    transaction_version,
+                )
+
+    def begin_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
+    ) -> VerificationGuard | None:
+        """Begins to verify the first batch of a transaction; see `ProducerStateManager.begin_verification`."""
+        return self._producers.begin_verification(
+            producer_id, sequence, producer_epoch, self._now_ms(), supports_epoch_bump=supports_epoch_bump
+        )
 
     def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
         """Appends batches that a leader has given offsets and epochs; a truncated batch at the end is left out.
@@ -340,7 +358,7 @@ class PartitionLog:
         old = self._segments.active
         if not old.size and old.base_offset == base_offset:
             return old
-        segment = self._create_segment(base_offset, now_ms)
+        segment = self._local.create_segment(base_offset, self.config, now_ms)
         self._producers.map_end_offset = self.log_end_offset
         try:
             segment.create()
@@ -354,16 +372,6 @@ class PartitionLog:
         # The sealed segment by name: a flush may have moved the recovery point to its end before its indexes were whole.
         self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
         return segment
-
-    def _create_segment(self, base_offset: int, now_ms: int) -> LogSegment:
-        return LogSegment(
-            self._disk,
-            self._open_files,
-            self.directory,
-            base_offset,
-            index_interval_bytes=self.config.index_interval_bytes,
-            created_ms=now_ms,
-        )
 
     # Flushing
 
@@ -407,30 +415,7 @@ class PartitionLog:
         """
         if offset > self.log_end_offset or offset < self.log_start_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset, self.name)
-        segments = self._segments
-        active = segments.active
-        if offset >= max_offset:
-            return LogSlice(active, active.size, 0)
-        slot = len(segments) - 1 if offset >= active.base_offset else segments.slot(offset)
-        try:
-            while True:
-                segment = segments.at(slot)
-                start = segment.locate(offset)
-                if start < segment.size or segment is active:
-                    break
-                # The rest of the segment has been compacted away or cut: its successor goes on.
-                slot += 1
-                offset = segments.at(slot).base_offset
-                if offset >= max_offset:
-                    return LogSlice(segment, start, 0)
-            next_base = self.log_end_offset if segment is active else segments.end_of(slot, self.log_end_offset)
-            limit = segment.size if max_offset >= next_base else segment.locate(max_offset)
-            end = segment.end_of_read(start, limit, max_bytes, min_one) if start < limit else start
-            if end == limit and max_offset <= next_base:
-                segment.remember(max_offset, end)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot read {self.name}: {error.strerror or error}") from error
-        return LogSlice(segment, start, end - start)
+        return self._local.read(offset, max_bytes, max_offset, self.log_end_offset, min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record at or after `timestamp`, exact to the record; None when all are older."""
@@ -547,13 +532,8 @@ class PartitionLog:
             self.truncate_fully_and_start_at(offset)
             return True
         self._flusher.truncated(offset)
-        segments = self._segments
         try:
-            while segments.active.base_offset > offset:
-                self._drop_segment(segments.pop_active())
-            segments.active.truncate_to(offset)
-            segments.active.transaction_index.truncate_to(offset)
-            self.log_end_offset = segments.active.next_offset()
+            self.log_end_offset = self._local.truncate_to(offset)
             self._epochs.truncate_from_end(self.log_end_offset)
             self._latest_epoch = self._epochs.latest_epoch
             self._reload_producers()
@@ -576,11 +556,9 @@ class PartitionLog:
             KafkaStorageError: the disk failed.
         """
         self._flusher.truncated(0)
+        first = self._local.create_segment(offset, self.config, self._now_ms())
         try:
-            for segment in self._segments:
-                self._drop_segment(segment)
-            first = self._create_segment(offset, self._now_ms())
-            first.create()
+            self._local.restart_at(first)
             self._epochs.clear()
             self._producers.clear(offset)
         except OSError as error:
@@ -589,12 +567,6 @@ class PartitionLog:
         self._latest_epoch = self._epochs.latest_epoch
         self.log_start_offset = self.log_end_offset = self.high_watermark = self._flusher.recovery_point = offset
         self._flusher.names_changed()
-
-    def _drop_segment(self, segment: LogSegment) -> None:
-        segment.close()
-        for path in segment.file_paths():
-            if self._disk.exists(path):
-                self._disk.remove(path)
 
     # Retention
 
@@ -634,15 +606,13 @@ class PartitionLog:
         remaining_base = self._segments.at(count).base_offset
         if remaining_base > self.log_start_offset:
             self._move_log_start(remaining_base)
-        for segment in self._segments.pop_first(count):
-            self._deleted_files.add(now_ms + self.config.file_delete_delay_ms, segment.rename_to_deleted())
+        self._local.delete_first(count, now_ms + self.config.file_delete_delay_ms)
         self._producers.remove_snapshots(lambda offset: offset < remaining_base)
-        self._flusher.names_changed()
 
     @property
     def has_deleted_files(self) -> bool:
         """Whether files of deleted segments still wait for their removal."""
-        return bool(self._deleted_files)
+        return bool(self._local.deleted_files)
 
     @property
     def log_start_is_inside_a_segment(self) -> bool:
@@ -651,16 +621,14 @@ class PartitionLog:
 
     def remove_deleted_files(self, *, at_once: bool = False) -> None:
         """Removes the files of deleted segments whose delay has passed."""
-        if self._deleted_files:
-            self._deleted_files.remove(self._now_ms(), at_once=at_once)
+        if self._local.deleted_files:
+            self._local.deleted_files.remove(self._now_ms(), at_once=at_once)
 
     # Settings and the end
 
     def directory_renamed(self, directory: str) -> None:
         """Follows a rename of the directory, so that reads that have begun can finish."""
-        self.directory = self._flusher.directory = directory
-        for segment in self._segments:
-            segment.path = f"{directory}/{segment.path.rpartition('/')[2]}"
+        self._local.directory_renamed(directory)
 
     def reconfigure(self, config: LogConfig) -> None:
         """Takes new settings; they hold from the next append, roll and retention run on."""
@@ -682,8 +650,7 @@ class PartitionLog:
                 self._close_cleanly()
         finally:
             self._closed = True
-            for segment in self._segments:
-                segment.close()
+            self._local.close()
 
     def write_index_entries(self) -> None:
         """Shows whoever reads the files of a running broker, such as Kafka's dump-log, the active segment's indexes.
