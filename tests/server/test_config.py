@@ -122,7 +122,7 @@ def test_a_properties_file() -> None:
 
 
 def test_log_config_without_anything_is_kafkas() -> None:
-    assert log_config(config(), {}) == LogConfig()
+    assert log_config(config(), {}) == LogConfig(transaction_partition_verification_enable=True)
 
 
 def test_log_config_takes_the_strongest_source() -> None:

@@ -8,6 +8,8 @@
     ├─ InvalidRecords               INVALID_RECORD               with the complaint per record (KIP-467)
     ├─ OutOfOrderSequence           OUT_OF_ORDER_SEQUENCE_NUMBER a gap in a producer's sequence
     ├─ InvalidProducerEpoch         INVALID_PRODUCER_EPOCH       an epoch that a newer one has fenced
+    ├─ InvalidTxnState              INVALID_TXN_STATE            a batch inside, or outside, a transaction that should not be
+    ├─ TransactionCoordinatorFenced TRANSACTION_COORDINATOR_FENCED a marker of a coordinator that has been replaced
     └─ KafkaStorageError            KAFKA_STORAGE_ERROR          the disk failed or is full
 
 A corrupt batch raises the record room's `CorruptRecord`. A storage error leaves the log as it was before the call: what
@@ -64,6 +66,16 @@ class OutOfOrderSequence(KafkaError):
 class InvalidProducerEpoch(KafkaError):
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.INVALID_PRODUCER_EPOCH, message)
+
+
+class InvalidTxnState(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_TXN_STATE, message)
+
+
+class TransactionCoordinatorFenced(KafkaError):
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.TRANSACTION_COORDINATOR_FENCED, message)
 
 
 class KafkaStorageError(KafkaError):

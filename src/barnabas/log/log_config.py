@@ -48,6 +48,8 @@ class LogConfig:
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
     producer_id_expiration_ms: int = 86_400_000
+    # Off unless the broker says so: a log by itself has no coordinator to ask.
+    transaction_partition_verification_enable: bool = False
 
     @property
     def compact(self) -> bool:

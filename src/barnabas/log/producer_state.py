@@ -21,6 +21,11 @@ Rules (Kafka's `ProducerAppendInfo`):
 - An older epoch: INVALID_PRODUCER_EPOCH. A newer epoch: must begin with sequence 0.
 - The same epoch: the sequence follows the last one; 0 follows 2^31 - 1. Otherwise OUT_OF_ORDER_SEQUENCE_NUMBER.
 - A marker (control batch) ends the transaction; when it raises the epoch, the next batch begins with sequence 0.
+- While a producer's transaction is open its other batches are INVALID_TXN_STATE; a transactional batch needs an open transaction
+  or a verification's guard (`transaction_verification`).
+- A marker of transaction version 2 carries an epoch above that of the transaction's batches; one that does not is late and refused
+  (INVALID_PRODUCER_EPOCH), except for a repetition of the marker that ended the transaction. Before, an equal epoch was enough.
+- A marker of an older coordinator epoch than the last marker's is refused (TRANSACTION_COORDINATOR_FENCED).
 
 Crash argument: a snapshot is written beside its name and renamed; one whose checksum or length is wrong is removed and
 the one before it used, in the end none: then all batches are read. Recovery replays the batches after the snapshot's offset,
@@ -39,7 +44,13 @@ from typing import NamedTuple
 
 from barnabas.log import log_files
 from barnabas.log.disk import Disk
-from barnabas.log.errors import InvalidProducerEpoch, OutOfOrderSequence
+from barnabas.log.errors import (
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
+from barnabas.log.transaction_verification import Verification, VerificationGuard
 from barnabas.records.checksum import crc32c
 
 NO_EPOCH = -1
@@ -47,6 +58,9 @@ NO_SEQUENCE = -1
 NO_OFFSET = -1
 SEQUENCE_MASK = 0x7FFFFFFF
 BATCHES_TO_RETAIN = 5
+MAX_EPOCH = 0x7FFF
+EPOCH_BUMP_SINCE = 2
+"""The transaction version from which each transaction ends with a new epoch (KIP-890)."""
 
 SNAPSHOT_VERSION = 1
 _HEAD = struct.Struct(">hIi")
@@ -128,6 +142,7 @@ class ProducerStateManager:
         "ongoing",
         "producers",
         "unreplicated",
+        "verifications",
     )
 
     def __init__(self, disk: Disk, directory: str, *, expiration_ms: int) -> None:
@@ -139,6 +154,8 @@ class ProducerStateManager:
         self.ongoing: dict[int, int] = {}
         # First offset -> marker offset of transactions whose marker the high watermark has not passed.
         self.unreplicated: dict[int, int] = {}
+        # Of producers whose first batch of a transaction waits for the coordinator's word.
+        self.verifications: dict[int, Verification] = {}
         self.map_end_offset = 0
         self._snapshots: list[int] = []
 
@@ -148,9 +165,22 @@ class ProducerStateManager:
     # Checks and updates
 
     def check(
-        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int, offset: int
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        offset: int,
+        *,
+        transactional: bool = False,
+        guard: VerificationGuard | None = None,
+        must_verify: bool = False,
     ) -> BatchMetadata | None:
-        """Judges a batch that is about to be appended at `offset`.
+        """Judges a client's batch that is about to be appended at `offset`.
+
+        Args:
+            guard: what `begin_verification` gave for the batch.
+            must_verify: a transactional batch needs an open transaction or the guard.
 
         Returns:
             The batch it repeats, or None when it is new.
@@ -158,8 +188,17 @@ class ProducerStateManager:
         Raises:
             InvalidProducerEpoch: a newer instance of the producer has written here.
             OutOfOrderSequence: batches are missing between the last one and this one.
+            InvalidTxnState: the batch is in a transaction and should not be, or the reverse.
         """
         entry = self.producers.get(producer_id)
+        if transactional:
+            duplicate = None if entry is None else entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+            if duplicate is not None:
+                return duplicate
+            if must_verify:
+                self._check_verified(entry, producer_id, producer_epoch, guard)
+        if self.verifications:
+            self._check_lowest_sequence(entry, producer_id, first_sequence, offset)
         if entry is None:
             return None
         batches = entry.batches
@@ -168,26 +207,155 @@ class ProducerStateManager:
                 # Only a marker is known of this epoch, or nothing at all.
                 if first_sequence != 0:
                     raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
-                return None
-            last = batches[-1].last_sequence
-            if first_sequence == ((last + 1) & SEQUENCE_MASK):
-                return None
-            duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
-            if duplicate is None:
-                raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
-            return duplicate
-        if producer_epoch < entry.producer_epoch:
-            raise InvalidProducerEpoch(
-                f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch "
-                f"{entry.producer_epoch}"
-            )
-        if first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
+            elif first_sequence != ((batches[-1].last_sequence + 1) & SEQUENCE_MASK):
+                duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+                if duplicate is None:
+                    raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
+                return duplicate
+        elif producer_epoch < entry.producer_epoch:
+            raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
+        elif first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
             raise OutOfOrderSequence(
                 f"Invalid sequence number for new epoch of producer {producer_id} at offset {offset} in partition "
                 f"{self._where}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
                 f"{entry.producer_epoch} (current producer epoch)"
             )
+        if entry.txn_first_offset != NO_OFFSET and not transactional:
+            raise self._not_transactional(producer_id, offset)
         return None
+
+    def check_unsequenced(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        offset: int,
+        *,
+        transactional: bool,
+        guard: VerificationGuard | None,
+        must_verify: bool,
+    ) -> None:
+        """Judges a coordinator's batch, which has a producer and no sequence. Raises as `check`."""
+        entry = self.producers.get(producer_id)
+        if transactional and must_verify:
+            self._check_verified(entry, producer_id, producer_epoch, guard)
+        if entry is None:
+            return
+        if producer_epoch < entry.producer_epoch:
+            raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
+        if entry.txn_first_offset != NO_OFFSET and not transactional:
+            raise self._not_transactional(producer_id, offset)
+
+    def check_marker(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, offset: int, transaction_version: int
+    ) -> None:
+        """Judges a marker that is about to be appended.
+
+        Args:
+            coordinator_epoch: the leader epoch of the transaction coordinator's partition.
+            transaction_version: how the transaction was ended: from 2 on its marker's epoch is above its batches'.
+
+        Raises:
+            InvalidProducerEpoch: the marker is late: a newer epoch, or another transaction of this one, has begun.
+            TransactionCoordinatorFenced: a newer coordinator has written here.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            return
+        current = entry.producer_epoch
+        bumps = transaction_version >= EPOCH_BUMP_SINCE
+        if producer_epoch < current or (bumps and producer_epoch == current):
+            # The marker was written, and whoever wrote it could not know: the coordinator's restart, or a lost answer.
+            is_repeated = bumps and producer_epoch == current and entry.txn_first_offset == NO_OFFSET
+            # An epoch that could not be raised any more must still be able to end.
+            is_last = bumps and producer_epoch == current == MAX_EPOCH
+            if not is_repeated and not is_last:
+                raise InvalidProducerEpoch(
+                    f"Epoch of producer {producer_id} at offset {offset} in {self._where} is {producer_epoch}, which is "
+                    f"{'<=' if bumps else '<'} the last seen epoch {current} (TV{transaction_version})"
+                )
+        if entry.coordinator_epoch > coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                f"Invalid coordinator epoch for producerId {producer_id} at offset {offset} in partition {self._where}: "
+                f"{coordinator_epoch} (zombie), {entry.coordinator_epoch} (current)"
+            )
+
+    # Verification
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the log holds an open transaction of the producer in this epoch."""
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.txn_first_offset != NO_OFFSET and entry.producer_epoch == producer_epoch
+
+    def begin_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int, *, supports_epoch_bump: bool
+    ) -> VerificationGuard | None:
+        """Begins, or joins, the verification of a producer's first batch.
+
+        Returns:
+            The guard to append with once the coordinator has agreed; None when the open transaction is proof enough.
+
+        Raises:
+            InvalidProducerEpoch: a newer instance of the producer has written here.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
+        if self.has_ongoing_transaction(producer_id, producer_epoch):
+            return None
+        found = self.verifications.get(producer_id)
+        if found is None:
+            found = self.verifications[producer_id] = Verification(
+                now_ms, sequence, producer_epoch, supports_epoch_bump
+            )
+        else:
+            found.note(sequence, producer_epoch)
+        return found.guard
+
+    def _check_verified(
+        self, entry: ProducerStateEntry | None, producer_id: int, producer_epoch: int, guard: VerificationGuard | None
+    ) -> None:
+        if self.has_ongoing_transaction(producer_id, producer_epoch):
+            return
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
+        verification = self.verifications.get(producer_id)
+        if guard is None or verification is None or verification.guard is not guard:
+            raise InvalidTxnState("Record was not part of an ongoing transaction")
+
+    def _check_lowest_sequence(
+        self, entry: ProducerStateEntry | None, producer_id: int, first_sequence: int, offset: int
+    ) -> None:
+        verification = self.verifications.get(producer_id)
+        if verification is None:
+            return
+        if verification.supports_epoch_bump and first_sequence != 0 and (entry is None or not entry.batches):
+            raise OutOfOrderSequence(
+                f"Invalid sequence number for producer {producer_id} at offset {offset} in partition {self._where}: "
+                f"{first_sequence} (incoming seq. number). Expected sequence 0 for transactions v2 idempotent producer "
+                "with no existing state."
+            )
+        if first_sequence > verification.lowest_sequence:
+            raise OutOfOrderSequence(
+                f"Out of order sequence number for producer {producer_id} at offset {offset} in partition "
+                f"{self._where}: {first_sequence} (incoming seq. number), {verification.lowest_sequence} "
+                "(earliest seen sequence)"
+            )
+
+    def _forget_verification(self, producer_id: int, marker_epoch: int | None) -> None:
+        """A transactional batch or a marker was appended: earlier guards are void.
+
+        A marker of version 2 that carries the epoch asked about ends the transaction before: the next one may go on being verified.
+        """
+        verification = self.verifications.get(producer_id)
+        if verification is not None:
+            begins_next = verification.supports_epoch_bump and marker_epoch == verification.epoch
+            if not begins_next:
+                del self.verifications[producer_id]
+
+    def _not_transactional(self, producer_id: int, offset: int) -> InvalidTxnState:
+        return InvalidTxnState(
+            f"Expected transactional write from producer {producer_id} at offset {offset} in partition {self._where}"
+        )
 
     def out_of_order(
         self, producer_id: int, first_sequence: int, last_sequence: int, offset: int
@@ -222,9 +390,12 @@ class ProducerStateManager:
             entry.batches.clear()
         entry.batches.append(BatchMetadata(last_sequence, last_offset, last_offset - first_offset, timestamp))
         entry.last_timestamp = timestamp
-        if transactional and entry.txn_first_offset == NO_OFFSET:
-            entry.txn_first_offset = first_offset
-            self.ongoing[first_offset] = producer_id
+        if transactional:
+            if entry.txn_first_offset == NO_OFFSET:
+                entry.txn_first_offset = first_offset
+                self.ongoing[first_offset] = producer_id
+            if self.verifications:
+                self._forget_verification(producer_id, None)
 
     def end_transaction(
         self,
@@ -245,15 +416,14 @@ class ProducerStateManager:
         if entry is None:
             entry = self.producers[producer_id] = ProducerStateEntry(producer_id, producer_epoch)
         elif producer_epoch < entry.producer_epoch:
-            raise InvalidProducerEpoch(
-                f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch "
-                f"{entry.producer_epoch}"
-            )
+            raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
         elif producer_epoch > entry.producer_epoch:
             entry.producer_epoch = producer_epoch
             entry.batches.clear()
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
+        if self.verifications:
+            self._forget_verification(producer_id, producer_epoch)
         first_offset, entry.txn_first_offset = entry.txn_first_offset, NO_OFFSET
         if first_offset == NO_OFFSET:
             return None
@@ -288,6 +458,9 @@ class ProducerStateManager:
         ]
         for producer_id in expired:
             del self.producers[producer_id]
+        for producer_id, verification in list(self.verifications.items()):
+            if now_ms - verification.since_ms >= self.expiration_ms:
+                del self.verifications[producer_id]
         return len(expired)
 
     def forget_before(self, log_start_offset: int) -> None:
@@ -367,6 +540,12 @@ class ProducerStateManager:
         self.unreplicated.clear()
         self.remove_snapshots(lambda _: True)
         self.map_end_offset = offset
+
+
+def _stale_epoch(producer_id: int, producer_epoch: int, last_seen: int) -> InvalidProducerEpoch:
+    return InvalidProducerEpoch(
+        f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch {last_seen}"
+    )
 
 
 def _txn_first_offset(entry: ProducerStateEntry) -> int:

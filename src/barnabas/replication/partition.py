@@ -25,6 +25,7 @@ from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 
 if TYPE_CHECKING:
+    from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.topics_image import PartitionRegistration
     from barnabas.replication.fetch_reader import FetchPartition
     from barnabas.replication.hosted_topic import HostedTopic
@@ -178,12 +179,21 @@ class Partition:
 
     # Writing
 
-    def append_as_leader(self, records: memoryview, acks: int, origin: AppendOrigin) -> AppendInfo:
+    def append_as_leader(
+        self,
+        records: memoryview,
+        acks: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> AppendInfo:
         """Append batches at the log's end, and advance the high watermark if no other replica has to agree.
 
         Args:
             records: whole batches; offset and leader epoch are written into them in place.
             acks: -1 asks for enough in-sync replicas.
+            guard: proves that a transaction includes this partition; see `begin_verification`.
+            transaction_version: of the transaction that a marker ends.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or what the log says.
@@ -197,12 +207,28 @@ class Partition:
                 f"{self.effective_min_isr} for partition {self.topic.name}-{self.index}",
             )
         log = self._log or self._open()
-        info = log.append_as_leader(records, self.leader_epoch, origin=origin)
+        info = log.append_as_leader(
+            records, self.leader_epoch, origin=origin, guard=guard, transaction_version=transaction_version
+        )
         if self._is_sole_replica:
             log.high_watermark = log.log_end_offset
         else:
             self._advance_high_watermark(log)
         return info
+
+    def begin_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
+    ) -> VerificationGuard | None:
+        """Begin to verify that a transaction includes this partition; None when its open transaction proves it.
+
+        Raises:
+            KafkaError: NOT_LEADER_OR_FOLLOWER, INVALID_PRODUCER_EPOCH.
+        """
+        if not self.is_leader:
+            self.check_leader()
+        return self.log.begin_verification(
+            producer_id, sequence, producer_epoch, supports_epoch_bump=supports_epoch_bump
+        )
 
     def update_follower(self, replica_id: int, log_end_offset: int) -> bool:
         """A follower's fetch says how far its log reaches; returns whether the high watermark moved.

@@ -36,6 +36,7 @@ from barnabas.replication.purgatory import Purgatory
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
+    from barnabas.log.transaction_verification import VerificationGuard
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
@@ -276,7 +277,13 @@ class ReplicaManager:
         return self.append_to(self.partition(topic, index), records, acks, origin)
 
     def append_to(
-        self, partition: Partition, records: memoryview, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        partition: Partition,
+        records: memoryview,
+        acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> AppendInfo:
         """Append whole batches and wake the fetches that wait for them.
 
@@ -287,7 +294,7 @@ class ReplicaManager:
         Raises:
             KafkaError: nothing was appended.
         """
-        info = partition.append_as_leader(records, acks, origin)
+        info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
         if partition.observers or partition in self._fetch_watchers:
             self._wake_fetches(partition, len(records))
         return info
@@ -309,14 +316,27 @@ class ReplicaManager:
         self.delayed_produces.watch(operation, (commit.partition for commit in commits), timeout_ms)
         return operation.future
 
-    def append_internal(self, topic: str, index: int, batch: bytearray) -> asyncio.Future[int]:
+    def append_internal(
+        self,
+        topic: str,
+        index: int,
+        batch: bytearray,
+        *,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> asyncio.Future[int]:
         """Append a coordinator's batch; the future resolves with its last offset once it is committed.
+
+        Args:
+            guard, transaction_version: as `Partition.append_as_leader`.
 
         Raises:
             KafkaError: nothing was appended.
         """
         partition = self.partition(topic, index)
-        info = self.append_to(partition, memoryview(batch), ACKS_ALL, AppendOrigin.COORDINATOR)
+        info = self.append_to(
+            partition, memoryview(batch), ACKS_ALL, AppendOrigin.COORDINATOR, guard, transaction_version
+        )
         last_offset = info.last_offset
         future: asyncio.Future[int] = self._loop.create_future()
 

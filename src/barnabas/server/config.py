@@ -346,6 +346,16 @@ def _log_config_fields() -> tuple[tuple[str, str], ...]:
     return tuple((n, n.replace("_", ".")) for n in names if n.replace("_", ".") in keys)
 
 
+def _broker_fields(broker: Mapping[str, str]) -> dict[str, ConfigValue]:
+    """What a log takes from the broker's settings alone, since no topic can change it."""
+    keys = config_schema().of(ConfigResourceType.BROKER)
+    fields = {}
+    for name in ("producer.id.expiration.ms", "transaction.partition.verification.enable"):
+        text = broker.get(name)
+        fields[name.replace(".", "_")] = keys[name].default_value() if text is None else keys[name].parse(text)
+    return fields
+
+
 def log_config(
     config: BrokerConfig,
     topic_overrides: Mapping[str, str],
@@ -355,6 +365,7 @@ def log_config(
     """The log's view of a topic: its overrides over the broker's settings over the defaults."""
     values = effective_topic_values(config, topic_overrides, dynamic_default, dynamic_broker)
     fields: dict[str, Any] = {name: values[dotted] for name, dotted in _log_config_fields()}
+    fields |= _broker_fields(merged_broker_properties(config, dynamic_default or {}, dynamic_broker or {}))
     if fields.get("cleanup_policy") is not None:
         fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
     internal = values["internal.segment.bytes"]
