@@ -91,7 +91,7 @@ def check(runner: RandomRunner) -> None:
     shard = runner._shard()
     if shard is None or runner.coordinator._runtime.state(0) is None:
         return
-    watched = {key for key in shard._timer._timers if key.startswith("heartbeat-")}
+    watched = {key for key in shard.environment.timer._timers if key.startswith("heartbeat-")}
     expected = set()
     for group in shard.groups.values():
         check_group(group, writing=bool(runner.coordinator._runtime._contexts[0].pending))

@@ -30,11 +30,13 @@ from collections.abc import Collection
 from enum import Enum
 
 from barnabas.coordinator.classic_member import ClassicGroupMember, JoinReply, Protocols
+from barnabas.coordinator.group import ExpiryBase, Group, GroupType, PartitionCheck
+from barnabas.coordinator.group_records import group_metadata_tombstone
+from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
     JoinGroupResponse,
-    ListGroupsResponse,
     SyncGroupResponse,
 )
 
@@ -61,8 +63,10 @@ _PREVIOUS: dict[ClassicGroupState, frozenset[ClassicGroupState]] = {
 }
 
 
-class ClassicGroup:
+class ClassicGroup(Group):
     """One group."""
+
+    type = GroupType.CLASSIC
 
     def __init__(
         self,
@@ -107,6 +111,20 @@ class ClassicGroup:
     @property
     def is_empty(self) -> bool:
         return self.state is ClassicGroupState.EMPTY
+
+    @property
+    def protocol_name_of_type(self) -> str:
+        return self.protocol_type or ""
+
+    def state_name(self) -> str:
+        return self.state.value
+
+    def has_member(self, member_id: str) -> bool:
+        return member_id in self.members
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
 
     @property
     def can_rebalance(self) -> bool:
@@ -160,6 +178,72 @@ class ClassicGroup:
                 raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    # -- what may be done to it --------------------------------------------------------------------------------------
+
+    def validate_offset_commit(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_or_epoch: int,
+        *,
+        is_transactional: bool,
+        version: int,
+    ) -> PartitionCheck | None:
+        """A commit is accepted from a member of the present generation, or from anyone when the group is empty and no generation
+        is named (a "simple" group: a consumer that assigns partitions itself, or an admin client).
+
+        Older transactional commits name neither member nor generation, and are not held up by a rebalance.
+
+        Raises:
+            KafkaError: COORDINATOR_NOT_AVAILABLE (the group is being unloaded), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+                ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS (a member commits between its join and its sync).
+        """
+        if self.is_in_state(ClassicGroupState.DEAD):
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if generation_or_epoch < 0 and self.is_empty:
+            return None
+        if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
+            self.validate_member(member_id, group_instance_id)
+            if generation_or_epoch != self.generation_id:
+                raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        elif not is_transactional and not self.is_empty:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if not is_transactional and self.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        return None
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Anyone may fetch. Raises: KafkaError GROUP_ID_NOT_FOUND (the group is being unloaded)."""
+        if self.is_in_state(ClassicGroupState.DEAD):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    def validate_offset_delete(self) -> None:
+        """The group is empty, or tells its subscriptions. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        if self.is_in_state(ClassicGroupState.DEAD):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        if not self.is_empty and not self.uses_consumer_group_protocol:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+
+    def validate_delete_group(self) -> None:
+        if self.is_in_state(ClassicGroupState.DEAD):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        super().validate_delete_group()
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        return [group_metadata_tombstone(self.group_id)]
+
+    def offset_expiry_base(self) -> ExpiryBase | None:
+        """When the group became empty, or the commit; nothing while members may be away or their subscriptions are unknown."""
+        if self.protocol_type is None:
+            return lambda offset: offset.commit_timestamp_ms
+        if self.is_empty:
+            since_ms = self.current_state_timestamp_ms
+            return lambda offset: since_ms if since_ms >= 0 else offset.commit_timestamp_ms
+        knows_subscriptions = self.uses_consumer_group_protocol and self.subscribed_topics is not None
+        if knows_subscriptions and self.is_in_state(ClassicGroupState.STABLE):
+            return lambda offset: offset.commit_timestamp_ms
+        return None
 
     # -- members -----------------------------------------------------------------------------------------------------
 
@@ -292,15 +376,6 @@ class ClassicGroup:
             )
             for member in self.members.values()
         ]
-
-    def listed(self) -> ListGroupsResponse.ListedGroup:
-        """For ListGroups."""
-        return ListGroupsResponse.ListedGroup(
-            group_id=self.group_id,
-            protocol_type=self.protocol_type or "",
-            group_state=self.state.value,
-            group_type="classic",
-        )
 
     # -- generations -------------------------------------------------------------------------------------------------
 

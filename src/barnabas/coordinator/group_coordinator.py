@@ -24,15 +24,17 @@ from typing import TYPE_CHECKING, TypeVar
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.future_steps import answered, gathered
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
 
 if TYPE_CHECKING:
     from barnabas.coordinator.group_shard import GroupCoordinatorShard
+    from barnabas.metadata.topics_image import TopicsDelta
     from barnabas.protocol.messages import (
         DeleteGroupsResponse,
         DescribeGroupsResponse,
@@ -89,6 +91,8 @@ class GroupCoordinator:
         now_ms: Callable[[], int],
         rng: random.Random,
         partition_count: Callable[[], int] | None = None,
+        image: Callable[[], MetadataImage] = MetadataImage,
+        group_configs: GroupConfigs | None = None,
     ) -> None:
         """Make a coordinator that leads nothing yet.
 
@@ -96,6 +100,8 @@ class GroupCoordinator:
             log: the partitions of `__consumer_offsets`.
             rng: for member ids.
             partition_count: how many partitions the topic has (default: as configured).
+            image: the committed metadata as of now.
+            group_configs: the settings that groups may have of their own.
         """
         self._config = config
         self._loop = loop
@@ -103,9 +109,22 @@ class GroupCoordinator:
 
         def new_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
             # A broker without groups starts without their code.
+            from barnabas.coordinator.group_environment import GroupEnvironment
             from barnabas.coordinator.group_shard import GroupCoordinatorShard
+            from barnabas.coordinator.rebalance_history import RebalanceHistory
 
-            return GroupCoordinatorShard(partition, timer, config=config, now_ms=now_ms, rng=rng)
+            return GroupCoordinatorShard(
+                GroupEnvironment(
+                    partition=partition,
+                    config=config,
+                    group_configs=group_configs or GroupConfigs(),
+                    timer=timer,
+                    now_ms=now_ms,
+                    rng=rng,
+                    image=image,
+                    history=RebalanceHistory(config.rebalance_history_size, now_ms),
+                )
+            )
 
         self._runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
             name="group",
@@ -135,6 +154,10 @@ class GroupCoordinator:
     def on_resigned(self, partition: int, epoch: int | None = None) -> None:
         """This broker leads the partition no more."""
         self._runtime.on_resigned(partition, epoch)
+
+    def on_topics_changed(self, delta: TopicsDelta) -> None:
+        """Tell the groups that topics were created, changed or deleted."""
+        self._runtime.schedule_write_all(lambda shard: shard.on_topics_changed(delta))
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> None:
         """Forget the offsets of deleted topics (name to id)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 
 from barnabas.coordinator.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
+from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.rebalance import NOTHING, Rebalance
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -22,16 +23,16 @@ logger = logging.getLogger(__name__)
 class GroupMembership:
     """Handles Heartbeat and LeaveGroup for the groups of one shard."""
 
-    def __init__(self, rebalance: Rebalance, groups: dict[str, ClassicGroup]) -> None:
+    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
+        self._environment = environment
         self._rebalance = rebalance
-        self._groups = groups
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         """Renew a member's session.
 
         Raises: KafkaError COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
-        group = self._groups.get(request.group_id)
+        group = self._environment.find(request.group_id, ClassicGroup)
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         if group.is_in_state(ClassicGroupState.DEAD):
@@ -50,7 +51,7 @@ class GroupMembership:
 
         Raises: KafkaError UNKNOWN_MEMBER_ID when there is no such group.
         """
-        group = self._groups.get(request.group_id)
+        group = self._environment.find(request.group_id, ClassicGroup)
         if group is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         if group.is_in_state(ClassicGroupState.DEAD):

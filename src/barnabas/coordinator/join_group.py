@@ -18,14 +18,12 @@ Source: Kafka class `GroupMetadataManager.classicGroupJoin`.
 from __future__ import annotations
 
 import logging
-import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import ClassicGroupMember, JoinReply, Protocols
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import empty_group_metadata_record, group_metadata_record
 from barnabas.coordinator.rebalance import NOTHING, Rebalance
 from barnabas.coordinator.result import CoordinatorResult
@@ -84,24 +82,17 @@ class _StaticReplacement:
 class JoinGroup:
     """Handles JoinGroup for the groups of one shard."""
 
-    def __init__(
-        self,
-        config: GroupCoordinatorConfig,
-        rebalance: Rebalance,
-        now_ms: Callable[[], int],
-        rng: random.Random,
-        groups: dict[str, ClassicGroup],
-    ) -> None:
-        self._config = config
+    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
+        self._environment = environment
+        self._config = environment.config
         self._rebalance = rebalance
-        self._now_ms = now_ms
-        self._random = rng
-        self._groups = groups
+        self._now_ms = environment.now_ms
+        self._random = environment.rng
 
     def handle(self, joining: Joining) -> CoordinatorResult[None]:
         """Handle a request; the answer goes to its `reply`, now or when the rebalance is complete."""
         group_id, member_id = joining.request.group_id, joining.request.member_id
-        group = self._groups.get(group_id)
+        group = self._environment.find(group_id, ClassicGroup)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return joining.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -111,7 +102,7 @@ class JoinGroup:
     def _join_new_group(self, joining: Joining) -> CoordinatorResult[None]:
         """Create the group, and write that it exists unless the join itself writes it."""
         group = ClassicGroup(joining.request.group_id, now_ms=self._now_ms())
-        self._groups[group.group_id] = group
+        self._environment.groups[group.group_id] = group
         record = empty_group_metadata_record(group.group_id, group.current_state_timestamp_ms)
         result = self._join(joining, group)
         assert not result.records, "the first join of a group writes nothing"
@@ -120,12 +111,12 @@ class JoinGroup:
             if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
                 return  # Late is not refused: the record is in the log, and the group goes on.
             logger.warning("group %s: its first record is not written: %s", group.group_id, error)
-            if self._groups.get(group.group_id) is group:
+            if self._environment.groups.get(group.group_id) is group:
                 self._rebalance.cancel_all(group)
                 code = append_error(error)
                 for member in group.members.values():
                     group.complete_join(member, JoinGroupResponse(error_code=code))
-                del self._groups[group.group_id]
+                del self._environment.groups[group.group_id]
 
         return CoordinatorResult(None, [record], replay=False, on_append=on_append)
 

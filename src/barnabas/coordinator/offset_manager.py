@@ -1,15 +1,12 @@
 """Committing, fetching, deleting and expiring offsets of one shard (control plane).
 
-A commit is accepted from the members of the present generation, or from anyone when the group is empty and the request
-names no generation (a "simple" group: a consumer that assigns partitions itself, or an admin client). The order of the checks is Kafka's,
-because clients react to the first error they see.
+Who may commit, fetch and delete is for the group to say (`Group.validate_offset_commit` and its kin), of whatever type it is; what is
+here is the same for all.
 
 Expiry (every offsets.retention.check.interval.ms), for offsets of topics that no member subscribes to:
 
-    group without a protocol type    offsets.retention after the commit
-    Empty                            offsets.retention after the group became empty
-    consumers, Stable                offsets.retention after the commit
-    else                             never
+    what the group says              offsets.retention after its `offset_expiry_base`: the commit, or when a classic group became empty
+    nothing                          not now
     commit with its own time (v2-4)  at that time
 
 An empty group whose offsets have all gone goes too.
@@ -21,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
+from barnabas.coordinator.group import Group, PartitionCheck
 from barnabas.coordinator.group_config import GroupCoordinatorConfig
-from barnabas.coordinator.group_records import group_metadata_tombstone, offset_commit_record, offset_commit_tombstone
+from barnabas.coordinator.group_records import offset_commit_record, offset_commit_tombstone
 from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -53,8 +50,14 @@ class OffsetManager:
 
     # -- commit ------------------------------------------------------------------------------------------------------
 
-    def commit(self, request: OffsetCommitRequest) -> CoordinatorResult[OffsetCommitResponse]:
-        """Turn an accepted commit into records; offsets with too much metadata are refused one by one."""
+    def commit(
+        self, request: OffsetCommitRequest, check: PartitionCheck | None = None
+    ) -> CoordinatorResult[OffsetCommitResponse]:
+        """Turn an accepted commit into records; partitions that do not pass are refused one by one.
+
+        Args:
+            check: the group's own check of each partition, if it has one.
+        """
         now_ms = self._now_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == DEFAULT_RETENTION_TIME else now_ms + retention_ms
@@ -65,9 +68,11 @@ class OffsetManager:
             for partition in topic.partitions:
                 metadata = partition.committed_metadata or ""
                 error = ErrorCode.NONE
-                if _java_length(metadata) > self._config.offset_metadata_max_bytes:
+                if check is not None:
+                    error = check(topic.name, topic.topic_id, partition.partition_index)
+                if error is ErrorCode.NONE and _java_length(metadata) > self._config.offset_metadata_max_bytes:
                     error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                else:
+                if error is ErrorCode.NONE:
                     offset = OffsetAndMetadata(
                         committed_offset=partition.committed_offset,
                         leader_epoch=partition.committed_leader_epoch,
@@ -142,7 +147,7 @@ class OffsetManager:
 
     # -- delete and expire -------------------------------------------------------------------------------------------
 
-    def delete(self, group: ClassicGroup, request: OffsetDeleteRequest) -> CoordinatorResult[OffsetDeleteResponse]:
+    def delete(self, group: Group, request: OffsetDeleteRequest) -> CoordinatorResult[OffsetDeleteResponse]:
         """Delete the offsets of partitions that no member consumes."""
         records: list[CoordinatorRecord] = []
         response = OffsetDeleteResponse()
@@ -183,10 +188,10 @@ class OffsetManager:
                     seen[group_id, topic, partition] = None
         return [offset_commit_tombstone(*key) for key in seen]
 
-    def expire(self, group: ClassicGroup) -> list[CoordinatorRecord]:
+    def expire(self, group: Group) -> list[CoordinatorRecord]:
         """Tombstones for a group's expired offsets, and for the group if it is empty and keeps none."""
         records: list[CoordinatorRecord] = []
-        base_of = _expiry_base(group)
+        base_of = group.offset_expiry_base()
         all_expired = True
         for topic, partitions in self._store.offsets.by_group.get(group.group_id, {}).items():
             subscribed = group.is_subscribed_to_topic(topic)
@@ -200,59 +205,19 @@ class OffsetManager:
                     records.append(offset_commit_tombstone(group.group_id, topic, partition))
                 else:
                     all_expired = False
-        if all_expired and group.is_empty and not self._store.has_open_transactions(group.group_id):
-            records.append(group_metadata_tombstone(group.group_id))
+        if (
+            all_expired
+            and group.is_empty
+            and group.should_expire(self._config)
+            and not self._store.has_open_transactions(group.group_id)
+        ):
+            records += group.tombstones()
         return records
 
     def _is_expired(self, offset: OffsetAndMetadata, base_ms: int) -> bool:
         if offset.expire_timestamp_ms is not None:
             return self._now_ms() >= offset.expire_timestamp_ms
         return self._now_ms() - base_ms >= self._config.offsets_retention_ms
-
-
-def validate_commit(group: ClassicGroup, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
-    """Check that a commit may be accepted.
-
-    Raises:
-        KafkaError: COORDINATOR_NOT_AVAILABLE (the group is being unloaded), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-            ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS (a member commits between its join and its sync).
-    """
-    if group.is_in_state(ClassicGroupState.DEAD):
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if generation_id < 0 and group.is_empty:
-        return
-    if generation_id >= 0 or member_id or group_instance_id is not None:
-        group.validate_member(member_id, group_instance_id)
-        if generation_id != group.generation_id:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    elif not group.is_empty:
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-    if group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
-        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-
-
-def validate_delete(group: ClassicGroup) -> None:
-    """Check that offsets may be deleted: the group is empty, or tells its subscriptions.
-
-    Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
-    """
-    if group.is_in_state(ClassicGroupState.DEAD):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-    if not group.is_empty and not group.uses_consumer_group_protocol:
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-
-
-def _expiry_base(group: ClassicGroup) -> Callable[[OffsetAndMetadata], int] | None:
-    """From when the retention of the group's offsets counts; None: they do not expire now."""
-    if group.protocol_type is None:
-        return lambda offset: offset.commit_timestamp_ms
-    if group.is_empty:
-        since_ms = group.current_state_timestamp_ms
-        return lambda offset: since_ms if since_ms >= 0 else offset.commit_timestamp_ms
-    knows_subscriptions = group.uses_consumer_group_protocol and group.subscribed_topics is not None
-    if knows_subscriptions and group.is_in_state(ClassicGroupState.STABLE):
-        return lambda offset: offset.commit_timestamp_ms
-    return None
 
 
 def _unknown_offset(index: int, error: ErrorCode) -> OffsetFetchResponse.OffsetFetchResponsePartitions:

@@ -22,10 +22,9 @@ from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import ClassicGroupMember
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import group_metadata_record
 from barnabas.coordinator.result import CoordinatorResult
-from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
@@ -37,17 +36,15 @@ NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
 class Rebalance:
     """Rebalances of the groups of one shard."""
 
-    def __init__(
-        self,
-        config: GroupCoordinatorConfig,
-        timer: CoordinatorTimer,
-        now_ms: Callable[[], int],
-        groups: Mapping[str, ClassicGroup],
-    ) -> None:
-        self._config = config
-        self._timer = timer
-        self._now_ms = now_ms
-        self._groups = groups
+    def __init__(self, environment: GroupEnvironment) -> None:
+        self._environment = environment
+        self._config = environment.config
+        self._timer = environment.timer
+        self._now_ms = environment.now_ms
+
+    def _find(self, group_id: str) -> ClassicGroup | None:
+        """The group, if it is there and still a classic one: timers ask."""
+        return self._environment.find(group_id, ClassicGroup)
 
     # -- starting ----------------------------------------------------------------------------------------------------
 
@@ -84,7 +81,7 @@ class Rebalance:
         )
 
     def _end_initial_delay(self, group_id: str, delay_ms: int, remaining_ms: int) -> CoordinatorResult[None]:
-        group = self._groups.get(group_id)
+        group = self._find(group_id)
         if group is None:
             return NOTHING
         if group.new_member_added and remaining_ms != 0:
@@ -96,7 +93,7 @@ class Rebalance:
 
     def _schedule_join(self, group: ClassicGroup) -> None:
         def expire() -> CoordinatorResult[None]:
-            current = self._groups.get(group.group_id)
+            current = self._find(group.group_id)
             return NOTHING if current is None else self.complete_join(current)
 
         self._timer.schedule(_join_key(group.group_id), group.rebalance_timeout_ms, expire)
@@ -164,7 +161,7 @@ class Rebalance:
             self._timer.cancel(_sync_key(group.group_id))
 
     def _expire_pending_sync(self, group_id: str, generation_id: int) -> CoordinatorResult[None]:
-        group = self._groups.get(group_id)
+        group = self._find(group_id)
         if group is None or group.generation_id != generation_id or not group.pending_sync_members:
             return NOTHING
         if not group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
@@ -228,7 +225,7 @@ class Rebalance:
             self.cancel_heartbeat(group, member_id)
 
     def _expire_heartbeat(self, group_id: str, member_id: str) -> CoordinatorResult[None]:
-        group = self._groups.get(group_id)
+        group = self._find(group_id)
         if group is None or group.is_in_state(ClassicGroupState.DEAD):
             return NOTHING
         if group.is_pending_member(member_id):

@@ -10,11 +10,10 @@ Source: Kafka class `GroupMetadataManager.classicGroupSync`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import SyncReply
+from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import group_metadata_record
 from barnabas.coordinator.rebalance import NOTHING, Rebalance
 from barnabas.coordinator.result import CoordinatorResult
@@ -25,14 +24,14 @@ from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse
 class SyncGroup:
     """Handles SyncGroup for the groups of one shard."""
 
-    def __init__(self, rebalance: Rebalance, now_ms: Callable[[], int], groups: dict[str, ClassicGroup]) -> None:
+    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
+        self._environment = environment
         self._rebalance = rebalance
-        self._now_ms = now_ms
-        self._groups = groups
+        self._now_ms = environment.now_ms
 
     def handle(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
         """Handle a request; the answer goes to `reply`, now or when the leader's assignment is written."""
-        group = self._groups.get(request.group_id)
+        group = self._environment.find(request.group_id, ClassicGroup)
         if group is None or group.is_empty:
             reply(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
             return NOTHING

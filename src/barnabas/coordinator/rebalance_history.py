@@ -1,0 +1,125 @@
+"""Why did it rebalance: the last rebalances of each group, for people (control plane).
+
+A rebalance is a step of a group's epoch (its generation, in the classic protocol). Whoever decides on one says so in `because`, before
+the step is written; the step counts when it is replayed (`begun`), gets its moves when the assignment is known (`moved`), and ends when
+every member has what it should have (`ended`).
+
+    because(group, epoch, cause, who) ──> begun(group, epoch) ──> moved(group, before, after) ──> ended(group)
+
+This is memory, not state: nothing depends on it, it is not in the log, and a coordinator that moves to another broker begins anew. A step
+without a cause was made by an earlier coordinator and is not listed.
+
+Invariants:
+- at most `size` rebalances per group are kept, the newest;
+- of one group, at most the newest rebalance is unfinished: the next one ends it as superseded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Holdings = Mapping[str, frozenset[tuple[str, int]]]
+"""Member id to the partitions (topic, index) it holds or should hold."""
+
+
+@dataclass(slots=True)
+class RebalanceRecord:
+    """One rebalance.
+
+    Attributes:
+        epoch: the group epoch or generation that it led to.
+        cause: a sentence for people.
+        member_id: whose join, leave, silence or change it was; empty when it was none of a member's.
+        client_id: of that member.
+        started_ms: epoch milliseconds.
+        ended_ms: epoch milliseconds, None while it goes on.
+        superseded: the next rebalance began before this one ended.
+        members: how many members the group has after it.
+        moved: partitions whose member changed: (topic, partition, from, to); empty ids for nobody.
+    """
+
+    epoch: int
+    cause: str
+    member_id: str
+    client_id: str
+    started_ms: int
+    ended_ms: int | None = None
+    superseded: bool = False
+    members: int = 0
+    moved: tuple[tuple[str, int, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    epoch: int
+    text: str
+    member_id: str
+    client_id: str
+
+
+class RebalanceHistory:
+    """The rebalances of the groups of one shard.
+
+    Args:
+        size: how many are kept of each group.
+        now_ms: wall clock, epoch milliseconds.
+    """
+
+    def __init__(self, size: int, now_ms: Callable[[], int]) -> None:
+        self._size = size
+        self._now_ms = now_ms
+        self._by_group: dict[str, deque[RebalanceRecord]] = {}
+        self._causes: dict[str, _Cause] = {}
+
+    def __repr__(self) -> str:
+        return f"RebalanceHistory({sum(map(len, self._by_group.values()))} of {len(self._by_group)} groups)"
+
+    def because(self, group_id: str, epoch: int, cause: str, member_id: str = "", client_id: str = "") -> None:
+        """The group is about to go to this epoch, for this reason; the last reason before the step counts."""
+        self._causes[group_id] = _Cause(epoch, cause, member_id, client_id)
+
+    def begun(self, group_id: str, epoch: int) -> None:
+        """The step to this epoch is replayed."""
+        cause = self._causes.pop(group_id, None)
+        if cause is None or cause.epoch != epoch:
+            return
+        records = self._by_group.setdefault(group_id, deque(maxlen=self._size))
+        now_ms = self._now_ms()
+        if records and records[-1].ended_ms is None:
+            records[-1].ended_ms, records[-1].superseded = now_ms, True
+        records.append(RebalanceRecord(epoch, cause.text, cause.member_id, cause.client_id, now_ms))
+
+    def moved(self, group_id: str, before: Holdings, after: Holdings) -> None:
+        """The assignment of the rebalance under way is known: which partitions go from whom to whom."""
+        record = self._current(group_id)
+        if record is None:
+            return
+        owner_before = {partition: member for member, held in before.items() for partition in held}
+        owner_after = {partition: member for member, held in after.items() for partition in held}
+        record.moved = tuple(
+            (topic, index, owner_before.get((topic, index), ""), owner_after.get((topic, index), ""))
+            for topic, index in sorted(owner_before.keys() | owner_after.keys())
+            if owner_before.get((topic, index)) != owner_after.get((topic, index))
+        )
+
+    def ended(self, group_id: str, members: int) -> None:
+        """Every member has what it should have."""
+        record = self._current(group_id)
+        if record is not None:
+            record.ended_ms = self._now_ms()
+            record.members = members
+
+    def forget(self, group_id: str) -> None:
+        """The group is gone."""
+        self._by_group.pop(group_id, None)
+        self._causes.pop(group_id, None)
+
+    def of(self, group_id: str) -> list[RebalanceRecord]:
+        """The rebalances of a group, oldest first."""
+        return list(self._by_group.get(group_id, ()))
+
+    def _current(self, group_id: str) -> RebalanceRecord | None:
+        records = self._by_group.get(group_id)
+        return records[-1] if records and records[-1].ended_ms is None else None
