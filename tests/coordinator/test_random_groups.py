@@ -97,7 +97,7 @@ def check(runner: RandomRunner) -> None:
         check_group(group, writing=bool(runner.coordinator._runtime._contexts[0].pending))
         expected |= {f"heartbeat-{group.group_id}-{m}" for m in (*group.members, *group.pending_join_members)}
         for timer, state in (("join", ClassicGroupState.PREPARING_REBALANCE),):
-            assert (f"{timer}-{group.group_id}" in shard._timer) == (group.state is state), group
+            assert (f"{timer}-{group.group_id}" in shard.environment.timer) == (group.state is state), group
     assert watched <= expected, "a timer for nobody"
     waiting = {
         f"heartbeat-{group.group_id}-{member.member_id}"
