@@ -7,12 +7,14 @@ readable while the segment's files exist, that is file.delete.delay.ms beyond it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.log.errors import KafkaStorageError
 
 if TYPE_CHECKING:
     from barnabas.log.log_segment import LogSegment
+    from barnabas.records.record_batch import BatchHeader
 
 
 class LogSlice:
@@ -37,6 +39,22 @@ class LogSlice:
             return self._segment.file().fileno()
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self._segment.path}: {error.strerror or error}") from error
+
+    def headers(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Position in the file and header of each batch, without reading the records.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        try:
+            yield from self._segment.headers(self.position, self.position + self.size)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot read {self._segment.path}: {error.strerror or error}") from error
+
+    def part(self, start: int, end: int) -> LogSlice:
+        """The batches between two positions in the file, as `headers` gives them."""
+        assert self.position <= start <= end <= self.position + self.size, (self, start, end)
+        return LogSlice(self._segment, start, end - start)
 
     def read(self) -> bytes:
         """The bytes.
