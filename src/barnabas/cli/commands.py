@@ -6,5 +6,6 @@ COMMANDS: dict[str, str] = {
     "consume": "barnabas.cli.consume:consume",
     "group": "barnabas.cli.group:group",
     "config": "barnabas.cli.config:config",
+    "verify": "barnabas.cli.verify:verify",
     "completion": "barnabas.cli.completion:completion",
 }

@@ -1,0 +1,204 @@
+"""`barnabas verify`: does the cluster keep Kafka's promises? Shell plane.
+
+Exit codes: 0 when nothing was found, 1 when something was, or when the run could not be made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Failure, Quiet
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, session_options
+
+if TYPE_CHECKING:
+    from barnabas.verify.faults import LocalBroker
+    from barnabas.verify.run import Progress
+    from barnabas.verify.verdict import Verdict
+
+_SHOWN = 3
+"""Examples of each anomaly in the table; JSON and the history have more."""
+
+
+@click.command()
+@click.option("--time", "seconds", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds of work.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what the clients do.")
+@click.option("--protocol", type=click.Choice(["auto", "v1", "v2"]), default="auto", show_default=True,
+              help="Of transactions: v1 by librdkafka, v2 (KIP-890) by a producer of our own.")  # fmt: skip
+@click.option("--plain", type=click.IntRange(min=0), default=2, show_default=True, help="Clients that send and poll.")
+@click.option("--txn", type=click.IntRange(min=0), default=4, show_default=True, help="Clients with transactions.")
+@click.option("--transform", type=click.IntRange(min=0), default=2, show_default=True,
+              help="Clients that consume in a group and produce, exactly once.")  # fmt: skip
+@click.option("-p", "--partitions", type=click.IntRange(min=1), default=2, show_default=True, help="Of each topic.")
+@click.option("-r", "--replication-factor", type=int, default=-1, help="Of each topic.  [default: the broker's]")
+@click.option("--start", is_flag=True, help="Start a barnabas of its own and verify that.")
+@click.option(
+    "--data-dir", type=click.Path(file_okay=False), help="Where --start keeps its data.  [default: temporary]"
+)
+@click.option("--broker-command", help="Start the broker with this command, which stays in the foreground.")
+@click.option("--kill-every", type=click.FloatRange(min=0), default=0, metavar="SECONDS",
+              help="Kill the started broker about this often with SIGKILL, and start it again.")  # fmt: skip
+@click.option("--history", type=click.Path(dir_okay=False), help="Write the history to this file.")
+@click.option("--check", type=click.Path(exists=True, dir_okay=False), help="Check a history instead of making one.")
+@click.option("--keep-topics", is_flag=True, help="Leave the run's topics where they are.")
+@session_options
+def verify(
+    session: Session,
+    start: bool,
+    data_dir: str | None,
+    broker_command: str | None,
+    history: str | None,
+    check: str | None,
+    kill_every: float,
+    **options: Any,
+) -> None:
+    """Check that no record is lost, doubled, torn from its transaction or read too early.
+
+    Clients append unique numbers and read them back, in transactions and without, in groups and on their own. What they saw
+    is checked for the anomalies that Jepsen looks for in Kafka. Works with any Kafka address; with --start or --broker-command
+    the broker can be killed meanwhile.
+    """
+    from barnabas.verify.history import read_history
+    from barnabas.verify.verdict import check as check_history
+
+    if check is not None:
+        try:
+            verdict = check_history(read_history(Path(check)))
+        except ValueError as error:
+            raise Failure(f"{check}: {error}") from None
+        _report(session, verdict, check)
+        return
+    if start and broker_command:
+        raise click.UsageError("--start and --broker-command exclude each other.")
+    if kill_every and not (start or broker_command):
+        raise click.UsageError("--kill-every needs --start or --broker-command.")
+    from barnabas.verify.faults import BrokerFailed
+    from barnabas.verify.run import CannotRun, Run, Settings
+
+    with _broker(session, start, data_dir, broker_command) as broker:
+        settings = Settings(
+            bootstrap=broker.bootstrap if broker else session.bootstrap, kill_every_s=kill_every, **options
+        )
+        try:
+            if broker is not None:
+                broker.start()
+            path = None if history is None else Path(history)
+            with _progress(session) as show:
+                verdict = Run(settings, path, broker, show)()
+        except (BrokerFailed, CannotRun) as error:
+            raise Failure(str(error)) from None
+    _report(session, verdict, history)
+
+
+@contextlib.contextmanager
+def _broker(session: Session, start: bool, data_dir: str | None, command: str | None) -> Iterator[LocalBroker | None]:
+    from barnabas.verify.faults import LocalBroker
+
+    if not start and not command:
+        yield None
+        return
+    with contextlib.ExitStack() as stack:
+        folder = Path(data_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="barnabas-verify-")))
+        folder.mkdir(parents=True, exist_ok=True)
+        bootstrap = session.bootstrap if command else f"127.0.0.1:{_free_port()}"
+        words = shlex.split(command) if command else _own_command(folder, bootstrap)
+        broker = LocalBroker(words, bootstrap, folder / "broker.log")
+        stack.callback(broker.stop)
+        yield broker
+
+
+def _own_command(folder: Path, bootstrap: str) -> list[str]:
+    settings = {"group.initial.rebalance.delay.ms": "0"}
+    command = [
+        sys.executable,
+        "-m",
+        "barnabas.main",
+        "start",
+        "--data-dir",
+        str(folder / "data"),
+        "--listen",
+        bootstrap,
+    ]
+    for name, value in settings.items():
+        command += ["--set", f"{name}={value}"]
+    return command
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _progress(session: Session) -> Iterator[Callable[[Progress], None]]:
+    """One line that is written over, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+
+    def show(progress: Progress) -> None:
+        line = f"{progress.seconds:5.0f} s  {progress.ok} ok  {progress.fail} aborted  {progress.info} unknown"
+        kills = f"  {progress.kills} kills" if progress.kills else ""
+        click.echo(f"\r{line}{kills}   ", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        click.echo("", err=True)
+
+
+def _report(session: Session, verdict: Verdict, history: str | None) -> None:
+    """Prints what was found.
+
+    Raises:
+        Quiet: something was.
+    """
+    numbers = verdict.statistics
+    outcomes = numbers["operations"]
+    rows = [(f, *(counts.get(each, 0) for each in ("ok", "fail", "info"))) for f, counts in outcomes.items()]
+    summary = Table(
+        ["SECONDS", "ACKNOWLEDGED", "READ", "OPERATIONS-PER-SECOND", "KILLS", "LONGEST-STANDSTILL-SECONDS"],
+        [
+            [
+                numbers["seconds"],
+                numbers["acknowledged"],
+                numbers["read"],
+                numbers["operations_per_second"],
+                numbers["kills"],
+                numbers["longest_standstill_seconds"],
+            ]
+        ],
+        vertical=True,
+    )
+    found = [(name, count, "no") for name, count in verdict.counts().items()]
+    found += [(name, count, "yes") for name, count in verdict.allowed_counts().items()]
+    tables = [summary, Table(["OPERATION", "OK", "FAIL", "INFO"], rows)]
+    if found:
+        tables.append(Table(["ANOMALY", "COUNT", "ALLOWED-BY-KAFKA"], found))
+    session.output.show(verdict.as_json(), *tables)
+    if session.output.is_json:
+        if not verdict.valid:
+            raise Quiet
+        return
+    click.echo()
+    for anomaly in verdict.examples(_SHOWN):
+        key = "" if anomaly.key is None else f" in key {anomaly.key}"
+        click.echo(f"{anomaly.name}{key}: {anomaly.message}")
+        for op in anomaly.ops:
+            click.echo(f"    {op}")
+    if not verdict.valid:
+        where = f"; `barnabas verify --check {history}` checks it again" if history else ""
+        click.echo(f"invalid: {sum(verdict.counts().values())} anomalies{where}")
+        raise Quiet
+    click.echo("valid: no anomaly")

@@ -1,0 +1,185 @@
+"""The consumer of a process: librdkafka's with read_committed, positions kept by hand. Shell plane.
+
+An operation that failed gives its position back (:meth:`rewind`), as every program does that consumes in transactions; so the consumer
+remembers where each key stood before the operation.
+
+In a group the library seeks only what is still assigned, and a partition that comes back begins at its committed offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    KafkaException,
+)
+from confluent_kafka import Consumer as LibraryConsumer
+from confluent_kafka import TopicPartition as LibraryPartition
+
+from barnabas.verify.producers import TopicPartition
+
+
+class ConsumerFailed(Exception):
+    """The consumer cannot go on."""
+
+
+class Layout:
+    """Which partition of which topic a key is.
+
+    Args:
+        topics: names, in order.
+        partitions: of each topic.
+    """
+
+    def __init__(self, topics: Iterable[str], partitions: int) -> None:
+        self.topics = tuple(topics)
+        self.partitions = partitions
+
+    def place(self, key: int) -> TopicPartition:
+        return self.topics[key // self.partitions], key % self.partitions
+
+    def key(self, topic: str, partition: int) -> int:
+        return self.topics.index(topic) * self.partitions + partition
+
+    def keys(self, topic: str) -> tuple[int, ...]:
+        first = self.topics.index(topic) * self.partitions
+        return tuple(range(first, first + self.partitions))
+
+
+class ReadCommittedConsumer:
+    """One consumer.
+
+    Args:
+        bootstrap: the cluster.
+        layout: of the run.
+        group: the group it joins when it subscribes.
+        settings: further settings of the library.
+    """
+
+    def __init__(self, bootstrap: str, layout: Layout, group: str, settings: Mapping[str, Any] | None = None) -> None:
+        self.layout = layout
+        self.group = group
+        self.rebalanced: set[int] = set()
+        self.subscribed = False
+        self.consumer = LibraryConsumer({
+            "bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_committed", "log_level": 0,
+            "enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
+            "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "session.timeout.ms": 6_000,
+            "heartbeat.interval.ms": 500, "topic.metadata.refresh.interval.ms": 5_000, **(settings or {}),
+        })  # fmt: skip
+        self._before: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
+
+    def assign(self, keys: Iterable[int], tail: int | None) -> None:
+        """Reads these keys: kept ones from where they stand, new ones from ``tail`` records before their end, or the beginning.
+
+        Raises:
+            ConsumerFailed: the end of a key cannot be asked for.
+        """
+        wanted = list(keys)
+        if self.subscribed:
+            self.consumer.unsubscribe()
+            self.subscribed = False
+            self._positions.clear()
+        self._positions = {key: self._positions[key] for key in wanted if key in self._positions}
+        assignment = []
+        for key in wanted:
+            place = self.layout.place(key)
+            if key not in self._positions:
+                self._positions[key] = OFFSET_BEGINNING
+                if tail is not None:
+                    low, high = self.ends(key)
+                    self._positions[key] = max(low, high - tail)
+            assignment.append(LibraryPartition(*place, self._positions[key]))
+        self.consumer.assign(assignment)
+        self.begin()
+
+    def subscribe(self, topics: list[str]) -> None:
+        """Joins the group."""
+        if not self.subscribed:
+            self.consumer.unassign()
+        self.subscribed = True
+        self._positions.clear()
+        self.consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
+        self.begin()
+
+    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        self._moved(partitions)
+
+    def _revoked(self, consumer: Any, partitions: list[Any]) -> None:
+        self._moved(partitions)
+
+    def _moved(self, partitions: list[Any]) -> None:
+        for each in partitions:
+            key = self.layout.key(each.topic, each.partition)
+            self.rebalanced.add(key)
+            self._positions.pop(key, None)
+            self._before.pop(key, None)
+
+    def begin(self) -> None:
+        """Remembers where an operation begins."""
+        self.rebalanced.clear()
+        self._before = dict(self._positions)
+
+    def poll(self, timeout_s: float, most: int = 200) -> dict[int, list[tuple[int, int]]]:
+        """What has arrived: (offset, value) by key.
+
+        Raises:
+            ConsumerFailed: an error that will not pass by itself.
+        """
+        found: dict[int, list[tuple[int, int]]] = {}
+        for message in self.consumer.consume(most, timeout_s):
+            error = message.error()
+            if error is not None:
+                if error.retriable() or error.name() in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT"):
+                    continue
+                raise ConsumerFailed(str(error))
+            key, offset, value = self.read(message)
+            found.setdefault(key, []).append((offset, value))
+            self._before.setdefault(key, offset)
+            self._positions[key] = offset + 1
+        return found
+
+    def read(self, message: Any) -> tuple[int, int, int]:
+        """A record's key, offset and value."""
+        return self.layout.key(message.topic(), message.partition()), message.offset(), int(message.value())
+
+    def rewind(self) -> None:
+        """Goes back to where the operation began.
+
+        Raises:
+            ConsumerFailed: a partition cannot be sought; its position is unknown then.
+        """
+        for key, position in self._before.items():
+            if self._positions.get(key) == position:
+                continue
+            self._positions[key] = position
+            try:
+                self.consumer.seek(LibraryPartition(*self.layout.place(key), position))
+            except KafkaException as error:
+                if self.subscribed:
+                    continue  # it went to another member meanwhile
+                raise ConsumerFailed(str(error)) from None
+
+    def group_metadata(self) -> bytes:
+        """For the producer's ``send_offsets``."""
+        metadata: bytes = self.consumer.consumer_group_metadata()
+        return metadata
+
+    def ends(self, key: int) -> tuple[int, int]:
+        """Where a key's log begins and ends, for read_committed its last stable offset.
+
+        Raises:
+            ConsumerFailed: nobody tells.
+        """
+        try:
+            low, high = self.consumer.get_watermark_offsets(LibraryPartition(*self.layout.place(key)), 10)
+        except KafkaException as error:
+            raise ConsumerFailed(str(error)) from None
+        return low, high
+
+    def close(self) -> None:
+        """Closes it, leaving the group."""
+        self.consumer.close()

@@ -1,0 +1,132 @@
+"""A broker that is killed and started again. Shell plane.
+
+The broker is whatever a command runs in the foreground: `barnabas start …`, `kafka-server-start.sh server.properties`. The command gets a
+process group of its own, and a kill is SIGKILL to the whole group, so that nothing between us and the broker softens it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.client.cluster import Cluster
+from barnabas.protocol.errors import KafkaError
+from barnabas.verify.history import NEMESIS, Outcome
+from barnabas.verify.recorder import Recorder
+
+READY_SECONDS = 60.0
+
+
+class BrokerFailed(Exception):
+    """The broker's command ended by itself, or never answered."""
+
+
+class LocalBroker:
+    """A broker as a command.
+
+    Args:
+        command: runs it in the foreground.
+        bootstrap: where it answers then.
+        log: where its output goes, appended.
+    """
+
+    def __init__(self, command: Sequence[str], bootstrap: str, log: Path) -> None:
+        self.command = list(command)
+        self.bootstrap = bootstrap
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it; returns when it answers.
+
+        Raises:
+            BrokerFailed: names the log.
+        """
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            if self.process.poll() is not None:
+                raise BrokerFailed(f"the broker ended with code {self.process.returncode}; {self.log} says why")
+            try:
+                with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
+                    if cluster.metadata(topics=[]).brokers:
+                        return
+            except KafkaError as error:
+                if time.monotonic() > deadline:
+                    raise BrokerFailed(f"the broker does not answer: {error.message}; see {self.log}") from None
+            time.sleep(0.02)
+
+    def check(self) -> None:
+        """Sees that it is alive.
+
+        Raises:
+            BrokerFailed: it ended although nobody killed it.
+        """
+        if self.process is not None and self.process.poll() is not None:
+            raise BrokerFailed(f"the broker ended with code {self.process.returncode}; {self.log} says why")
+
+    def kill(self) -> None:
+        """SIGKILL to it and everything it started."""
+        self._signal(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Asks it to end; kills it when it does not."""
+        if self.process is not None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(30)
+            self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            self.process.wait()
+            self.process = None
+
+
+class Killer:
+    """Kills the broker every few seconds until told to stop; a thread.
+
+    Args:
+        broker: which.
+        recorder: where kills are written down.
+        every_s: mean seconds between a start and the next kill; each is between half of it and one and a half.
+        rng: for the times.
+        stopping: ends it, with the broker running.
+    """
+
+    def __init__(
+        self, broker: LocalBroker, recorder: Recorder, every_s: float, rng: random.Random, stopping: threading.Event
+    ) -> None:
+        self.broker = broker
+        self.recorder = recorder
+        self.every_s = every_s
+        self.rng = rng
+        self.stopping = stopping
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        """Kills and starts."""
+        try:
+            while not self.stopping.wait(self.every_s * self.rng.uniform(0.5, 1.5)):
+                self.broker.check()
+                self.recorder.record(NEMESIS, Outcome.INVOKE, "kill")
+                self.broker.kill()
+                self.recorder.record(NEMESIS, Outcome.OK, "kill")
+                self.recorder.record(NEMESIS, Outcome.INVOKE, "start")
+                self.broker.start()
+                self.recorder.record(NEMESIS, Outcome.OK, "start")
+        except BaseException as error:
+            self.failure = error
+            self.stopping.set()

@@ -1,0 +1,95 @@
+"""After the last write: every key from its beginning to its end, and where the groups are. Shell plane.
+
+The end is the high watermark, and a read_committed consumer gets there only when no transaction is open any more: those that
+crashed clients left must have been ended, by a successor or by their timeout. A key that is not readable to its end in time is not
+marked as read, and its last records show up as unseen.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka import TopicPartition as LibraryPartition
+
+from barnabas.verify.consumer import ConsumerFailed, Layout, ReadCommittedConsumer
+from barnabas.verify.history import Offsets, Outcome, Poll
+from barnabas.verify.recorder import Recorder
+
+
+def read_everything(
+    bootstrap: str, layout: Layout, keys: tuple[int, ...], recorder: Recorder, patience_s: float
+) -> list[int]:
+    """Reads all keys and records one operation for each.
+
+    Args:
+        patience_s: without progress, before it gives up.
+
+    Returns:
+        The keys that could not be read to their end.
+    """
+    process = recorder.new_process()
+    consumer = ReadCommittedConsumer(bootstrap, layout, f"verify-final-{process}", {"enable.partition.eof": True})
+    recorder.record(process, Outcome.INVOKE, "poll", [Poll({})], keys=keys, final=True)
+    ends = {key: _end(consumer, key, patience_s) for key in keys}
+    consumer.consumer.assign([LibraryPartition(*layout.place(key), 0) for key in keys])
+    found: dict[int, list[tuple[int, int]]] = {key: [] for key in keys}
+    missing = {key for key in keys if ends[key] > 0}
+    deadline = time.monotonic() + patience_s
+    while missing and time.monotonic() < deadline:
+        for message in consumer.consumer.consume(1000, 0.5):
+            error = message.error()
+            if error is None:
+                key, offset, value = consumer.read(message)
+                found[key].append((offset, value))
+                deadline = time.monotonic() + patience_s
+                reached = offset + 1
+            elif error.name() == "_PARTITION_EOF":
+                key, reached = (
+                    layout.key(str(message.topic()), int(message.partition() or 0)),
+                    int(message.offset() or 0),
+                )
+            else:
+                continue
+            if reached >= ends[key]:
+                missing.discard(key)
+    consumer.close()
+    for key in keys:
+        outcome = Outcome.INFO if key in missing else Outcome.OK
+        why = f"not read to its end at {ends[key]} in {patience_s:.0f} s" if key in missing else None
+        recorder.record(process, outcome, "poll", [Poll({key: found[key]})], keys=(key,), error=why, final=True)
+    return sorted(missing)
+
+
+def _end(consumer: ReadCommittedConsumer, key: int, patience_s: float) -> int:
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return consumer.ends(key)[1]
+        except ConsumerFailed:
+            if time.monotonic() > deadline:
+                raise
+
+
+def read_committed_offsets(
+    bootstrap: str, layout: Layout, group: str, keys: tuple[int, ...], recorder: Recorder, patience_s: float
+) -> None:
+    """Records where a group is. Pending transactional commits are waited for, as consumers do."""
+    process = recorder.new_process()
+    consumer = ReadCommittedConsumer(bootstrap, layout, group)
+    recorder.record(process, Outcome.INVOKE, "committed", [Offsets(group, {})], final=True)
+    deadline = time.monotonic() + patience_s
+    partitions = [LibraryPartition(*layout.place(key)) for key in keys]
+    committed: list[Any] | None = None
+    while committed is None:
+        try:
+            committed = consumer.consumer.committed(partitions, 10)
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                recorder.record(process, Outcome.INFO, "committed", error=error, final=True)
+                break
+    if committed is not None:
+        positions = {layout.key(each.topic, each.partition): each.offset for each in committed if each.offset >= 0}
+        recorder.record(process, Outcome.OK, "committed", [Offsets(group, positions)], final=True)
+    consumer.close()

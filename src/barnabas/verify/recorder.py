@@ -1,0 +1,81 @@
+"""Writes a history down while it happens, from many threads. Shell plane.
+
+A line is on its way to the file before the operation goes on, so a run that is killed leaves a history that can be checked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from barnabas.verify.history import History, MicroOp, Op, Outcome, header_line, to_line
+
+
+class Recorder:
+    """The history of one run.
+
+    Args:
+        about: the run, for the first line.
+        path: where to write; None keeps it in memory only.
+        clock: nanoseconds.
+    """
+
+    def __init__(
+        self, about: Mapping[str, Any], path: Path | None = None, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        self.about = about
+        self.counts: Counter[tuple[str, Outcome]] = Counter()
+        self._clock = clock
+        self._began = clock()
+        self._ops: list[Op] = []
+        self._processes = 0
+        self._lock = threading.Lock()
+        self._file = path.open("w", encoding="utf-8") if path is not None else None
+        if self._file is not None:
+            self._file.write(header_line(about) + "\n")
+
+    def new_process(self) -> int:
+        """The number of a process that has not been there yet."""
+        with self._lock:
+            self._processes += 1
+            return self._processes - 1
+
+    def record(
+        self,
+        process: int,
+        outcome: Outcome,
+        f: str,
+        value: Iterable[MicroOp] = (),
+        *,
+        keys: Iterable[int] = (),
+        rebalanced: Iterable[int] = (),
+        error: object = None,
+        final: bool = False,
+    ) -> Op:
+        """Adds one line; see :class:`barnabas.verify.history.Op`."""
+        with self._lock:
+            op = Op(
+                len(self._ops), self._clock() - self._began, process, outcome, f, tuple(value), tuple(keys),
+                frozenset(rebalanced), None if error is None else " ".join(str(error).split()), final,
+            )  # fmt: skip
+            self._ops.append(op)
+            self.counts[f, outcome] += 1
+            if self._file is not None:
+                self._file.write(to_line(op) + "\n")
+        return op
+
+    def history(self) -> History:
+        """What happened so far."""
+        with self._lock:
+            return History(tuple(self._ops), self.about)
+
+    def close(self) -> None:
+        """Closes the file; nothing may be recorded afterwards."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None

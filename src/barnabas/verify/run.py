@@ -1,0 +1,208 @@
+"""One run: topics, clients, kills, final reads, verdict. Shell plane."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from barnabas.client.admin import Admin
+from barnabas.client.outcome import results
+from barnabas.client.topics import NewTopic
+from barnabas.verify.consumer import Layout, ReadCommittedConsumer
+from barnabas.verify.faults import Killer, LocalBroker
+from barnabas.verify.final_reads import read_committed_offsets, read_everything
+from barnabas.verify.generator import Generator, Keys, Kind, numbers
+from barnabas.verify.history import Outcome
+from barnabas.verify.librdkafka_producer import LibrdkafkaProducer
+from barnabas.verify.producers import Producer
+from barnabas.verify.recorder import Recorder
+from barnabas.verify.transactional_producer import TransactionalProducer, transaction_version
+from barnabas.verify.verdict import Verdict, check
+from barnabas.verify.worker import Connect, Worker
+
+PROTOCOLS = ("auto", "v1", "v2")
+
+
+class CannotRun(Exception):
+    """The run cannot begin, or something that is no anomaly ended it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is.
+
+    Attributes:
+        bootstrap: the cluster.
+        seconds: how long clients work; the final reads come after.
+        seed: of every choice a client makes. Threads and networks make their own, so a seed repeats a workload, not a run.
+        protocol: of transactions; auto takes v2 where the cluster has finalized it.
+        plain, txn, transform: how many clients of each kind.
+        partitions: of each of the three topics.
+        replication_factor: -1 for the broker's default.
+        transaction_timeout_ms: after which the broker aborts what a crashed client left.
+        call_timeout_s: within which a producer's call ends; longer than a restart of the broker.
+        kill_every_s: mean seconds between kills; 0 for none. Needs a broker.
+        keep_topics: do not delete the topics at the end.
+    """
+
+    bootstrap: str
+    seconds: float = 60
+    seed: int = 0
+    protocol: str = "auto"
+    plain: int = 2
+    txn: int = 4
+    transform: int = 2
+    partitions: int = 2
+    replication_factor: int = -1
+    transaction_timeout_ms: int = 10_000
+    call_timeout_s: float = 30
+    kill_every_s: float = 0
+    keep_topics: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: seconds, successful and other operations, kills."""
+
+    seconds: float
+    ok: int
+    fail: int
+    info: int
+    kills: int
+
+
+@dataclass
+class Run:
+    """A run in progress.
+
+    Attributes:
+        settings: what to do.
+        history_path: where the history goes as it happens; None keeps it in memory.
+        broker: to kill; None when the cluster is somebody else's.
+        on_progress: told about once a second.
+    """
+
+    settings: Settings
+    history_path: Path | None = None
+    broker: LocalBroker | None = None
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self) -> Verdict:
+        """Runs from beginning to end.
+
+        Raises:
+            CannotRun, BrokerFailed, KafkaError
+        """
+        settings = self.settings
+        protocol = self._protocol()
+        # Every run has topics, transactional ids and groups of its own.
+        name = f"verify-{settings.seed}-{int(time.time() * 1000):x}"
+        layout = Layout([f"{name}-{each}" for each in ("shared", "source", "sink")], settings.partitions)
+        keys = Keys(*(layout.keys(topic) for topic in layout.topics))
+        about = {
+            "seed": settings.seed,
+            "protocol": protocol,
+            "topics": layout.topics,
+            "partitions": settings.partitions,
+        }
+        with Admin(settings.bootstrap) as admin:
+            replicas = settings.replication_factor
+            results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
+        recorder = Recorder(about, self.history_path)
+        try:
+            self._work(recorder, layout, keys, protocol, name)
+            self._read(recorder, layout, keys, f"{name}-group")
+        finally:
+            recorder.close()
+        if not settings.keep_topics:
+            with Admin(settings.bootstrap) as admin:
+                admin.delete_topics(layout.topics)
+        return check(recorder.history())
+
+    def _protocol(self) -> str:
+        settings = self.settings
+        version = transaction_version(settings.bootstrap) if settings.txn or settings.transform else 0
+        if settings.protocol == "v2" and version < 2:
+            raise CannotRun(f"the cluster has not finalized transaction.version 2 (it is at {version})")
+        return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol
+
+    def _work(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> None:
+        workers = list(self._workers(recorder, layout, keys, protocol, name))
+        threads = [threading.Thread(target=each.run, name=each.name) for each in workers]
+        killer = None
+        if self.broker is not None and self.settings.kill_every_s:
+            rng = random.Random(f"{self.settings.seed}-kills")
+            killer = Killer(self.broker, recorder, self.settings.kill_every_s, rng, threading.Event())
+            killing = threading.Thread(target=killer.run, name="kills")
+            killing.start()
+        for thread in threads:
+            thread.start()
+        began = time.monotonic()
+        with contextlib.suppress(KeyboardInterrupt):  # a person who has seen enough still gets the verdict
+            while (passed := time.monotonic() - began) < self.settings.seconds:
+                failed = [each for each in workers if each.failure] or (killer is not None and killer.failure)
+                if failed or self.stopping.wait(min(1.0, self.settings.seconds - passed)):
+                    break
+                self.on_progress(_progress(recorder, time.monotonic() - began))
+        if killer is not None:
+            killer.stopping.set()
+            killing.join()  # with the broker running
+        self.stopping.set()
+        for thread in threads:
+            thread.join()
+        failures = [each.failure for each in workers] + [killer.failure if killer is not None else None]
+        for failure in filter(None, failures):
+            raise CannotRun(f"{type(failure).__name__}: {failure}") from failure
+        if self.broker is not None:
+            self.broker.check()
+
+    def _workers(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> Iterator[Worker]:
+        settings = self.settings
+        kinds = [Kind.PLAIN] * settings.plain + [Kind.TXN] * settings.txn + [Kind.TRANSFORM] * settings.transform
+        connect = Connect(
+            producer=lambda transactional_id: self._producer(protocol, transactional_id),
+            consumer=lambda group: ReadCommittedConsumer(settings.bootstrap, layout, group),
+        )
+        for number, kind in enumerate(kinds):
+            rng = random.Random(f"{settings.seed}-{number}")
+            yield Worker(
+                name=f"{name}-{kind.value}-{number}",
+                generator=Generator(kind, keys, rng, numbers(number, len(kinds))),
+                recorder=recorder,
+                connect=connect,
+                layout=layout,
+                stopping=self.stopping,
+                group=f"{name}-group",
+            )
+
+    def _producer(self, protocol: str, transactional_id: str | None) -> Producer:
+        options: dict[str, Any] = {
+            "timeout_s": self.settings.call_timeout_s,
+            "transaction_timeout_ms": self.settings.transaction_timeout_ms,
+        }
+        if transactional_id is None or protocol == "v1":
+            return LibrdkafkaProducer(self.settings.bootstrap, transactional_id, **options)
+        return TransactionalProducer(self.settings.bootstrap, transactional_id, **options)
+
+    def _read(self, recorder: Recorder, layout: Layout, keys: Keys, group: str) -> None:
+        # A broker looks for transactions that are too old every ten seconds.
+        patience = self.settings.transaction_timeout_ms / 1000 + 30
+        read_everything(self.settings.bootstrap, layout, keys.all, recorder, patience)
+        if self.settings.transform:
+            read_committed_offsets(self.settings.bootstrap, layout, group, keys.source, recorder, patience)
+
+
+def _progress(recorder: Recorder, seconds: float) -> Progress:
+    counts = dict.fromkeys(Outcome, 0)
+    for (f, outcome), count in list(recorder.counts.items()):
+        if f in ("send", "poll", "txn"):
+            counts[outcome] += count
+    kills = recorder.counts["kill", Outcome.OK]
+    return Progress(seconds, counts[Outcome.OK], counts[Outcome.FAIL], counts[Outcome.INFO], kills)

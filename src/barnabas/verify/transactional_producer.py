@@ -1,0 +1,310 @@
+"""A producer of our own for the second transaction protocol (KIP-890), one request at a time. Shell plane.
+
+librdkafka knows only the first protocol, and the checker has to run both from Python. What the second one changes:
+
+- the first Produce (v12) or TxnOffsetCommit (v5) adds its partition to the transaction by itself;
+- every end of a transaction (EndTxn v5) answers with a new epoch, so a delayed request of the last transaction is fenced instead of
+  landing in the next one; sequences begin at zero again.
+
+Every request is repeated until it is answered for good or the time is up, with the sequence or epoch it had at first: that is what makes
+a repetition harmless, and what the checker wants to see tested. A commit that was refused at once certainly did not happen; refused
+after an attempt that nobody answered, it may have.
+
+Sources: KIP-98, KIP-447 (group metadata), KIP-890; the errors as org.apache.kafka.clients.producer.internals.TransactionManager takes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from barnabas.client.cluster import GROUP_COORDINATOR, TRANSACTION_COORDINATOR, Cluster
+from barnabas.client.errors import ClientError
+from barnabas.client.wire import BlockingConnection
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.records.builder import build_batch
+from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
+
+_PRODUCE = 12
+_TXN_OFFSET_COMMIT = 5
+_END_TXN = 5
+_FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+_ABORTABLE = (
+    ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    # To a Produce: the transaction was ended by its timeout; the abort will tell whether the id is somebody else's.
+    ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.STALE_MEMBER_EPOCH,
+)  # fmt: skip
+_MAGIC = b"CGMDv2:"
+
+
+class _Unanswered(Exception):
+    """The time is up.
+
+    Attributes:
+        sent: whether any attempt may have been carried out.
+    """
+
+    def __init__(self, sent: bool, last: Exception | None) -> None:
+        super().__init__(f"no answer in time: {last}")
+        self.sent = sent
+
+
+class _Answered(Exception):
+    """A final error.
+
+    Attributes:
+        code: what the broker said.
+        after_silence: an earlier attempt went unanswered.
+    """
+
+    def __init__(self, error: KafkaError, after_silence: bool) -> None:
+        super().__init__(f"{error.code.name}: {error.message}")
+        self.code = error.code
+        self.after_silence = after_silence
+
+
+class TransactionalProducer:
+    """See :class:`barnabas.verify.producers.Producer`.
+
+    Args:
+        bootstrap: the cluster.
+        transactional_id: whose transactions.
+        timeout_s: within which every call ends.
+        transaction_timeout_ms: after which the broker aborts.
+
+    Raises:
+        Refused: the broker does not speak the second protocol, or refuses the id.
+        Unknown: nobody answers.
+    """
+
+    def __init__(self, bootstrap: str, transactional_id: str, *, timeout_s: float, transaction_timeout_ms: int) -> None:
+        self.transactional_id = transactional_id
+        self.timeout_s = timeout_s
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self._cluster = Cluster(bootstrap, client_id=f"verify-{transactional_id}", timeout_ms=5000)
+        self._sequences: dict[TopicPartition, int] = {}
+        self._offsets: list[int | None] = []
+        self._started = False
+        request = messages.InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=transaction_timeout_ms
+        )
+        try:
+            answer = self._coordinated(request, 5)
+        except (_Unanswered, _Answered) as error:
+            self.close()
+            raise (Refused if isinstance(error, _Answered) else Unknown)(f"InitProducerId: {error}") from None
+        self._identity(answer)
+
+    def __repr__(self) -> str:
+        return f"<TransactionalProducer {self.transactional_id} {self.producer_id}/{self.producer_epoch}>"
+
+    # --- the transaction --------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._offsets.clear()
+        self._started = False
+
+    def send(self, topic: str, partition: int, value: bytes) -> None:
+        where = topic, partition
+        sequence = self._sequences.get(where, 0)
+        batch = build_batch(
+            [(int(time.time() * 1000), None, value, ())], transactional=True,
+            producer_id=self.producer_id, producer_epoch=self.producer_epoch, base_sequence=sequence,
+        )  # fmt: skip
+        self._started = True
+        try:
+            self._offsets.append(self._produce(topic, partition, batch))
+        except (_Answered, _Unanswered) as error:
+            self._raise(error, "Produce")
+        self._sequences[where] = sequence + 1
+
+    def flush(self) -> list[int | None]:
+        found, self._offsets = self._offsets, []
+        return found
+
+    def send_offsets(self, positions: Mapping[TopicPartition, int], group_metadata: bytes) -> None:
+        group, generation, member, instance = parse_group_metadata(group_metadata)
+        request_class = messages.TxnOffsetCommitRequest
+        topics: dict[str, list[Any]] = {}
+        for (topic, partition), position in positions.items():
+            topics.setdefault(topic, []).append(
+                request_class.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=position)
+            )
+        request = request_class(
+            transactional_id=self.transactional_id, group_id=group, producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch, generation_id_or_member_epoch=generation, member_id=member,
+            group_instance_id=instance,
+            topics=[request_class.TxnOffsetCommitRequestTopic(name=name, partitions=found) for name, found in topics.items()],
+        )  # fmt: skip
+        self._started = True
+
+        def codes(answer: Any) -> list[int]:
+            return [partition.error_code for topic in answer.topics for partition in topic.partitions]
+
+        try:
+            self._coordinated(request, _TXN_OFFSET_COMMIT, group=group, codes=codes)
+        except (_Answered, _Unanswered) as error:
+            self._raise(error, "TxnOffsetCommit")
+
+    def commit(self) -> None:
+        try:
+            self._end(committed=True)
+        except _Answered as error:
+            if error.after_silence:
+                raise Unknown(f"EndTxn: {error} after an attempt without an answer") from None
+            if error.code == ErrorCode.TRANSACTION_ABORTABLE:
+                raise Abortable(f"EndTxn: {error}") from None
+            raise Refused(f"EndTxn: {error}") from None
+        except _Unanswered as error:
+            raise Unknown(f"EndTxn: {error}") from None
+
+    def abort(self) -> None:
+        try:
+            self._end(committed=False)
+        except (_Answered, _Unanswered) as error:
+            raise Refused(f"EndTxn: {error}") from None
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def _end(self, committed: bool) -> None:
+        if not self._started:
+            return
+        request = messages.EndTxnRequest(
+            transactional_id=self.transactional_id, producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch, committed=committed,
+        )  # fmt: skip
+        self._identity(self._coordinated(request, _END_TXN))
+
+    def _identity(self, answer: Any) -> None:
+        self.producer_id = answer.producer_id
+        self.producer_epoch = answer.producer_epoch
+        self._sequences.clear()
+        self._started = False
+
+    def _raise(self, error: _Answered | _Unanswered, request: str) -> None:
+        """A step inside a transaction failed: it is not committed, so only whether the producer lives is open."""
+        fatal = isinstance(error, _Answered) and error.code not in _ABORTABLE
+        kind: type[ProducerError] = Refused if fatal else Abortable
+        raise kind(f"{request}: {error}") from None
+
+    # --- requests ---------------------------------------------------------------------------------------------------
+
+    def _produce(self, topic: str, partition: int, batch: bytearray) -> int | None:
+        request_class = messages.ProduceRequest
+        data = request_class.PartitionProduceData(index=partition, records=memoryview(batch))
+        request = request_class(
+            transactional_id=self.transactional_id, acks=-1, timeout_ms=5000,
+            topic_data=[request_class.TopicProduceData(name=topic, partition_data=[data])],
+        )  # fmt: skip
+        offset: int | None = None
+
+        def ask() -> list[int]:
+            nonlocal offset
+            connection = self._cluster.connection(self._cluster.leader(topic, partition))
+            answer = self._request(connection, request, _PRODUCE)
+            (found,) = answer.responses[0].partition_responses
+            if found.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+                return [0]  # appended by an earlier attempt, so long ago that the broker has forgotten where
+            offset = found.base_offset if not found.error_code else None
+            return [found.error_code]
+
+        self._until_answered(ask)
+        return offset
+
+    def _coordinated(
+        self, request: Any, version: int, *, group: str | None = None, codes: Callable[[Any], list[int]] | None = None
+    ) -> Any:
+        answer: Any = None
+        key = self.transactional_id if group is None else group
+        kind = TRANSACTION_COORDINATOR if group is None else GROUP_COORDINATOR
+
+        def ask() -> list[int]:
+            nonlocal answer
+            connection = self._cluster.connection(self._cluster.coordinator(key, kind))
+            answer = self._request(connection, request, version)
+            return [answer.error_code] if codes is None else codes(answer)
+
+        self._until_answered(ask)
+        return answer
+
+    def _request(self, connection: BlockingConnection, request: Any, version: int) -> Any:
+        if not connection.supports(request.API_KEY, version):
+            raise error_for(ErrorCode.UNSUPPORTED_VERSION, "the broker does not know transactions of version 2")
+        self._sent = True
+        return connection.request(request, version=version)
+
+    def _until_answered(self, ask: Callable[[], list[int]]) -> None:
+        """Asks until no error may pass any more.
+
+        Raises:
+            _Answered, _Unanswered
+        """
+        deadline = time.monotonic() + self.timeout_s
+        silence = False
+        while True:
+            self._sent = False
+            last: KafkaError
+            try:
+                wrong = [code for code in ask() if code]
+                if not wrong:
+                    return
+                last = error_for(wrong[0])
+            except ClientError as error:
+                silence |= self._sent
+                last = error
+            except KafkaError as error:
+                last = error
+            if not last.code.retriable:
+                raise _Answered(last, silence)
+            if time.monotonic() > deadline:
+                raise _Unanswered(silence, last)
+            if last.code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                self._cluster.forget()
+            time.sleep(0.02)
+
+    _sent = False
+
+
+def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
+    """Reads what confluent-kafka gives as a consumer's group metadata.
+
+    The layout is librdkafka's own (rd_kafka_consumer_group_metadata_write):
+
+        "CGMDv2:" | int32 generation, in the machine's order | group id, NUL | member id, NUL | int8 no instance id | instance id, NUL
+
+    Returns:
+        Group id, generation or member epoch, member id, group instance id.
+
+    Raises:
+        ValueError: another layout.
+    """
+    if not metadata.startswith(_MAGIC) or len(metadata) < len(_MAGIC) + 7:
+        raise ValueError(f"no group metadata: {metadata!r}")
+    (generation,) = struct.unpack_from("=i", metadata, len(_MAGIC))
+    group, member, rest = metadata[len(_MAGIC) + 4 :].split(b"\0", 2)
+    instance = None if rest[:1] == b"\1" else rest[1:].rstrip(b"\0").decode()
+    return group.decode(), generation, member.decode(), instance
+
+
+def transaction_version(bootstrap: str, timeout_ms: int = 10_000) -> int:
+    """Which transaction protocol the cluster has finalized: the level of the feature ``transaction.version``, 0 without.
+
+    Raises:
+        KafkaError: no broker answers.
+    """
+    with contextlib.closing(Cluster(bootstrap, timeout_ms=timeout_ms)) as cluster:
+        connection = cluster.any_connection()
+        version = min(4, connection.versions[messages.ApiVersionsRequest.API_KEY][1])
+        if version < 3:
+            return 0
+        request = messages.ApiVersionsRequest(client_software_name="barnabas", client_software_version="0")
+        answer = connection.request(request, version=version)
+        levels = {each.name: each.max_version_level for each in answer.finalized_features}
+        return int(levels.get("transaction.version", 0))
