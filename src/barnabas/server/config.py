@@ -255,6 +255,11 @@ class BrokerConfig:
         assert isinstance(value, bool), f"{name} is not a truth value"
         return value
 
+    def list_value(self, name: str) -> tuple[str, ...]:
+        value = self.value(name)
+        assert isinstance(value, tuple), f"{name} is not a list"
+        return value
+
 
 _DERIVED = (
     "listeners",
