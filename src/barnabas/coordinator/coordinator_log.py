@@ -33,8 +33,14 @@ Buffer = bytes | bytearray | memoryview
 class CoordinatorLog(Protocol):
     """The partitions of one internal topic, as a coordinator sees them."""
 
-    def append(self, partition: int, batch: bytearray) -> asyncio.Future[int]:
+    def append(
+        self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+    ) -> asyncio.Future[int]:
         """Append one batch.
+
+        Args:
+            guard: proves that a transactional batch's transaction includes the partition.
+            transaction_version: of the transaction that a marker ends.
 
         Returns: the last offset, once the batch is committed.
         Raises: KafkaError when nothing was appended.
@@ -49,7 +55,9 @@ class CoordinatorLog(Protocol):
 class InternalLog(Protocol):
     """What the replica manager offers to writers inside the broker."""
 
-    def append_internal(self, topic: str, index: int, batch: bytearray) -> asyncio.Future[int]: ...
+    def append_internal(
+        self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+    ) -> asyncio.Future[int]: ...
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[Buffer]: ...
 
@@ -61,8 +69,12 @@ class ReplicaCoordinatorLog:
         self._replicas = replicas
         self._topic = topic
 
-    def append(self, partition: int, batch: bytearray) -> asyncio.Future[int]:
-        return self._replicas.append_internal(self._topic, partition, batch)
+    def append(
+        self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+    ) -> asyncio.Future[int]:
+        return self._replicas.append_internal(
+            self._topic, partition, batch, guard=guard, transaction_version=transaction_version
+        )
 
     def read(self, partition: int) -> Iterator[Buffer]:
         return self._replicas.read_internal(self._topic, partition, 0)
@@ -126,8 +138,24 @@ def batches_of(
     max_batch_bytes: int,
     atomic: bool,
     compression: Compression = Compression.NONE,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
 ) -> Iterator[tuple[list[CoordinatorRecord], bytearray]]:
-    """Pack records into batches, one when `atomic`, else as many as `max_batch_bytes` asks for (sizes before compression)."""
+    """Pack records into batches, one when `atomic`, else as many as `max_batch_bytes` asks for (sizes before compression).
+
+    Args:
+        producer_id, producer_epoch: of the transaction that the records belong to; -1 for none.
+    """
+
+    def packed() -> bytearray:
+        return build_batch(
+            encoded,
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            transactional=producer_id >= 0,
+        )
+
     chunk: list[CoordinatorRecord] = []
     encoded: list[tuple[int, bytes, bytes | None, list[tuple[str, bytes | None]]]] = []
     size = 0
@@ -135,13 +163,13 @@ def batches_of(
         key, value = serde.encode(record)
         record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_MAX
         if encoded and not atomic and size + record_bytes > max_batch_bytes - _BATCH_OVERHEAD:
-            yield chunk, build_batch(encoded, compression=compression)
+            yield chunk, packed()
             chunk, encoded, size = [], [], 0
         chunk.append(record)
         encoded.append((now_ms, key, value, []))
         size += record_bytes
     if encoded:
-        yield chunk, build_batch(encoded, compression=compression)
+        yield chunk, packed()
 
 
 _BATCH_OVERHEAD = 61  # the header of a record batch

@@ -9,6 +9,9 @@ partition, runs operations on them, and forgets them on resignation. One operati
         wait until the batch is committed
         the response is given out
 
+In a transaction of a client the same records lie in a transactional batch of its producer, and are replayed as pending; the
+transaction's marker, appended by `complete_transaction`, settles them.
+
 An operation without records (a read, a heartbeat) computes its answer at once, and gives it out when everything appended
 before it is committed, so nobody ever sees state that could still be lost. On one replica a batch is committed as it is appended
 and nothing waits.
@@ -29,11 +32,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde, batches_of
-from barnabas.coordinator.result import CoordinatorResult
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState, Finish, PendingWrite, S, ShardContext
 from barnabas.coordinator.shard_loader import NO_PRODUCER_ID, ShardLoader
 from barnabas.coordinator.timer import CallLater, CoordinatorTimer, TimerOperation
@@ -43,6 +46,14 @@ from barnabas.records.compression import Compression
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
+
+
+class _InTransaction(NamedTuple):
+    """The transaction that an operation's records belong to."""
+
+    producer_id: int
+    producer_epoch: int
+    guard: Any
 
 
 class Loop(Protocol):
@@ -122,6 +133,11 @@ class CoordinatorRuntime(Generic[S]):
         """The partitions whose shards answer, in order."""
         return sorted(p for p, context in self._contexts.items() if context.state is ContextState.ACTIVE)
 
+    def epoch(self, partition: int) -> int | None:
+        """The leader epoch in which this broker coordinates a partition; None when it does not."""
+        context = self._contexts.get(partition)
+        return None if context is None else context.epoch
+
     def state(self, partition: int) -> ContextState | None:
         """How far the shard of a partition is; None when this broker does not have it."""
         context = self._contexts.get(partition)
@@ -135,6 +151,64 @@ class CoordinatorRuntime(Generic[S]):
         Returns: a future that may already be done; it fails with KafkaError (COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR,
         what the operation raised, or what the log answered).
         """
+        return self._schedule(partition, operation, None)
+
+    def schedule_transactional_write(
+        self,
+        partition: int,
+        producer_id: int,
+        producer_epoch: int,
+        operation: Callable[[S], CoordinatorResult[R]],
+        guard: Any = None,
+    ) -> asyncio.Future[R]:
+        """As `schedule_write`, with the records in a producer's transaction: pending until its marker.
+
+        Args:
+            guard: proves that the transaction includes this partition (`Partition.begin_verification`).
+        """
+        return self._schedule(partition, operation, _InTransaction(producer_id, producer_epoch, guard))
+
+    def complete_transaction(
+        self, partition: int, producer_id: int, *, batch: bytearray, committed: bool, transaction_version: int
+    ) -> asyncio.Future[None]:
+        """Append the marker that ends a producer's transaction, and settle what is pending.
+
+        Args:
+            batch: the marker's control batch.
+
+        Returns: a future that is done when the marker is committed; it fails with KafkaError as `schedule_write`.
+        """
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def finish(error: KafkaError | None) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        try:
+            context = self._active(partition)
+            appended = self._log.append(partition, batch, transaction_version=transaction_version)
+            if appended.done():
+                appended.result()  # Raises what refused it.
+        except KafkaError as error:
+            finish(error)
+            return future
+        context.next_offset += 1
+        context.shard.replay_end_transaction_marker(producer_id, committed)
+        if not appended.done() or context.pending:
+            self._wait_for_commit(context, appended)
+        self._when_committed(context, finish)
+        return future
+
+    def _schedule(
+        self,
+        partition: int,
+        operation: Callable[[S], CoordinatorResult[R]],
+        transaction: _InTransaction | None,
+    ) -> asyncio.Future[R]:
         future: asyncio.Future[R] = self._loop.create_future()
         try:
             context = self._active(partition)
@@ -153,7 +227,7 @@ class CoordinatorRuntime(Generic[S]):
             else:
                 future.set_exception(error)
 
-        self._append(context, result, finish)
+        self._append(context, result, finish, transaction)
         return future
 
     def schedule_read(self, partition: int, operation: Callable[[S], R]) -> asyncio.Future[R]:
@@ -177,21 +251,56 @@ class CoordinatorRuntime(Generic[S]):
         assert context.state is ContextState.ACTIVE, context
         return context
 
-    def _append(self, context: ShardContext[S], result: CoordinatorResult[Any], finish: Finish) -> None:
+    def _append(
+        self,
+        context: ShardContext[S],
+        result: CoordinatorResult[Any],
+        finish: Finish,
+        transaction: _InTransaction | None = None,
+    ) -> None:
         """Append, replay, and call `finish` once the last batch is committed or something is refused."""
         if result.records:
             try:
-                self._append_batches(context, result)
+                if transaction is None:
+                    self._append_batches(context, result)
+                else:
+                    self._append_in_transaction(context, result, transaction)
             except KafkaError as error:
                 finish(error)
                 return
             if context.state is ContextState.CLOSED:  # a batch was refused after its append
                 finish(KafkaError(ErrorCode.NOT_COORDINATOR))
                 return
+        self._when_committed(context, finish)
+
+    def _when_committed(self, context: ShardContext[S], finish: Finish) -> None:
         if context.pending:
             context.pending[-1].waiters.append(finish)
         else:
             finish(None)
+
+    def _append_in_transaction(
+        self, context: ShardContext[S], result: CoordinatorResult[Any], transaction: _InTransaction
+    ) -> None:
+        for records, batch in batches_of(
+            result.records,
+            self._serde,
+            now_ms=self._now_ms(),
+            max_batch_bytes=self._max_batch_bytes,
+            atomic=True,
+            compression=self._compression,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+        ):
+            if len(batch) > self._max_batch_bytes:
+                raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
+            self._take(
+                context,
+                records,
+                self._log.append(context.partition, batch, guard=transaction.guard),
+                replay=result.replay,
+                producer_id=transaction.producer_id,
+            )
 
     def _append_batches(self, context: ShardContext[S], result: CoordinatorResult[Any]) -> None:
         for records, batch in batches_of(
@@ -204,15 +313,32 @@ class CoordinatorRuntime(Generic[S]):
         ):
             if len(batch) > self._max_batch_bytes:
                 raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
-            appended = self._log.append(context.partition, batch)
-            if appended.done():
-                appended.result()  # Raises what refused it.
-            for record in records:
-                if result.replay:
-                    context.shard.replay(record, context.next_offset, NO_PRODUCER_ID)
-                context.next_offset += 1
-            if not appended.done() or context.pending:
-                self._wait_for_commit(context, appended)
+            self._take(
+                context,
+                records,
+                self._log.append(context.partition, batch),
+                replay=result.replay,
+                producer_id=NO_PRODUCER_ID,
+            )
+
+    def _take(
+        self,
+        context: ShardContext[S],
+        records: Sequence[CoordinatorRecord],
+        appended: asyncio.Future[int],
+        *,
+        replay: bool,
+        producer_id: int,
+    ) -> None:
+        """Move the state by a batch that is in the log, and wait for its commit if that is still to come."""
+        if appended.done():
+            appended.result()  # Raises what refused it.
+        for record in records:
+            if replay:
+                context.shard.replay(record, context.next_offset, producer_id)
+            context.next_offset += 1
+        if not appended.done() or context.pending:
+            self._wait_for_commit(context, appended)
 
     def _wait_for_commit(self, context: ShardContext[S], appended: asyncio.Future[int]) -> None:
         write = PendingWrite()
