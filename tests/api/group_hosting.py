@@ -33,9 +33,11 @@ class GroupHosting:
         services.config = SimpleNamespace(
             advertised_listeners=None,
             request_timeout_ms=30_000,
-            offsets_topic_num_partitions=PARTITIONS,
-            offsets_topic_replication_factor=3,
-            offsets_topic_segment_bytes=104_857_600,
+            int_value={
+                "offsets.topic.num.partitions": PARTITIONS,
+                "offsets.topic.replication.factor": 3,
+                "offsets.topic.segment.bytes": 104_857_600,
+            }.__getitem__,
         )
         self.coordinator = GroupCoordinator(
             GroupCoordinatorConfig(offsets_topic_num_partitions=PARTITIONS, group_initial_rebalance_delay_ms=20),
