@@ -8,6 +8,7 @@ In a group the library seeks only what is still assigned, and a partition that c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from confluent_kafka import Consumer as LibraryConsumer
 from confluent_kafka import TopicPartition as LibraryPartition
 
 from barnabas.verify.producers import TopicPartition
+
+_ENDS_SECONDS = 5.0
 
 
 class ConsumerFailed(Exception):
@@ -76,24 +79,23 @@ class ReadCommittedConsumer:
         """Reads these keys: kept ones from where they stand, new ones from ``tail`` records before their end, or the beginning.
 
         Raises:
-            ConsumerFailed: the end of a key cannot be asked for.
+            ConsumerFailed: the end of a key cannot be asked for; nothing has changed.
         """
-        wanted = list(keys)
+        kept = {} if self.subscribed else self._positions
+        positions: dict[int, int] = {}
+        for key in keys:
+            if key in kept:
+                positions[key] = kept[key]
+            elif tail is None:
+                positions[key] = OFFSET_BEGINNING
+            else:
+                low, high = self.ends(key)
+                positions[key] = max(low, high - tail)
         if self.subscribed:
             self.consumer.unsubscribe()
             self.subscribed = False
-            self._positions.clear()
-        self._positions = {key: self._positions[key] for key in wanted if key in self._positions}
-        assignment = []
-        for key in wanted:
-            place = self.layout.place(key)
-            if key not in self._positions:
-                self._positions[key] = OFFSET_BEGINNING
-                if tail is not None:
-                    low, high = self.ends(key)
-                    self._positions[key] = max(low, high - tail)
-            assignment.append(LibraryPartition(*place, self._positions[key]))
-        self.consumer.assign(assignment)
+        self._positions = positions
+        self.consumer.assign([LibraryPartition(*self.layout.place(key), at) for key, at in positions.items()])
         self.begin()
 
     def subscribe(self, topics: list[str]) -> None:
@@ -130,7 +132,9 @@ class ReadCommittedConsumer:
             ConsumerFailed: an error that will not pass by itself.
         """
         found: dict[int, list[tuple[int, int]]] = {}
-        for message in self.consumer.consume(most, timeout_s):
+        # Waiting for many would wait out the time; the first one says that there is something.
+        first = self.consumer.poll(timeout_s)
+        for message in [] if first is None else [first, *self.consumer.consume(most - 1, 0)]:
             error = message.error()
             if error is not None:
                 if error.retriable() or error.name() in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT"):
@@ -169,16 +173,20 @@ class ReadCommittedConsumer:
         return metadata
 
     def ends(self, key: int) -> tuple[int, int]:
-        """Where a key's log begins and ends, for read_committed its last stable offset.
+        """Where a key's log begins, and its last stable offset.
 
         Raises:
-            ConsumerFailed: nobody tells.
+            ConsumerFailed: nobody tells within some seconds.
         """
-        try:
-            low, high = self.consumer.get_watermark_offsets(LibraryPartition(*self.layout.place(key)), 10)
-        except KafkaException as error:
-            raise ConsumerFailed(str(error)) from None
-        return low, high
+        deadline = time.monotonic() + _ENDS_SECONDS
+        while True:
+            try:
+                low, high = self.consumer.get_watermark_offsets(LibraryPartition(*self.layout.place(key)), 2)
+                return low, high
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise ConsumerFailed(str(error)) from None
+                time.sleep(0.02)
 
     def close(self) -> None:
         """Closes it, leaving the group."""

@@ -13,7 +13,11 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as LibraryPartition
 
-from barnabas.verify.consumer import ConsumerFailed, Layout, ReadCommittedConsumer
+from barnabas.client.admin import Admin
+from barnabas.client.cluster import TopicPartition
+from barnabas.client.offsets import LATEST
+from barnabas.client.outcome import results
+from barnabas.verify.consumer import Layout, ReadCommittedConsumer
 from barnabas.verify.history import Offsets, Outcome, Poll
 from barnabas.verify.recorder import Recorder
 
@@ -32,7 +36,7 @@ def read_everything(
     process = recorder.new_process()
     consumer = ReadCommittedConsumer(bootstrap, layout, f"verify-final-{process}", {"enable.partition.eof": True})
     recorder.record(process, Outcome.INVOKE, "poll", [Poll({})], keys=keys, final=True)
-    ends = {key: _end(consumer, key, patience_s) for key in keys}
+    ends = _ends(bootstrap, layout, keys)
     consumer.consumer.assign([LibraryPartition(*layout.place(key), 0) for key in keys])
     found: dict[int, list[tuple[int, int]]] = {key: [] for key in keys}
     missing = {key for key in keys if ends[key] > 0}
@@ -62,14 +66,12 @@ def read_everything(
     return sorted(missing)
 
 
-def _end(consumer: ReadCommittedConsumer, key: int, patience_s: float) -> int:
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            return consumer.ends(key)[1]
-        except ConsumerFailed:
-            if time.monotonic() > deadline:
-                raise
+def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...]) -> dict[int, int]:
+    """The high watermarks; a read_committed client would be told the last stable offsets."""
+    places = {TopicPartition(*layout.place(key)): key for key in keys}
+    with Admin(bootstrap) as admin:
+        found = results(admin.list_offsets(dict.fromkeys(places, LATEST)))
+    return {places[each]: answer.offset for each, answer in found.items()}
 
 
 def read_committed_offsets(

@@ -165,8 +165,8 @@ class Worker:
             else:
                 self.consumer.subscribe(sorted({self.layout.place(key)[0] for key in plan.keys}))
         except ConsumerFailed as error:
-            self.recorder.record(self.process, Outcome.INFO, plan.f, keys=plan.keys, error=error)
-            return False
+            self.recorder.record(self.process, Outcome.FAIL, plan.f, keys=plan.keys, error=error)
+            return True
         self.recorder.record(self.process, Outcome.OK, plan.f, keys=plan.keys)
         return True
 
