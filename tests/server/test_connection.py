@@ -16,6 +16,7 @@ import pytest
 
 from barnabas.api.context import RequestContext
 from barnabas.api.dispatch import RefusedRequest
+from barnabas.api.throttling import Accounting
 from barnabas.server import connection as connection_module
 from barnabas.server.commands import new_event_loop
 from barnabas.server.listener import Listener
@@ -438,6 +439,52 @@ def test_a_thousand_idle_connections_cost_little_memory() -> None:
             assert listener.connection_count == 1000
             for writer in clients:
                 writer.close()
+            await until(lambda: listener.connection_count == 0)
+
+    run(test)
+
+
+def test_a_throttled_connection_is_answered_first_and_then_rests() -> None:
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+
+        def answer(context: RequestContext, body: bytes) -> list[bytearray]:
+            if body:
+                context.accounting = Accounting(0, 0)
+                context.accounting.throttle_ms = int(body)
+            return echo(context, body)
+
+        async with listening(answer) as (listener, dispatcher):
+            reader, writer = await connect(listener)
+            began = loop.time()
+            writer.write(request(METADATA, 1, b"60") + request(METADATA, 2))
+            assert (await next_response(reader))[0] == 1
+            (served,) = listener.connections
+            assert served.is_muted
+            assert not served.is_idle
+            assert dispatcher.handled == [1]
+            other_reader, other_writer = await connect(listener)
+            other_writer.write(request(METADATA, 77))
+            assert (await next_response(other_reader))[0] == 77
+            assert (await next_response(reader))[0] == 2
+            assert loop.time() - began >= 0.059
+            assert not served.is_muted
+
+    run(test)
+
+
+def test_a_throttled_connection_may_leave() -> None:
+    async def test() -> None:
+        def answer(context: RequestContext, body: bytes) -> list[bytearray]:
+            context.accounting = Accounting(0, 0)
+            context.accounting.throttle_ms = 3_600_000
+            return echo(context, body)
+
+        async with listening(answer) as (listener, _):
+            reader, writer = await connect(listener)
+            writer.write(request(METADATA, 1))
+            assert (await next_response(reader))[0] == 1
+            writer.close()
             await until(lambda: listener.connection_count == 0)
 
     run(test)

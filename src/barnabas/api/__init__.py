@@ -67,6 +67,10 @@ APIS: dict[int, Api] = {
     45: _api("alter_partition_reassignments", 0, 1),
     46: _api("list_partition_reassignments", 0, 0),
     47: _api("offset_delete", 0, 0),
+    48: _api("describe_client_quotas", 0, 1),
+    49: _api("alter_client_quotas", 0, 1),
+    50: _api("describe_user_scram_credentials", 0, 0),
+    51: _api("alter_user_scram_credentials", 0, 0),
     55: _api("describe_quorum", 0, 2),
     57: _api("update_features", 0, 2),
     60: _api("describe_cluster", 0, 2),
@@ -74,4 +78,6 @@ APIS: dict[int, Api] = {
     64: _api("unregister_broker", 0, 0),
     74: _api("list_config_resources", 0, 1),
     75: _api("describe_topic_partitions", 0, 0),
+    88: _api("streams_group_heartbeat", 0, 1),
+    89: _api("streams_group_describe", 0, 1),
 }

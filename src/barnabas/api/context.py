@@ -16,18 +16,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from barnabas.api.throttling import Accounting
     from barnabas.coordinator.group_coordinator import GroupCoordinator
     from barnabas.coordinator.producer_id_manager import ProducerIdManager
+    from barnabas.coordinator.share_coordinator import ShareCoordinator
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
+    from barnabas.quota.client_quotas import ClientQuotas, MutationQuota
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
+    from barnabas.replication.share_partition_manager import SharePartitionManager
 
 __all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
 
@@ -75,6 +80,7 @@ class Settings(Protocol):
     def int_value(self, name: str) -> int: ...
     def str_value(self, name: str) -> str: ...
     def bool_value(self, name: str) -> bool: ...
+    def list_value(self, name: str) -> tuple[str, ...]: ...
 
 
 class Controller(Protocol):
@@ -88,7 +94,17 @@ class Controller(Protocol):
         *,
         principal: str = "User:ANONYMOUS",
         deadline_ms: int | None = None,
+        mutation_quota: MutationQuota | None = None,
     ) -> asyncio.Future[Any]: ...
+
+
+class ShareGroupServices(Protocol):
+    """What share groups need, made on first use; `server.share_groups.ShareServices` is one."""
+
+    @property
+    def coordinator(self) -> ShareCoordinator: ...
+    @property
+    def partitions(self) -> SharePartitionManager: ...
 
 
 class ConnectionInfo:
@@ -98,6 +114,7 @@ class ConnectionInfo:
     """
 
     __slots__ = (
+        "_on_close",
         "client_software_name",
         "client_software_version",
         "connection_id",
@@ -128,6 +145,19 @@ class ConnectionInfo:
         self.principal = principal
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
+        self._on_close: dict[Callable[[str], None], None] | None = None
+
+    def when_closed(self, callback: Callable[[str], None]) -> None:
+        """Have a function called with the connection's id when the connection has ended; once, however often it is asked."""
+        if self._on_close is None:
+            self._on_close = {}
+        self._on_close[callback] = None
+
+    def closed(self) -> None:
+        """The connection has ended."""
+        callbacks, self._on_close = self._on_close, None
+        for callback in callbacks or ():
+            callback(self.connection_id)
 
     def __repr__(self) -> str:
         return f"ConnectionInfo({self.connection_id} {self.client_software_name}/{self.client_software_version})"
@@ -140,6 +170,8 @@ class BrokerServices:
     Attributes:
         image: the committed metadata as of now; ask again rather than keep it across a wait.
         now_ms: wall clock, epoch milliseconds.
+        quotas: what clients may use.
+        monotonic_ns: a clock for durations, in nanoseconds.
     """
 
     node_id: int
@@ -156,19 +188,26 @@ class BrokerServices:
     random: random.Random
     producer_ids: ProducerIdManager
     fetch_sessions: FetchSessionCache
+    share: ShareGroupServices
+    quotas: ClientQuotas
+    monotonic_ns: Callable[[], int] = time.perf_counter_ns
     # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
     creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    # Internal topics of streams applications that the controller refused: name → why, and until when not to ask again.
+    refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class RequestContext:
     """One request's surroundings.
 
     Attributes:
+        accounting: what the request costs; None while nobody asks.
         request: the decoded request while its response waits; what an error response needs to name its parts.
         close_connection: set by a handler to end the connection after this request, as a failed acks=0 produce must.
     """
 
     __slots__ = (
+        "accounting",
         "api_key",
         "client_id",
         "close_connection",
@@ -196,6 +235,7 @@ class RequestContext:
         self.client_id = client_id
         self.close_connection = False
         self.request: Any = None
+        self.accounting: Accounting | None = None
 
     def __repr__(self) -> str:
         return f"RequestContext(api {self.api_key} v{self.version} #{self.correlation_id} of {self.client_id!r})"

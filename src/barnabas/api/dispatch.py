@@ -27,17 +27,18 @@ import importlib
 import logging
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from barnabas.api import APIS
 from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext
 from barnabas.api.error_response import error_response
+from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.primitives import RecordSlice
 
-__all__ = ["Dispatcher", "Output", "RefusedRequest"]
+__all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,14 @@ _SIZE = struct.Struct(">i")
 
 class RefusedRequest(Exception):
     """The peer sent what Kafka answers by closing the connection; the text is the reason, for one line of log."""
+
+
+class Observer(Protocol):
+    """Who counts requests."""
+
+    def answered(self, context: RequestContext, response: Any, output: Output | None, total_ns: int) -> None:
+        """A request has its response, or none as a Produce with acks=0; `total_ns` includes its waiting."""
+        ...
 
 
 class Route:
@@ -95,10 +104,13 @@ class Dispatcher:
 
     Args:
         services: what handlers may use.
+        observer: told of each answered request, for metrics.
     """
 
-    def __init__(self, services: BrokerServices) -> None:
+    def __init__(self, services: BrokerServices, observer: Observer | None = None) -> None:
         self._services = services
+        self._quotas = services.quotas
+        self._observer = observer
         self._routes: dict[int, Route] = {}
 
     def route(self, key: int) -> Route:
@@ -127,6 +139,8 @@ class Dispatcher:
         Raises:
             RefusedRequest: close the connection; the text says why.
         """
+        is_counted = self._observer is not None or self._quotas.is_enabled
+        started_ns = self._services.monotonic_ns() if is_counted else 0
         try:
             header, position = parse_request_header(frame)
         except KafkaError as error:
@@ -143,23 +157,44 @@ class Dispatcher:
             request, _ = route.request.read(frame, position, version)
         except MalformedMessage as error:
             raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
+        if is_counted:
+            context.accounting = Accounting(started_ns, len(frame))
         try:
             response = route.handle(context, request)
         except Exception as error:
             response = self._failed(context, request, error)
-        if response is None:
-            return context, None
         if isinstance(response, asyncio.Future):
             context.request = request
-            return context, self.complete(context, response) if response.done() else response
-        return context, self.encode(context, response)
+            if response.done():
+                return context, self.complete(context, response)
+            if context.accounting is not None:
+                context.accounting.busy_ns = self._services.monotonic_ns() - started_ns
+            return context, response
+        if is_counted:
+            return context, self._charge_and_encode(context, request, response)
+        return context, None if response is None else self.encode(context, response)
 
     def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
         """The bytes of a response that had to wait; `future` is done and was not cancelled. Raises as `dispatch`."""
         error = future.exception()
-        response = future.result() if error is None else self._failed(context, context.request, error)
+        request = context.request
+        response = future.result() if error is None else self._failed(context, request, error)
         context.request = None
+        if context.accounting is not None:
+            return self._charge_and_encode(context, request, response)
         return None if response is None else self.encode(context, response)
+
+    def _charge_and_encode(self, context: RequestContext, request: Any, response: Any) -> Output | None:
+        """The bytes of a response, and what it cost: to the client's quotas and to the metrics."""
+        accounting, services = context.accounting, self._services
+        assert accounting is not None, "a request is charged that was never counted"
+        accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
+        if self._quotas.is_enabled:
+            settle(context, request, response, services.now_ms())
+        output = None if response is None else self.encode(context, response)
+        if self._observer is not None:
+            self._observer.answered(context, response, output, services.monotonic_ns() - accounting.started_ns)
+        return output
 
     def encode(self, context: RequestContext, response: Any) -> Output:
         """Length, response header and body, as few parts as can be."""

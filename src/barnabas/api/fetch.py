@@ -26,6 +26,7 @@ import asyncio
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
+from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
@@ -77,6 +78,12 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
     if session.error:
         return session.respond(None, session_epoch)
     max_bytes = min(request.max_bytes, services.config.fetch_max_bytes)
+    accounting = context.accounting
+    if accounting is not None:
+        if replica_id >= 0:
+            accounting.is_settled = True
+        else:
+            max_bytes = min(max_bytes, fetch_bytes_limit(context))
     params = FetchParams(
         version,
         replica_id,
@@ -88,6 +95,10 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
     )
 
     def respond(read: FetchRead) -> FetchResponse:
+        if accounting is not None and replica_id < 0:
+            throttled = throttled_fetch(context, read, session, session_epoch)
+            if throttled is not None:
+                return throttled
         response = session.respond(read, session_epoch)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
             _name_leaders(context, read, response)

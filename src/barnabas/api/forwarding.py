@@ -12,6 +12,7 @@ import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.api.throttling import mutation_quota
 
 __all__ = ["forward"]
 
@@ -26,4 +27,5 @@ def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
         request,
         principal=context.connection.principal,
         deadline_ms=None if timeout_ms is None else services.now_ms() + timeout_ms,
+        mutation_quota=mutation_quota(context),
     )

@@ -9,12 +9,12 @@ Sources: Kafka's `ControllerResult`, and the constructor arguments of its contro
 from __future__ import annotations
 
 import random
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
 
 Response = TypeVar("Response")
@@ -55,6 +55,18 @@ class ControllerSettings(NamedTuple):
     broker_session_timeout_ms: int = 9000
 
 
+class PartitionQuota(Protocol):
+    """What a client may still create and delete (the controller mutation quota)."""
+
+    def record(self, permits: int) -> None:
+        """Count partitions created or deleted.
+
+        Raises:
+            KafkaError: THROTTLING_QUOTA_EXCEEDED.
+        """
+        ...
+
+
 class ControllerView(NamedTuple):
     """Attributes: `next_offset` is where the first record of this result will land; a broker epoch is such an offset."""
 
@@ -64,6 +76,17 @@ class ControllerView(NamedTuple):
     now_ms: int
     next_offset: int
     random: random.Random
+    partition_quota: PartitionQuota | None = None
+
+    def apply_partition_change_quota(self, partitions: int) -> ApiError:
+        """Count partitions against the client's quota; an error when it is exhausted."""
+        if self.partition_quota is None:
+            return NO_ERROR
+        try:
+            self.partition_quota.record(partitions)
+        except KafkaError as error:
+            return ApiError(error.code, error.message)
+        return NO_ERROR
 
     def new_uuid(self) -> Uuid:
         """A fresh id that is none of the reserved ones and prints without a leading dash, which tools misread."""

@@ -70,13 +70,16 @@ def _grow(
         message = "Excessively large number of additional partitions per request."
         raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
     factor = len(image.partitions[0].replicas)
+    if topic.assignments is not None and len(topic.assignments) != additional:
+        message = (
+            f"Attempted to add {additional} additional partition(s), but only {len(topic.assignments)} "
+            "assignment(s) were specified."
+        )
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
+    error = view.apply_partition_change_quota(additional)
+    if error.code is not ErrorCode.NONE:
+        return error, []
     if topic.assignments is not None:
-        if len(topic.assignments) != additional:
-            message = (
-                f"Attempted to add {additional} additional partition(s), but only {len(topic.assignments)} "
-                "assignment(s) were specified."
-            )
-            return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
         assignments = [tuple(assignment.broker_ids) for assignment in topic.assignments]
         for index, replicas in enumerate(assignments):
             error = check_assignment(view, replicas, now + index, factor)

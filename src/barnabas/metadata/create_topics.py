@@ -126,6 +126,9 @@ def _create_topic(
         partitions, error = _placed_partitions(view, topic)
     if error.code is not ErrorCode.NONE:
         return error, []
+    error = view.apply_partition_change_quota(len(partitions))
+    if error.code is not ErrorCode.NONE:
+        return error, []
     result.num_partitions = len(partitions)
     result.replication_factor = len(partitions[0].replicas)
     result.configs = shown.of(configs)

@@ -42,6 +42,8 @@ def delete_topics(
         answered.add((name, topic_id))
         found, error = _find(view, name, topic_id, names, ids)
         if error.code is ErrorCode.NONE and found is not None:
+            error = view.apply_partition_change_quota(len(view.image.topics.by_name[found[0]].partitions))
+        if error.code is ErrorCode.NONE and found is not None:
             name, topic_id = found
             records.append(messages.RemoveTopicRecord(topic_id=topic_id))
         response.responses.append(

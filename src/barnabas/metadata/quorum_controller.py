@@ -32,7 +32,7 @@ from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.controller_view import ControllerResult, ControllerSettings, ControllerView
+from barnabas.metadata.controller_view import ControllerResult, ControllerSettings, ControllerView, PartitionQuota
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
@@ -77,6 +77,8 @@ MANAGERS: dict[int, Manager] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda c, view, r, v: _named("configuration_control", "incremental_alter")(
         view, r
     ),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda c, view, r, v: _named("client_quota_control", "alter_client_quotas")(view, r),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda c, view, r, v: _named("scram_control", "alter_credentials")(view, r),
     ApiKey.ELECT_LEADERS: lambda c, view, r, v: _named("elect_leaders", "elect_leaders")(view, r, v),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "alter_reassignments")(view, r),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda c, view, r, v: _named("reassignments", "list_reassignments")(view, r),
@@ -163,8 +165,12 @@ class QuorumController:
         *,
         principal: str = "User:ANONYMOUS",
         deadline_ms: int | None = None,
+        mutation_quota: PartitionQuota | None = None,
     ) -> asyncio.Future[Any]:
         """Answer a request.
+
+        Args:
+            mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
 
         Returns:
             A future of the response. It fails with a `KafkaError` when the whole request does: NOT_CONTROLLER on a node
@@ -173,13 +179,19 @@ class QuorumController:
         future = self._create_future()
         if not self.is_active and not self._closed and self.driver.node.is_leader:
             # Elected, but the epoch's first record is not committed yet: the answer waits for that.
-            self._early.append(lambda: self._handle(api_key, version, request, deadline_ms, future))
+            self._early.append(lambda: self._handle(api_key, version, request, deadline_ms, mutation_quota, future))
         else:
-            self._handle(api_key, version, request, deadline_ms, future)
+            self._handle(api_key, version, request, deadline_ms, mutation_quota, future)
         return future
 
     def _handle(
-        self, api_key: int, version: int, request: Any, deadline_ms: int | None, future: asyncio.Future[Any]
+        self,
+        api_key: int,
+        version: int,
+        request: Any,
+        deadline_ms: int | None,
+        mutation_quota: PartitionQuota | None,
+        future: asyncio.Future[Any],
     ) -> None:
         try:
             if not self.is_active:
@@ -189,16 +201,22 @@ class QuorumController:
             manager = MANAGERS.get(api_key)
             if manager is None:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"The controller does not serve API key {api_key}.")
-            result = manager(self, self._view(), request, version)
+            result = manager(self, self._view(mutation_quota), request, version)
             self._carry_out(result, future)
         except KafkaError as error:
             future.set_exception(error)
         except BatchTooLarge as error:
             future.set_exception(KafkaError(ErrorCode.POLICY_VIOLATION, str(error)))
 
-    def _view(self) -> ControllerView:
+    def _view(self, mutation_quota: PartitionQuota | None = None) -> ControllerView:
         return ControllerView(
-            self._latest, self.settings, self.configs, self._now_ms(), self.driver.node.end_offset, self._random
+            self._latest,
+            self.settings,
+            self.configs,
+            self._now_ms(),
+            self.driver.node.end_offset,
+            self._random,
+            mutation_quota,
         )
 
     def _carry_out(self, result: ControllerResult[Any], future: asyncio.Future[Any] | None) -> None:

@@ -198,6 +198,19 @@ class FetchContext:
             session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=grouped(read)
         )
 
+    def respond_empty(self, request_epoch: int) -> FetchResponse:
+        """Make a response without partitions, for a client over its quota; what was read stays to be sent.
+
+        Args:
+            request_epoch: as in `respond`.
+        """
+        session = self.session
+        if session is None:
+            return FetchResponse(error_code=self.error)
+        if session.epoch != next_epoch(request_epoch):
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id)
+        return FetchResponse(session_id=session.session_id)
+
 
 def grouped(read: FetchRead) -> list[FetchResponse.FetchableTopicResponse]:
     """The results in their order, neighbours of one topic under one heading."""

@@ -25,6 +25,7 @@ import asyncio
 import logging
 import random as random_module
 import socket
+import time
 from collections.abc import Callable
 
 from barnabas.api.context import BrokerServices
@@ -48,12 +49,15 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
+    AlterClientQuotasRequest,
+    AlterUserScramCredentialsRequest,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     DeleteTopicsRequest,
     IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
@@ -63,6 +67,7 @@ from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.listener import Listener
 from barnabas.server.metadata_log import MetadataLog, open_quorum
+from barnabas.server.share_groups import ShareServices
 from barnabas.server.storage import StorageError, format_directory, read_bootstrap
 
 __all__ = ["BrokerServer", "CannotStart"]
@@ -70,6 +75,7 @@ __all__ = ["BrokerServer", "CannotStart"]
 log = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
+_EXPIRE_SENSORS_MS = 30_000
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 _DELETE = 1
 # What a fresh cluster holds already: the controller writes it with the features (KIP-966).
@@ -88,6 +94,7 @@ class BrokerServer:
         loop: everything runs here.
         now_ms: wall clock, epoch milliseconds.
         random: topic ids, member ids, session ids and the incarnation are drawn from it.
+        monotonic_ns: a clock for how long requests take.
 
     Attributes:
         failure: what ended a running node, None while all is well.
@@ -101,6 +108,7 @@ class BrokerServer:
         disk: Disk,
         now_ms: Callable[[], int],
         random: random_module.Random,
+        monotonic_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.config = config
         self.failure: BaseException | None = None
@@ -109,11 +117,13 @@ class BrokerServer:
         self.controller: QuorumController
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
+        self.quotas: ClientQuotas
         self.services: BrokerServices
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
         self._random = random
+        self._monotonic_ns = monotonic_ns
         self._meta: MetaProperties
         self._image = MetadataImage()
         self._broker_epoch = -1
@@ -165,6 +175,7 @@ class BrokerServer:
             listener.serve(dispatcher)
         self._is_running = True
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
+        self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
 
     def _open_directory(self) -> None:
@@ -297,6 +308,13 @@ class BrokerServer:
 
     def _make_services(self) -> None:
         config = self.config
+        windows = QuotaWindows(
+            config.int_value("quota.window.num"),
+            config.int_value("quota.window.size.seconds"),
+            config.int_value("controller.quota.window.num"),
+            config.int_value("controller.quota.window.size.seconds"),
+        )
+        self.quotas = ClientQuotas(windows, self._now_ms)
         self.replica_manager = ReplicaManager(
             self.log_manager, self._loop, self._now_ms, config.node_id, self._log_config
         )
@@ -304,10 +322,12 @@ class BrokerServer:
             config,
             self.replica_manager,
             image=lambda: self._image,
+            resolver=self._resolver,
             loop=self._loop,
             now_ms=self._now_ms,
             random=self._random,
         )
+        self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(
             node_id=config.node_id,
             cluster_id=self.cluster_id,
@@ -323,6 +343,9 @@ class BrokerServer:
             random=self._random,
             producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
             fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._random),
+            share=self._share,
+            quotas=self.quotas,
+            monotonic_ns=self._monotonic_ns,
         )
 
     def _log_config(self, topic: str, image: MetadataImage) -> LogConfig:
@@ -414,6 +437,10 @@ class BrokerServer:
         self._image = image
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
+        if delta.topics is not None and delta.topics.deleted:
+            self._share.topics_deleted(delta.topics.deleted.keys())
+        if delta.client_quotas is not None:
+            self.quotas.apply(delta.client_quotas.changed)
 
     # Timers
 
@@ -429,6 +456,9 @@ class BrokerServer:
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
 
+    def _expire_quota_sensors(self) -> None:
+        self.quotas.expire(self._now_ms())
+
     # As new
 
     async def reset(self) -> None:
@@ -439,6 +469,7 @@ class BrokerServer:
         """
         await self._delete_every_topic()
         await self._clear_every_config()
+        await self._clear_quotas_and_credentials()
         self.services.fetch_sessions = FetchSessionCache(
             self.config.max_incremental_fetch_session_cache_slots, self._random
         )
@@ -467,6 +498,32 @@ class BrokerServer:
             request = IncrementalAlterConfigsRequest(resources=resources)
             await self.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
 
+    async def _clear_quotas_and_credentials(self) -> None:
+        entities = self._image.client_quotas.entities
+        if entities:
+            entry = AlterClientQuotasRequest.EntryData
+            quotas = AlterClientQuotasRequest(
+                entries=[
+                    entry(
+                        entity=[
+                            AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name)
+                            for kind, name in entity
+                        ],
+                        ops=[AlterClientQuotasRequest.OpData(key=key, remove=True) for key in limits],
+                    )
+                    for entity, limits in entities.items()
+                ]
+            )
+            await self.controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, quotas)
+        while credentials := self._image.scram.credentials:
+            # A request may name each user once, and a user may have two mechanisms.
+            by_user = dict(credentials.keys())
+            deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
+            scram = AlterUserScramCredentialsRequest(
+                deletions=[deletion(name=name, mechanism=mechanism) for name, mechanism in by_user.items()]
+            )
+            await self.controller.handle(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, scram)
+
     # The end
 
     def fail(self, error: BaseException) -> None:
@@ -488,6 +545,7 @@ class BrokerServer:
         self._timers.clear()
         for listener in self.listeners:
             await listener.stop()
+        self._share.close()
         self.coordinators.close()
         self.controller.close()
         if self.failure is None:

@@ -20,6 +20,10 @@ Writing
 - When more than `WRITE_LIMIT` bytes wait in the transport, no further request is read. A client that never reads its
   responses therefore costs one response beyond that limit, and the idle sweep ends it.
 
+Throttling
+- After an answer that tells its client to rest, nothing of this connection is handled until the rest is over, and once
+  bytes arrive meanwhile nothing is read either. What is unsent goes on to leave.
+
 Closing
 - A peer's fault (`RefusedRequest`, a frame of an impossible size) costs one line of log and the connection; nobody else notices.
 - A future whose connection is gone is cancelled, which takes its waiter out of the purgatory.
@@ -78,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         "_is_reading_paused",
         "_is_writing_paused",
         "_listener",
+        "_muted_until",
         "_out",
         "_pending",
         "_transport",
@@ -98,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_reading_paused = False
         self._is_writing_paused = False
         self._is_closing = False
+        self._muted_until: asyncio.TimerHandle | None = None
         self.active_tick = listener.tick
         self.info: ConnectionInfo
         self._transport: asyncio.Transport
@@ -131,10 +137,14 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.clear()
         self._out.clear()
         self._stop_direct()
+        if self._muted_until is not None:
+            self._muted_until.cancel()
+            self._muted_until = None
         self._blocked_frame = None
         self.release_buffer()
         self._frames = None
         self._listener.forget(self)
+        self.info.closed()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         frames = self._frames
@@ -210,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _may_handle(self, frame: memoryview) -> bool:
-        if self._is_writing_paused or self._out:
+        if self._is_writing_paused or self._out or self._muted_until is not None:
             return False
         if not self._pending:
             return True
@@ -262,8 +272,25 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.write(output[0])
             else:
                 self._send(output)
+        if context.accounting is not None and context.accounting.throttle_ms:
+            self._mute(context.accounting.throttle_ms)
         if context.close_connection:
             self._refuse(f"{context!r} ends the connection")
+
+    def _mute(self, throttle_ms: int) -> None:
+        """Handle no further request for a while, or for a while longer."""
+        loop = self._listener.loop
+        when = loop.time() + throttle_ms / 1000
+        if self._muted_until is not None:
+            if self._muted_until.when() >= when:
+                return
+            self._muted_until.cancel()
+        self._muted_until = loop.call_at(when, self._unmute)
+
+    def _unmute(self) -> None:
+        self._muted_until = None
+        self.active_tick = self._listener.tick
+        self._process()
 
     def _send(self, output: Output) -> None:
         slices = sum(part.size for part in output if not isinstance(part, bytearray))
@@ -341,7 +368,12 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Nothing is under way that would end by itself."""
-        return not self._pending
+        return not self._pending and self._muted_until is None
+
+    @property
+    def is_muted(self) -> bool:
+        """The client rests, because it is over a quota."""
+        return self._muted_until is not None
 
     @property
     def unsent_bytes(self) -> int:

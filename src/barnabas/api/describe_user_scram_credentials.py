@@ -1,0 +1,40 @@
+"""DescribeUserScramCredentials (key 50), version 0. Control plane.
+
+- Names each user's mechanisms and iterations, never keys or salt. No users named, or null, means all.
+- A user named twice is DUPLICATE_RESOURCE, one without credentials RESOURCE_NOT_FOUND.
+
+v0 flexible. KIP-554. Source: Kafka's `ScramImage.describe`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
+
+_Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+_Info = DescribeUserScramCredentialsResponse.CredentialInfo
+
+
+def handle(
+    context: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    by_user: dict[str, list[_Info]] = {}
+    for (name, mechanism), credential in sorted(context.services.image().scram.credentials.items()):
+        by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))
+    asked = Counter(user.name for user in request.users) if request.users else Counter(by_user.keys())
+    return DescribeUserScramCredentialsResponse(
+        error_message=None, results=[_described(name, times, by_user) for name, times in asked.items()]
+    )
+
+
+def _described(name: str, times: int, by_user: dict[str, list[_Info]]) -> _Result:
+    if times > 1:
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+        return _Result(user=name, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=message)
+    if name not in by_user:
+        message = f"Attempt to describe a user credential that does not exist: {name}"
+        return _Result(user=name, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message)
+    return _Result(user=name, error_message=None, credential_infos=by_user[name])

@@ -1,0 +1,6 @@
+"""Limits on what clients may use, and the arithmetic of throttling. Control plane, pure.
+
+`client_quotas` holds the four client quotas of a broker, `rate` and `token_bucket` how they measure, `connection_quotas` who
+may connect. Nothing here sends, waits or knows the time: a caller says what happened and when, and is told how many
+milliseconds to hold the client back.
+"""
