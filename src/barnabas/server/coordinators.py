@@ -1,6 +1,7 @@
 """The coordinators of one node: made with it, elected with the partitions of their topics, closed before the logs. Shell.
 
     __consumer_offsets  ──►  GroupCoordinator
+    __share_group_state ──►  ShareCoordinator
 
 A coordinator lives on the partitions of an internal topic. When the metadata log says that this node leads one of them, the
 coordinator is elected for it; when it says otherwise, or the topic is deleted, the coordinator resigns. Each election counts once
@@ -21,8 +22,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication.replica_manager import ReplicaManager
@@ -46,9 +49,12 @@ class Coordinators:
 
     Args:
         image: the metadata as of now.
+        resolver: of this node's settings.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
+        share: the share partitions' coordinator, on `__share_group_state`.
+        group_configs: the settings that groups may have of their own.
     """
 
     def __init__(
@@ -57,12 +63,14 @@ class Coordinators:
         replica_manager: ReplicaManager,
         *,
         image: Callable[[], MetadataImage],
+        resolver: ConfigResolver,
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int],
         random: random_module.Random,
     ) -> None:
         self._node_id = config.node_id
         self._image = image
+        self.group_configs = GroupConfigs(resolver, lambda: image().configs)
         self.group = GroupCoordinator(
             _group_config(config),
             ReplicaCoordinatorLog(replica_manager, GROUP_METADATA_TOPIC),
@@ -70,8 +78,21 @@ class Coordinators:
             now_ms=now_ms,
             rng=random,
             partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
+            image=image,
+            group_configs=self.group_configs,
         )
-        self._by_topic: dict[str, Elected] = {GROUP_METADATA_TOPIC: self.group}
+        self.share = ShareCoordinator(
+            _share_config(config),
+            ReplicaCoordinatorLog(replica_manager, SHARE_STATE_TOPIC),
+            loop=loop,
+            now_ms=now_ms,
+            partition_count=lambda: self._partition_count(
+                SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
+            ),
+            topic_partitions=self._partitions_of,
+            delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
+        )
+        self._by_topic: dict[str, Elected] = {GROUP_METADATA_TOPIC: self.group, SHARE_STATE_TOPIC: self.share}
         # The leader epoch of each partition that this node's coordinators are elected for.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
 
@@ -82,6 +103,10 @@ class Coordinators:
         """How many partitions an internal topic has, or will have when it is created."""
         found = self._image().topics.by_name.get(topic)
         return len(found.partitions) if found is not None else configured
+
+    def _partitions_of(self, topic_id: bytes) -> int | None:
+        topic = self._image().topics.by_id.get(topic_id)
+        return None if topic is None else len(topic.partitions)
 
     def apply_delta(self, delta: MetadataDelta) -> None:
         """Take a commit of the metadata log that the replicas have taken already."""
@@ -98,6 +123,7 @@ class Coordinators:
                         self._lead(changed.name, partition, registration.leader_epoch)
                     else:
                         self._resign(changed.name, partition)
+        self.group.on_topics_changed(delta.topics)
         if deleted:
             self.group.on_topics_deleted(deleted)
 
@@ -116,6 +142,23 @@ class Coordinators:
             coordinator.close()
 
 
+def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:
+    partition = replica_manager.partition(SHARE_STATE_TOPIC, index)
+    partition.check_leader()
+    partition.log.delete_records_before(offset)
+    replica_manager.log_start_moved(partition)
+
+
+def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
+    prefix = "share.coordinator"
+    return ShareCoordinatorConfig(
+        snapshot_update_records_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
+        write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
+        state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
+        cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+    )
+
+
 def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
     return GroupCoordinatorConfig(
         offsets_topic_num_partitions=config.offsets_topic_num_partitions,
@@ -128,4 +171,11 @@ def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
         group_max_session_timeout_ms=config.group_max_session_timeout_ms,
         group_initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         group_max_size=config.group_max_size,
+        group_coordinator_rebalance_protocols=config.list_value("group.coordinator.rebalance.protocols"),
+        group_consumer_max_size=config.int_value("group.consumer.max.size"),
+        group_consumer_assignors=config.list_value("group.consumer.assignors"),
+        group_consumer_migration_policy=config.str_value("group.consumer.migration.policy"),
+        group_consumer_regex_refresh_interval_ms=config.int_value("group.consumer.regex.refresh.interval.ms"),
+        group_share_max_size=config.int_value("group.share.max.size"),
+        group_streams_max_size=config.int_value("group.streams.max.size"),
     )

@@ -1,0 +1,152 @@
+"""What ShareFetch and ShareAcknowledge have in common: checks, acknowledgements, and hints to the leaders. Data plane.
+
+- Both are refused with UNSUPPORTED_VERSION while share.version is 0.
+- A member id is 1 to 36 characters long; without a group id, or with another member id: INVALID_REQUEST.
+- Acknowledgement batches ascend, have one type for all or one for each offset, and only known types; RENEW only in a request that
+  says it renews (version 2). Otherwise INVALID_REQUEST, for the partition.
+
+Sources: KIP-932, KIP-1222 (renew); Kafka's `KafkaApis.handleAcknowledgements`, `validateAcknowledgementBatches`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.context import RequestContext
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.replication.share_partition_manager import AcknowledgeAnswer
+from barnabas.replication.share_records import Acknowledgement, AcknowledgeType
+from barnabas.replication.share_sessions import TopicPartitionId
+
+__all__ = [
+    "Acknowledged",
+    "acknowledge",
+    "check_member",
+    "check_share_groups_enabled",
+    "lead_hints",
+    "read_acknowledgements",
+]
+
+SHARE_FEATURE = "share.version"
+MEMBER_ID_MAX = 36
+RENEW_VERSION = 2
+POINTS_TO_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+
+
+def check_share_groups_enabled(context: RequestContext) -> None:
+    """Raises: KafkaError UNSUPPORTED_VERSION while the cluster's share.version is 0."""
+    if context.services.image().features.all_finalized().get(SHARE_FEATURE, 0) < 1:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]:
+    """The ids, if they are ids.
+
+    Raises:
+        KafkaError: INVALID_REQUEST.
+    """
+    if group_id is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid group id in the request.")
+    if not member_id or len(member_id) > MEMBER_ID_MAX:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
+    return group_id, member_id
+
+
+class Acknowledged(NamedTuple):
+    """The acknowledgements of a request: those to hand on, and the partitions that are refused (or have nothing to say)."""
+
+    batches: dict[TopicPartitionId, list[Acknowledgement]]
+    settled: AcknowledgeAnswer
+
+
+def read_acknowledgements(
+    context: RequestContext, topics: Iterable[Any], *, is_renew: bool, only_with_batches: bool = False
+) -> Acknowledged:
+    """Take the acknowledgement batches out of a request of either kind.
+
+    Args:
+        only_with_batches: leave out partitions without any (those of a ShareFetch are there to be read).
+    """
+    by_id = context.services.image().topics.by_id
+    batches: dict[TopicPartitionId, list[Acknowledgement]] = {}
+    settled: AcknowledgeAnswer = {}
+    most = AcknowledgeType.RENEW if context.version >= RENEW_VERSION else AcknowledgeType.REJECT
+    for topic in topics:
+        known = by_id.get(topic.topic_id)
+        for partition in topic.partitions:
+            if only_with_batches and not partition.acknowledgement_batches:
+                continue
+            partition_id = TopicPartitionId(bytes(topic.topic_id), partition.partition_index)
+            if known is None:
+                settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            elif not _are_sound(partition.acknowledgement_batches, most, is_renew=is_renew):
+                settled[partition_id] = KafkaError(ErrorCode.INVALID_REQUEST)
+            elif partition.partition_index not in known.partitions:
+                settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif not partition.acknowledgement_batches:
+                settled[partition_id] = None
+            else:
+                batches[partition_id] = [
+                    Acknowledgement(batch.first_offset, batch.last_offset, tuple(batch.acknowledge_types))
+                    for batch in partition.acknowledgement_batches
+                ]
+    return Acknowledged(batches, settled)
+
+
+def _are_sound(batches: Iterable[Any], most: int, *, is_renew: bool) -> bool:
+    previous_end = -1
+    for batch in batches:
+        types = batch.acknowledge_types
+        if (
+            batch.first_offset > batch.last_offset
+            or batch.first_offset < previous_end
+            or not types
+            or (len(types) > 1 and batch.last_offset - batch.first_offset != len(types) - 1)
+            or any(not 0 <= kind <= most for kind in types)
+            or (AcknowledgeType.RENEW in types and not is_renew)
+        ):
+            return False
+        previous_end = batch.last_offset
+    return True
+
+
+def acknowledge(
+    context: RequestContext, group_id: str, member_id: str, acknowledged: Acknowledged
+) -> asyncio.Future[AcknowledgeAnswer]:
+    """Hand the acknowledgements on; the answer has every partition of the request."""
+    services = context.services
+    if not acknowledged.batches:
+        done: asyncio.Future[AcknowledgeAnswer] = services.loop.create_future()
+        done.set_result(acknowledged.settled)
+        return done
+    answer = services.share.partitions.acknowledge(group_id, member_id, acknowledged.batches)
+    if answer.done():
+        answer.result().update(acknowledged.settled)
+    else:
+        answer.add_done_callback(
+            lambda future: None if future.cancelled() else future.result().update(acknowledged.settled)
+        )
+    return answer
+
+
+def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionId, Any]], response: Any) -> None:
+    """Say who leads the partitions that this broker does not (KIP-951)."""
+    topics = context.services.image().topics.by_id
+    leaders = set()
+    for partition_id, data in answered:
+        topic = topics.get(partition_id.topic_id)
+        registration = None if topic is None else topic.partitions.get(partition_id.index)
+        if data.error_code in POINTS_TO_LEADER and registration is not None:
+            data.current_leader = type(response).LeaderIdAndEpoch(
+                leader_id=registration.leader, leader_epoch=registration.leader_epoch
+            )
+            leaders.add(registration.leader)
+    for leader in sorted(leaders):
+        endpoint = advertised_endpoint(context, leader)
+        if endpoint is not None:
+            response.node_endpoints.append(
+                type(response).NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
+            )

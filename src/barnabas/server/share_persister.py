@@ -1,0 +1,160 @@
+"""The persister of share partitions on a node that coordinates them itself: calls in place of requests. Shell.
+
+    SharePartition ──► Persister ──► ShareCoordinator ──► __share_group_state
+
+The state's topic is made when it is first needed. A coordinator that is not there yet (the topic has no leader, its state is being read)
+is asked again after a while, five times at most.
+
+Limits: one node. With several, the coordinator of a share partition may be elsewhere, and the requests 83 to 87 go there.
+
+Source: Kafka's `DefaultStatePersister`, `PersisterStateManager`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from barnabas.coordinator.share_coordinator import ShareCoordinator
+from barnabas.coordinator.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
+from barnabas.coordinator.share_state_batches import StateBatch
+from barnabas.coordinator.share_state_records import SharePartitionKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.replication.share_settings import PersistedState
+
+__all__ = ["LocalPersister"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ATTEMPTS = 5
+FIRST_BACKOFF_MS = 20
+BACKOFF_MULTIPLIER = 4
+_RETRIABLE = frozenset(
+    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+)
+
+
+class LocalPersister:
+    """Keeps share partitions' state with this node's coordinator.
+
+    Args:
+        create_topic: makes the state's topic unless it is there; a future of any answer.
+    """
+
+    def __init__(
+        self,
+        coordinator: ShareCoordinator,
+        loop: asyncio.AbstractEventLoop,
+        has_topic: Callable[[], bool],
+        create_topic: Callable[[], asyncio.Future[Any]],
+    ) -> None:
+        self._coordinator = coordinator
+        self._loop = loop
+        self._has_topic = has_topic
+        self._create_topic = create_topic
+
+    def __repr__(self) -> str:
+        return f"<LocalPersister {self._coordinator!r}>"
+
+    # -- for partition leaders ---------------------------------------------------------------------------------------
+
+    def read_state(
+        self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
+    ) -> asyncio.Future[PersistedState]:
+        """The state, as `replication.share_settings.Persister` asks for it."""
+        key = SharePartitionKey(group_id, bytes(topic_id), partition)
+        return self._retrying(
+            lambda: self._coordinator.read(key, leader_epoch),
+            lambda state: PersistedState(state.state_epoch, state.start_offset, state.state_batches),
+        )
+
+    def write_state(
+        self,
+        group_id: str,
+        topic_id: bytes,
+        partition: int,
+        *,
+        state_epoch: int,
+        leader_epoch: int,
+        start_offset: int,
+        delivery_complete_count: int,
+        batches: Sequence[tuple[int, int, int, int]],
+    ) -> asyncio.Future[None]:
+        """Write down a change."""
+        key = SharePartitionKey(group_id, bytes(topic_id), partition)
+        write = StateWrite(
+            state_epoch,
+            leader_epoch,
+            start_offset,
+            delivery_complete_count,
+            tuple(StateBatch(*batch) for batch in batches),
+        )
+        return self._retrying(lambda: self._coordinator.write(key, write), lambda _: None)
+
+    # -- for the group coordinator -----------------------------------------------------------------------------------
+
+    def initialize_state(
+        self, group_id: str, topic_id: bytes, partition: int, state_epoch: int, start_offset: int
+    ) -> asyncio.Future[None]:
+        """Begin a share partition's state anew; start offset -1 leaves it to the leader."""
+        key = SharePartitionKey(group_id, bytes(topic_id), partition)
+        return self._retrying(lambda: self._coordinator.initialize(key, state_epoch, start_offset), lambda _: None)
+
+    def read_summary(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[StateSummary]:
+        """Start offset and counts."""
+        key = SharePartitionKey(group_id, bytes(topic_id), partition)
+        return self._retrying(lambda: self._coordinator.summary(key), lambda summary: summary)
+
+    def delete_state(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[None]:
+        """Forget a share partition."""
+        key = SharePartitionKey(group_id, bytes(topic_id), partition)
+        return self._retrying(lambda: self._coordinator.delete(key), lambda _: None)
+
+    # -- asking again ------------------------------------------------------------------------------------------------
+
+    def _retrying(
+        self, ask: Callable[[], asyncio.Future[StateOutcome[T]]], result_of: Callable[[T], R]
+    ) -> asyncio.Future[R]:
+        """Ask until there is an answer; the future fails with the coordinator's last error."""
+        answer: asyncio.Future[R] = self._loop.create_future()
+        left = ATTEMPTS
+        backoff_ms = FIRST_BACKOFF_MS
+
+        def step() -> None:
+            if answer.done():
+                return
+            if not self._has_topic():
+                self._create_topic().add_done_callback(lambda done: (_observe(done), run()))
+            else:
+                run()
+
+        def run() -> None:
+            future = ask()
+            if future.done():
+                on_outcome(future)
+            else:
+                future.add_done_callback(on_outcome)
+
+        def on_outcome(future: asyncio.Future[StateOutcome[T]]) -> None:
+            nonlocal left, backoff_ms
+            if answer.done():
+                return
+            outcome = future.result()
+            left -= 1
+            if outcome.error is ErrorCode.NONE:
+                answer.set_result(result_of(outcome.value))  # type: ignore[arg-type]
+            elif outcome.error in _RETRIABLE and left > 0:
+                self._loop.call_later(backoff_ms / 1000, step)
+                backoff_ms *= BACKOFF_MULTIPLIER
+            else:
+                answer.set_exception(KafkaError(outcome.error, outcome.message))
+
+        step()
+        return answer
+
+
+def _observe(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
