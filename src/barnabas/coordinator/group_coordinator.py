@@ -34,6 +34,7 @@ from barnabas.records.compression import Compression
 
 if TYPE_CHECKING:
     from barnabas.coordinator.group_shard import GroupCoordinatorShard
+    from barnabas.coordinator.result import CoordinatorResult
     from barnabas.metadata.topics_image import TopicsDelta
     from barnabas.protocol.messages import (
         DeleteGroupsResponse,
@@ -167,6 +168,18 @@ class GroupCoordinator:
     def close(self) -> None:
         """Give up all groups; members that wait are told to look for another coordinator."""
         self._runtime.close()
+
+    # -- any operation -----------------------------------------------------------------------------------------------
+
+    def write(
+        self, group_id: str, operation: Callable[[GroupCoordinatorShard], CoordinatorResult[R]]
+    ) -> asyncio.Future[R]:
+        """Run an operation on the shard of a group; the future fails with KafkaError (see `append_error`)."""
+        return self._runtime.schedule_write(self.partition_of(group_id), operation)
+
+    def read(self, group_id: str, operation: Callable[[GroupCoordinatorShard], R]) -> asyncio.Future[R]:
+        """Compute an answer from the shard of a group; the future fails with KafkaError."""
+        return self._runtime.schedule_read(self.partition_of(group_id), operation)
 
     # -- the classic protocol ----------------------------------------------------------------------------------------
 

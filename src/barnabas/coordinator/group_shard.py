@@ -4,6 +4,7 @@ One map holds the groups of every type. What a type can do and how its records a
 the first record or request of that type comes:
 
     ClassicGroups    JoinGroup, SyncGroup, Heartbeat, LeaveGroup      record 2
+    StreamsGroups    StreamsGroupHeartbeat, StreamsGroupDescribe      records 17 to 23
     OffsetManager    commits of all types                             records 0, 1
 
 The shard finds the part for a request or a record, and does what is the same for all: offsets, listing, deletion, expiry. Records of a
@@ -276,4 +277,8 @@ class GroupCoordinatorShard:
 
 def _make_part(kind: GroupType, environment: GroupEnvironment) -> GroupsOfType | None:
     """Import and make the part for a type; a broker without such groups runs without their code."""
+    if kind is GroupType.STREAMS:
+        from barnabas.coordinator.streams_groups import StreamsGroups
+
+        return StreamsGroups(environment)
     return None
