@@ -35,6 +35,7 @@ from barnabas.records.compression import Compression
 if TYPE_CHECKING:
     from barnabas.coordinator.group_shard import GroupCoordinatorShard
     from barnabas.coordinator.result import CoordinatorResult
+    from barnabas.coordinator.transaction_markers import Marker
     from barnabas.metadata.topics_image import TopicsDelta
     from barnabas.protocol.messages import (
         DeleteGroupsResponse,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
         OffsetFetchResponse,
         SyncGroupRequest,
         SyncGroupResponse,
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
     )
 
 R = TypeVar("R")
@@ -284,6 +287,40 @@ class GroupCoordinator:
             self.partition_of(request.group_id), lambda shard: shard.commit_offsets(request, version)
         )
         return answered(self._loop, future, _same, lambda error: offset_commit_error(request, append_error(error)))
+
+    def commit_transactional_offsets(
+        self, request: TxnOffsetCommitRequest, version: int, guard: object
+    ) -> asyncio.Future[TxnOffsetCommitResponse]:
+        """TxnOffsetCommit of topics that exist.
+
+        Args:
+            guard: proves that the transaction includes the group's partition.
+
+        Returns: a future; it fails with KafkaError, which then goes for every partition.
+        """
+        return self._runtime.schedule_transactional_write(
+            self.partition_of(request.group_id),
+            request.producer_id,
+            request.producer_epoch,
+            lambda shard: shard.commit_transactional_offsets(request, version),
+            guard,
+        )
+
+    def complete_transaction(self, partition: int, marker: Marker, batch: bytearray) -> asyncio.Future[None]:
+        """Write a transaction's marker into a partition of `__consumer_offsets`, and settle its pending offsets.
+
+        Args:
+            batch: the marker as it goes into the log.
+
+        Returns: a future; it fails with KafkaError.
+        """
+        return self._runtime.complete_transaction(
+            partition,
+            marker.producer_id,
+            batch=batch,
+            committed=marker.commit,
+            transaction_version=marker.transaction_version,
+        )
 
     def offset_fetch(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool

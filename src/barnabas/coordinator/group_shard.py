@@ -26,7 +26,7 @@ from barnabas.coordinator.group import Group, GroupType
 from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from barnabas.coordinator.join_group import Joining
-from barnabas.coordinator.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager
+from barnabas.coordinator.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
 from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.metadata.topics_image import TopicsDelta
@@ -45,6 +45,8 @@ from barnabas.protocol.messages import (
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
     SyncGroupRequest,
 )
 
@@ -134,6 +136,26 @@ class GroupCoordinatorShard:
         if isinstance(group, ClassicGroup):
             self.classic.committed_by(group, request.member_id)
         return self._offsets.commit(request, check)
+
+    def commit_transactional_offsets(
+        self, request: TxnOffsetCommitRequest, version: int
+    ) -> CoordinatorResult[TxnOffsetCommitResponse]:
+        """Commit offsets inside a transaction; a group that is not there is created as by `commit_offsets`."""
+        group = self.groups.get(request.group_id)
+        epoch = request.generation_id_or_member_epoch
+        if group is None:
+            if epoch >= 0:
+                refuse_transactional(ErrorCode.GROUP_ID_NOT_FOUND, version)
+            return self._offsets.commit_transactional(request, version)
+        try:
+            check = group.validate_offset_commit(
+                request.member_id, request.group_instance_id, epoch, is_transactional=True, version=version
+            )
+        except KafkaError as error:
+            if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+                refuse_transactional(error.code, version)
+            raise
+        return self._offsets.commit_transactional(request, version, check)
 
     def fetch_offsets(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool

@@ -31,6 +31,8 @@ from barnabas.protocol.messages import (
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 )
 from barnabas.protocol.primitives import ZERO_UUID
 
@@ -38,6 +40,8 @@ INVALID_OFFSET = -1
 DEFAULT_RETENTION_TIME = -1
 GROUP_ID_NOT_FOUND_SINCE = 9
 """The OffsetCommit version from which a missing group has its own error."""
+TXN_GROUP_ERRORS_SINCE = 6
+"""The TxnOffsetCommit version that has errors of its own for a missing group and a stale member epoch (KIP-1319)."""
 
 
 class OffsetManager:
@@ -91,6 +95,52 @@ class OffsetManager:
                 )
             response.topics.append(
                 OffsetCommitResponse.OffsetCommitResponseTopic(
+                    name=topic.name, topic_id=topic.topic_id, partitions=results
+                )
+            )
+        return CoordinatorResult(response, records)
+
+    def commit_transactional(
+        self, request: TxnOffsetCommitRequest, version: int, check: PartitionCheck | None = None
+    ) -> CoordinatorResult[TxnOffsetCommitResponse]:
+        """Turn an accepted commit of a transaction into records; they are pending until the transaction's marker.
+
+        Args:
+            check: the group's own check of each partition, if it has one; a failure refuses the whole commit.
+
+        Raises:
+            KafkaError: what the check gives; ILLEGAL_GENERATION for STALE_MEMBER_EPOCH before version 6.
+        """
+        now_ms = self._now_ms()
+        records: list[CoordinatorRecord] = []
+        response = TxnOffsetCommitResponse()
+        for topic in request.topics:
+            results = []
+            for partition in topic.partitions:
+                metadata = partition.committed_metadata or ""
+                error = ErrorCode.NONE
+                if _java_length(metadata) > self._config.offset_metadata_max_bytes:
+                    error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                else:
+                    if check is not None:
+                        refuse_transactional(check(topic.name, topic.topic_id, partition.partition_index), version)
+                    offset = OffsetAndMetadata(
+                        committed_offset=partition.committed_offset,
+                        leader_epoch=partition.committed_leader_epoch,
+                        metadata=metadata,
+                        commit_timestamp_ms=now_ms,
+                        topic_id=topic.topic_id,
+                    )
+                    records.append(
+                        offset_commit_record(request.group_id, topic.name, partition.partition_index, offset)
+                    )
+                results.append(
+                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                )
+            response.topics.append(
+                TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
                     name=topic.name, topic_id=topic.topic_id, partitions=results
                 )
             )
@@ -218,6 +268,18 @@ class OffsetManager:
         if offset.expire_timestamp_ms is not None:
             return self._now_ms() >= offset.expire_timestamp_ms
         return self._now_ms() - base_ms >= self._config.offsets_retention_ms
+
+
+def refuse_transactional(error: ErrorCode, version: int) -> None:
+    """Refuse a commit of a transaction, unless `error` is NONE, with what its version of TxnOffsetCommit knows.
+
+    Raises: KafkaError.
+    """
+    newer = version >= TXN_GROUP_ERRORS_SINCE
+    if error in (ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND) and not newer:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if error is not ErrorCode.NONE:
+        raise KafkaError(error)
 
 
 def _unknown_offset(index: int, error: ErrorCode) -> OffsetFetchResponse.OffsetFetchResponsePartitions:
