@@ -153,6 +153,8 @@ def internal_polls(analysis: Analysis) -> Iterator[Anomaly]:
                 if distance is None or distance == 1:
                     continue
                 name = "int-poll-skip" if distance > 1 else "int-nonmonotonic-poll"
+                if op.final and distance > 1:
+                    continue  # what a final read passes over is lost, and told as such
                 yield Anomaly(name, key, _moved(analysis, key, first, second, "an operation"), (op,))
 
 

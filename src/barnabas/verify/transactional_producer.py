@@ -261,7 +261,7 @@ class TransactionalProducer:
                 last = error
             except KafkaError as error:
                 last = error
-            if not last.code.retriable:
+            if not last.code.retriable and not isinstance(last, ClientError):
                 raise _Answered(last, silence)
             if time.monotonic() > deadline:
                 raise _Unanswered(silence, last)
