@@ -1,14 +1,18 @@
-"""InitProducerId (API key 22). Control plane.
+"""InitProducerId (22): give a producer its id and epoch. Control plane.
 
-Versions served: 0-5.
+Versions served: 0-6, advertised to 5; 6 (KIP-939) is unstable in Kafka and advertised with `transaction.two.phase.commit.enable`.
 
 - Without a transactional id: a new producer id with epoch 0, also when the request names an old one (KIP-360).
+- With one: the id of that name with its epoch bumped, which fences every earlier producer of the name. An open transaction is
+  aborted first: CONCURRENT_TRANSACTIONS, and the client asks again.
+- A producer that names its present id and epoch gets them bumped, or is PRODUCER_FENCED when another has taken the name.
 - A producer id without an epoch or the reverse: INVALID_REQUEST, as is an empty transactional id.
-- Deviation: transactional ids have no coordinator yet. The answer is NOT_COORDINATOR, and FindCoordinator says
-  COORDINATOR_NOT_AVAILABLE, as on a broker whose `__transaction_state` is missing.
+- A timeout that is not positive or above `transaction.max.timeout.ms`: INVALID_TRANSACTION_TIMEOUT.
+- Two-phase commit (version 6): `enable2Pc` takes the timeout away, and is TRANSACTIONAL_ID_AUTHORIZATION_FAILED unless the broker
+  allows it; `keepPreparedTxn` keeps the open transaction for the new epoch, and tells its id and epoch. Apache Kafka 4.4 answers
+  UNSUPPORTED_VERSION to the latter; this follows the KIP.
 
-Version 2 is flexible, 3 adds the present id and epoch (KIP-360), 4 PRODUCER_FENCED, 5 TRANSACTION_ABORTABLE (KIP-890). Version 6
-(KIP-939) is unstable and not advertised.
+Version 2 is flexible, 3 adds the present id and epoch (KIP-360), 4 PRODUCER_FENCED, 5 TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from __future__ import annotations
@@ -22,18 +26,19 @@ from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResp
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+FENCED_SINCE = 4
 
 
 def handle(
     context: RequestContext, request: InitProducerIdRequest
 ) -> asyncio.Future[InitProducerIdResponse] | InitProducerIdResponse:
-    """Give an idempotent producer its id."""
+    """Give a producer its id."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
-        return _refused(ErrorCode.NOT_COORDINATOR)
+        return _transactional(context, request, request.transactional_id)
 
     def refused(error: KafkaError) -> InitProducerIdResponse:
         return _refused(error.code)
@@ -44,6 +49,40 @@ def handle(
         lambda producer_id: InitProducerIdResponse(producer_id=producer_id, producer_epoch=0),
         refused,
     )
+
+
+def _transactional(
+    context: RequestContext, request: InitProducerIdRequest, transactional_id: str
+) -> asyncio.Future[InitProducerIdResponse] | InitProducerIdResponse:
+    from barnabas.coordinator.transaction_metadata import NEVER_TIMES_OUT_MS
+    from barnabas.coordinator.transaction_shard import Initialized, InitProducerId
+
+    coordinator = context.services.transaction_coordinator
+    if request.enable2_pc and not coordinator.config.two_phase_commit_enable:
+        return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    timeout_ms = request.transaction_timeout_ms
+    if request.enable2_pc:
+        timeout_ms = NEVER_TIMES_OUT_MS
+    elif not 0 < timeout_ms <= coordinator.config.transaction_max_timeout_ms:
+        return _refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    expected = None
+    if request.producer_id != NO_PRODUCER_ID:
+        expected = (request.producer_id, request.producer_epoch)
+
+    def respond(initialized: Initialized) -> InitProducerIdResponse:
+        return InitProducerIdResponse(
+            producer_id=initialized.producer_id,
+            producer_epoch=initialized.producer_epoch,
+            ongoing_txn_producer_id=initialized.ongoing[0],
+            ongoing_txn_producer_epoch=initialized.ongoing[1],
+        )
+
+    def refused(error: KafkaError) -> InitProducerIdResponse:
+        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
+        return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+
+    wanted = InitProducerId(transactional_id, timeout_ms, expected, request.keep_prepared_txn)
+    return answered(context.services.loop, coordinator.init_producer_id(wanted), respond, refused)
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:

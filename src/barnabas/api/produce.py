@@ -10,8 +10,8 @@ Behaviour:
 - Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
 - An unknown topic or partition: UNKNOWN_TOPIC_OR_PARTITION; an unknown topic id: UNKNOWN_TOPIC_ID.
 - Only rejected records carry an error message, as in Kafka: the others are told by their code.
-- Transactions are not served yet: a transactional batch is answered INVALID_PRODUCER_ID_MAPPING, as by a coordinator that has
-  never heard of the transactional id; without such an id, TRANSACTIONAL_ID_AUTHORIZATION_FAILED as in Kafka.
+- Transactional batches go through `transactional_produce` first; without a transactional id they are
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes: 3 format v2 and transactions (KIP-98); 4 KAFKA_STORAGE_ERROR; 5 log start offset (KIP-107); 7 zstd (KIP-110), below
 it UNSUPPORTED_COMPRESSION_TYPE; 8 record errors (KIP-467); 9 flexible; 10 the new leader on NOT_LEADER_OR_FOLLOWER (KIP-951); 12
@@ -23,15 +23,19 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
+from barnabas.log.append_checks import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from barnabas.api.transactional_produce import Verified
 
 ACKS_ALL = -1
 TOPIC_ID_VERSION = 13
@@ -82,6 +86,26 @@ def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
     """Append everything, then answer now, later (acks=-1 with followers), or never (acks=0)."""
+    if not -1 <= request.acks <= 1:
+        return _all_refused(request, ErrorCode.INVALID_REQUIRED_ACKS)
+    if _has_transactional(request):
+        if request.transactional_id is None:
+            return _all_refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        # A broker without transactions starts without their code.
+        from barnabas.api import transactional_produce
+
+        return transactional_produce.handle(context, request, _find, _append)
+    return _append(context, request, None)
+
+
+def _append(
+    context: RequestContext, request: ProduceRequest, verified: Verified | None
+) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+    """Append what may be appended.
+
+    Args:
+        verified: what is known of the transactions in the request; None when there are none, or nothing to be verified.
+    """
     acks = request.acks
     version = context.version
     replicas = context.services.replica_manager
@@ -89,10 +113,6 @@ def handle(
     failed = False
     waiting: list[tuple[AwaitedCommit, Any]] | None = None
     answered = []
-    if not -1 <= acks <= 1:
-        return _all_refused(request, ErrorCode.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is None and _has_transactional(request):
-        return _all_refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     for data in request.topic_data:
         topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
         partitions = []
@@ -106,8 +126,13 @@ def handle(
                 records = _checked(version, wanted.records)
                 if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+                guard = None
+                if verified is not None:
+                    if partition in verified.errors:
+                        raise verified.errors[partition]
+                    guard = verified.guards.get(partition)
                 reached = partition
-                info = replicas.append_to(partition, records, acks)
+                info = replicas.append_to(partition, records, acks, AppendOrigin.CLIENT, guard)
                 answer = _PartitionProduceResponse(
                     index=index,
                     base_offset=info.base_offset,
@@ -137,6 +162,14 @@ def handle(
     return response
 
 
+def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
+    """The replica that a request means, None when there is none."""
+    replicas = context.services.replica_manager
+    by_name = context.version < TOPIC_ID_VERSION
+    topic = replicas.topics.get(data.name) if by_name else replicas.topics_by_id.get(data.topic_id)
+    return None if topic is None else topic.partitions.get(index)
+
+
 def _checked(version: int, records: Any) -> memoryview:
     """The one batch that a partition's records must be; a piece of a batch behind it is left out, as in Kafka."""
     size = 0 if records is None else len(records)
@@ -151,8 +184,6 @@ def _checked(version: int, records: Any) -> memoryview:
         records = records[:end]
     if attributes & _CODEC_MASK == _ZSTD and version < ZSTD_VERSION:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if attributes & _TRANSACTIONAL:
-        raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     checked: memoryview = records
     return checked
 

@@ -35,7 +35,7 @@ from barnabas.records.compression import Compression
 if TYPE_CHECKING:
     from barnabas.coordinator.group_shard import GroupCoordinatorShard
     from barnabas.coordinator.result import CoordinatorResult
-    from barnabas.coordinator.transaction_markers import Marker
+    from barnabas.coordinator.transaction_marker_writer import Marker
     from barnabas.metadata.topics_image import TopicsDelta
     from barnabas.protocol.messages import (
         DeleteGroupsResponse,

@@ -58,7 +58,7 @@ class TransactionCoordinator:
 
     Args:
         log: the partitions of `__transaction_state`.
-        marker_writer: the partitions that transactions write to.
+        marker_writer: the partitions that transactions write to, and that administrators may end them in.
         producer_ids: where fresh producer ids come from.
         partition_count: how many partitions the topic has.
         transaction_version: the finalized level of transaction.version, as of now.
@@ -68,7 +68,7 @@ class TransactionCoordinator:
         self,
         config: TransactionCoordinatorConfig,
         log: CoordinatorLog,
-        marker_writer: Callable[[], MarkerWriter],
+        marker_writer: MarkerWriter,
         producer_ids: ProducerIdManager,
         *,
         loop: Loop,
@@ -79,7 +79,7 @@ class TransactionCoordinator:
         self.config = config
         self._loop = loop
         self._producer_ids = producer_ids
-        self._marker_writer = marker_writer
+        self.marker_writer = marker_writer
         self._partition_count = partition_count
         self._markers: TransactionMarkers | None = None
 
@@ -221,7 +221,7 @@ class TransactionCoordinator:
         if self._markers is None:
             from barnabas.coordinator.transaction_markers import TransactionMarkers
 
-            self._markers = TransactionMarkers(self._marker_writer(), self._loop, self._complete)
+            self._markers = TransactionMarkers(self.marker_writer, self._loop, self._complete)
         self._markers.end(partition, epoch, metadata)
 
     def _complete(self, partition: int, epoch: int, metadata: TransactionMetadata) -> None:

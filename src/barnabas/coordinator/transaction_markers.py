@@ -12,8 +12,6 @@ therefore be written twice; the log takes a repeated one without effect.
 On one node the markers are written when the Prepare record is, before the client is answered, so that its next transaction finds nothing
 in its way. A transaction with very many partitions takes turns with the rest of the node.
 
-`MarkerWriter` is the seam to the partitions: today the replicas of this node, later also requests to other leaders.
-
 Source: Kafka classes `TransactionMarkerChannelManager`, `TransactionMarkerRequestCompletionHandler`.
 """
 
@@ -24,15 +22,14 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from barnabas.coordinator.coordinator_log import InternalLog
 from barnabas.coordinator.future_steps import when_done
 from barnabas.coordinator.timer import CallLater
+from barnabas.coordinator.transaction_marker_writer import Marker, MarkerWriter
 from barnabas.coordinator.transaction_metadata import TopicPartition, TransactionMetadata
 from barnabas.coordinator.transaction_state import TransactionState
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.records.control import build_end_transaction_marker
 
 logger = logging.getLogger(__name__)
 
@@ -41,98 +38,6 @@ MARKERS_PER_TURN = 500
 
 _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 _NOTHING_TO_END = frozenset({ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION})
-
-
-class Marker(NamedTuple):
-    """What a marker says.
-
-    Attributes:
-        coordinator_epoch: the leader epoch of the transaction coordinator's partition.
-        transaction_version: from 2 on the epoch must be above that of the transaction's batches.
-    """
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    commit: bool
-    transaction_version: int
-
-
-class MarkerWriter(Protocol):
-    """The partitions, as whoever ends transactions sees them."""
-
-    def exists(self, partition: TopicPartition) -> bool:
-        """Whether the metadata knows the partition."""
-        ...
-
-    def write(self, marker: Marker, partition: TopicPartition) -> asyncio.Future[Any]:
-        """Append a marker.
-
-        Returns: a future that is done when the marker is committed, or fails with KafkaError.
-        """
-        ...
-
-
-class GroupTransactions(Protocol):
-    """What the group coordinator does with markers in `__consumer_offsets`."""
-
-    def complete_transaction(self, partition: int, marker: Marker) -> asyncio.Future[None]: ...
-
-
-class LocalMarkerWriter:
-    """`MarkerWriter` over the replicas of this broker.
-
-    A marker in `__consumer_offsets` goes through the group coordinator, whose pending offsets it settles; until that has loaded the
-    partition the marker is refused as by a partition that has moved.
-
-    Args:
-        offsets_topic: the topic of the group coordinator.
-        exists: whether the metadata knows a partition.
-    """
-
-    def __init__(
-        self,
-        replicas: InternalLog,
-        groups: GroupTransactions,
-        offsets_topic: str,
-        *,
-        create_future: Callable[[], asyncio.Future[Any]],
-        now_ms: Callable[[], int],
-        exists: Callable[[TopicPartition], bool],
-    ) -> None:
-        self._replicas = replicas
-        self._groups = groups
-        self._offsets_topic = offsets_topic
-        self._create_future = create_future
-        self._now_ms = now_ms
-        self.exists = exists
-
-    def write(self, marker: Marker, partition: TopicPartition) -> asyncio.Future[Any]:
-        topic, index = partition
-        if topic == self._offsets_topic:
-            return self._groups.complete_transaction(index, marker)
-        try:
-            return self._replicas.append_internal(
-                topic,
-                index,
-                marker_batch(marker, self._now_ms()),
-                transaction_version=marker.transaction_version,
-            )
-        except KafkaError as error:
-            refused = self._create_future()
-            refused.set_exception(error)
-            return refused
-
-
-def marker_batch(marker: Marker, now_ms: int) -> bytearray:
-    """The control batch that ends a transaction in one partition."""
-    return build_end_transaction_marker(
-        commit=marker.commit,
-        coordinator_epoch=marker.coordinator_epoch,
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        timestamp=now_ms,
-    )
 
 
 class Loop(Protocol):

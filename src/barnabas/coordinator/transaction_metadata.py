@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from barnabas.coordinator.transaction_state import VALID_PREVIOUS, TransactionState
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 TopicPartition = tuple[str, int]
 

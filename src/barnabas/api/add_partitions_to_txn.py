@@ -1,0 +1,116 @@
+"""AddPartitionsToTxn (24): the partitions a transaction is about to write to. Control plane.
+
+Versions: 0-5. Flexible from 3.
+
+Behaviour:
+
+- Until version 3 one transaction of a client, from 4 on any number of them, of brokers that ask for their clients; a broker may only
+  want to know (`verify_only`): TRANSACTION_ABORTABLE for a partition that the transaction does not include.
+- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, and then none of its transaction is added: OPERATION_NOT_ATTEMPTED.
+- A request of version 4 or later is of a client of transaction version 2.
+
+Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 batches and verification (KIP-890); 5
+TRANSACTION_ABORTABLE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import RequestContext
+from barnabas.coordinator.future_steps import answered, gathered
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+BATCHED_SINCE = 4
+FENCED_SINCE = 2
+EPOCH_BUMP_VERSION = 2
+
+_Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+_Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+_TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+_PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
+_Partition = tuple[str, int]
+
+
+def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> asyncio.Future[AddPartitionsToTxnResponse]:
+    """Add, or look up, the partitions of each transaction."""
+    if context.version >= BATCHED_SINCE:
+        transactions = list(request.transactions)
+    else:
+        transactions = [
+            _Transaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+
+    def respond(results: list[_Result]) -> AddPartitionsToTxnResponse:
+        if context.version >= BATCHED_SINCE:
+            return AddPartitionsToTxnResponse(results_by_transaction=results)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
+
+    return gathered(context.services.loop, [_one(context, transaction) for transaction in transactions], respond)
+
+
+def _one(context: RequestContext, transaction: _Transaction) -> asyncio.Future[_Result]:
+    loop = context.services.loop
+    partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+    topics = context.services.image().topics
+    missing = {tp for tp in partitions if topics.partition(*tp) is None}
+    if missing:
+        refused: asyncio.Future[_Result] = loop.create_future()
+        refused.set_result(
+            _result(
+                transaction,
+                {
+                    tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if tp in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+                    for tp in partitions
+                },
+            )
+        )
+        return refused
+
+    def all_with(code: ErrorCode) -> _Result:
+        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return _result(transaction, dict.fromkeys(partitions, code))
+
+    def failed(error: KafkaError) -> _Result:
+        return all_with(error.code)
+
+    coordinator = context.services.transaction_coordinator
+    if transaction.verify_only:
+        verified = coordinator.verify_partitions(
+            transaction.transactional_id,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            frozenset(partitions),
+        )
+        return answered(loop, verified, lambda codes: _result(transaction, codes), failed)
+    added = coordinator.add_partitions(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        frozenset(partitions),
+        EPOCH_BUMP_VERSION if context.version >= BATCHED_SINCE else 0,
+    )
+    return answered(loop, added, lambda _: all_with(ErrorCode.NONE), failed)
+
+
+def _result(transaction: _Transaction, codes: dict[_Partition, ErrorCode]) -> _Result:
+    return _Result(
+        transactional_id=transaction.transactional_id,
+        topic_results=[
+            _TopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    _PartitionResult(partition_index=index, partition_error_code=codes[topic.name, index])
+                    for index in topic.partitions
+                ],
+            )
+            for topic in transaction.topics
+        ],
+    )

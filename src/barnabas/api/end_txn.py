@@ -1,0 +1,52 @@
+"""EndTxn (26): commit or abort a transaction. Control plane.
+
+Versions: 0-5. Flexible from 3.
+
+Behaviour:
+
+- The answer leaves when the outcome is committed; the markers follow. A repeated request gets the first one's answer.
+- Version 5 is of a client of transaction version 2: the answer carries the producer id and epoch for its next transaction, and a
+  transaction that has not begun may be aborted.
+
+Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 TRANSACTION_ABORTABLE; 5 epoch bump (KIP-890).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from barnabas.api.context import RequestContext
+from barnabas.coordinator.future_steps import answered
+from barnabas.coordinator.transaction_shard import EndTxn
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import EndTxnRequest, EndTxnResponse
+
+FENCED_SINCE = 2
+EPOCH_BUMP_SINCE = 5
+EPOCH_BUMP_VERSION = 2
+
+
+def handle(context: RequestContext, request: EndTxnRequest) -> asyncio.Future[EndTxnResponse]:
+    """End a transaction."""
+
+    def failed(error: KafkaError) -> EndTxnResponse:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return EndTxnResponse(error_code=code)
+
+    ended = context.services.transaction_coordinator.end_transaction(
+        EndTxn(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            request.committed,
+            EPOCH_BUMP_VERSION if context.version >= EPOCH_BUMP_SINCE else 0,
+        )
+    )
+    return answered(
+        context.services.loop,
+        ended,
+        lambda end: EndTxnResponse(producer_id=end.producer_id, producer_epoch=end.producer_epoch),
+        failed,
+    )

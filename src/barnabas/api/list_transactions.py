@@ -1,0 +1,74 @@
+"""ListTransactions (66): the transactional ids that this broker coordinates. Control plane.
+
+Versions: 0-2. Flexible from 0.
+
+Behaviour:
+
+- Filters by state, producer id, age of the transaction and pattern of the id; an empty filter lets all through.
+- State names that nobody knows are listed in the answer and match nothing.
+- The pattern is a regular expression for the whole id: INVALID_REGULAR_EXPRESSION when it is none. Deviation: it is Python's, not Java's.
+- COORDINATOR_LOAD_IN_PROGRESS while any partition is being read.
+
+Version notes: 1 the duration filter (KIP-994); 2 the pattern (KIP-1152).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from barnabas.api.context import RequestContext
+from barnabas.coordinator.future_steps import answered
+from barnabas.coordinator.transaction_metadata import TransactionMetadata
+from barnabas.coordinator.transaction_state import BY_TITLE
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
+
+
+def handle(context: RequestContext, request: ListTransactionsRequest) -> asyncio.Future[ListTransactionsResponse]:
+    """List what the filters let through."""
+    pattern = _compiled(request.transactional_id_pattern)
+    states = {BY_TITLE[name] for name in request.state_filters if name in BY_TITLE}
+    unknown = list(dict.fromkeys(name for name in request.state_filters if name not in BY_TITLE))
+    producer_ids = frozenset(request.producer_id_filters)
+    now_ms = context.services.now_ms()
+
+    def is_wanted(found: TransactionMetadata) -> bool:
+        if producer_ids and found.producer_id not in producer_ids:
+            return False
+        if request.state_filters and found.state not in states:
+            return False
+        if request.duration_filter >= 0 and now_ms - found.start_ms <= request.duration_filter:
+            return False
+        return pattern is None or pattern.fullmatch(found.transactional_id) is not None
+
+    def respond(transactions: list[TransactionMetadata]) -> ListTransactionsResponse:
+        return ListTransactionsResponse(
+            unknown_state_filters=unknown,
+            transaction_states=[
+                ListTransactionsResponse.TransactionState(
+                    transactional_id=found.transactional_id,
+                    producer_id=found.producer_id,
+                    transaction_state=found.state.title,
+                )
+                for found in transactions
+                if is_wanted(found)
+            ],
+        )
+
+    def failed(error: KafkaError) -> ListTransactionsResponse:
+        return ListTransactionsResponse(error_code=error.code)
+
+    return answered(context.services.loop, context.services.transaction_coordinator.list_all(), respond, failed)
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    if not pattern:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"Transaction ID pattern `{pattern}` is not a valid regular expression: {error}.",
+        ) from None
