@@ -7,7 +7,8 @@ advertised, and a client that sends it anyway gets an error answer (`dispatch`).
 - Produce is advertised from version 0 although 0 to 2 are refused: librdkafka drops compression otherwise (KAFKA-18659).
 - InitProducerId stops at 5: version 6 (KIP-939) is unstable and stays hidden, as in Kafka.
 - SASL and ACLs are answered as by a Kafka that has neither configured.
-- Transactions, the newer group types and share groups are absent until a coordinator for them is.
+- WriteTxnMarkers and AddPartitionsToTxn from version 4 on are for brokers, and for administrators who end transactions.
+- Share groups are absent until their whole protocol is served.
 
 Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for what a range promises.
 """
@@ -53,6 +54,11 @@ APIS: dict[int, Api] = {
     21: _api("delete_records", 0, 2),
     22: _api("init_producer_id", 0, 5),
     23: _api("offset_for_leader_epoch", 2, 4),
+    24: _api("add_partitions_to_txn", 0, 5),
+    25: _api("add_offsets_to_txn", 0, 4),
+    26: _api("end_txn", 0, 5),
+    27: _api("write_txn_markers", 1, 2),
+    28: _api("txn_offset_commit", 0, 6),
     29: _api("describe_acls", 1, 3),
     30: _api("create_acls", 1, 3),
     31: _api("delete_acls", 1, 3),
@@ -76,6 +82,8 @@ APIS: dict[int, Api] = {
     60: _api("describe_cluster", 0, 2),
     61: _api("describe_producers", 0, 0),
     64: _api("unregister_broker", 0, 0),
+    65: _api("describe_transactions", 0, 0),
+    66: _api("list_transactions", 0, 2),
     74: _api("list_config_resources", 0, 1),
     75: _api("describe_topic_partitions", 0, 0),
     88: _api("streams_group_heartbeat", 0, 1),

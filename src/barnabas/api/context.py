@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.coordinator.group_coordinator import GroupCoordinator
     from barnabas.coordinator.producer_id_manager import ProducerIdManager
+    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
     from barnabas.coordinator.share_coordinator import ShareCoordinator
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
@@ -181,6 +182,7 @@ class BrokerServices:
     config_resolver: ConfigResolver
     replica_manager: ReplicaManager
     group_coordinator: GroupCoordinator
+    transaction_coordinator: TransactionCoordinator
     controller: Controller
     image: Callable[[], MetadataImage]
     now_ms: Callable[[], int]
@@ -204,6 +206,7 @@ class RequestContext:
         accounting: what the request costs; None while nobody asks.
         request: the decoded request while its response waits; what an error response needs to name its parts.
         close_connection: set by a handler to end the connection after this request, as a failed acks=0 produce must.
+        holds_order: set by a handler that has not done anything yet: nothing sent behind this request may be handled before it.
     """
 
     __slots__ = (
@@ -213,6 +216,7 @@ class RequestContext:
         "close_connection",
         "connection",
         "correlation_id",
+        "holds_order",
         "request",
         "services",
         "version",
@@ -234,6 +238,7 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.close_connection = False
+        self.holds_order = False
         self.request: Any = None
         self.accounting: Accounting | None = None
 

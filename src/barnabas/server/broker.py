@@ -326,6 +326,7 @@ class BrokerServer:
             loop=self._loop,
             now_ms=self._now_ms,
             random=self._random,
+            producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
         )
         self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(
@@ -336,12 +337,13 @@ class BrokerServer:
             config_resolver=self._resolver,
             replica_manager=self.replica_manager,
             group_coordinator=self.coordinators.group,
+            transaction_coordinator=self.coordinators.transaction,
             controller=self.controller,
             image=lambda: self._image,
             now_ms=self._now_ms,
             loop=self._loop,
             random=self._random,
-            producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
+            producer_ids=self.coordinators.producer_ids,
             fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._random),
             share=self._share,
             quotas=self.quotas,

@@ -225,7 +225,10 @@ class Connection(asyncio.BufferedProtocol):
         if not self._pending:
             return True
         is_produce = len(frame) >= 2 and frame[0] == 0 and frame[1] == _PRODUCE
-        return is_produce and self._pending[-1][0].api_key == _PRODUCE and len(self._pending) < PIPELINE_LIMIT
+        previous = self._pending[-1][0]
+        if not is_produce or previous.api_key != _PRODUCE or previous.holds_order:
+            return False
+        return len(self._pending) < PIPELINE_LIMIT
 
     def _handle(self, frame: memoryview) -> None:
         dispatcher = self._dispatcher

@@ -1,6 +1,7 @@
 """The coordinators of one node: made with it, elected with the partitions of their topics, closed before the logs. Shell.
 
     __consumer_offsets  ──►  GroupCoordinator
+    __transaction_state ──►  TransactionCoordinator
     __share_group_state ──►  ShareCoordinator
 
 A coordinator lives on the partitions of an internal topic. When the metadata log says that this node leads one of them, the
@@ -24,7 +25,11 @@ from typing import Protocol
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.coordinator.producer_id_manager import ProducerIdManager
 from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.coordinator.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+from barnabas.coordinator.transaction_marker_writer import LocalMarkerWriter
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
@@ -32,6 +37,8 @@ from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
 
 __all__ = ["Coordinators"]
+
+TRANSACTION_VERSION = "transaction.version"
 
 
 class Elected(Protocol):
@@ -50,9 +57,11 @@ class Coordinators:
     Args:
         image: the metadata as of now.
         resolver: of this node's settings.
+        producer_ids: where producer ids come from.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
+        transaction: the transactions' coordinator, on `__transaction_state`.
         share: the share partitions' coordinator, on `__share_group_state`.
         group_configs: the settings that groups may have of their own.
     """
@@ -67,6 +76,7 @@ class Coordinators:
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int],
         random: random_module.Random,
+        producer_ids: ProducerIdManager,
     ) -> None:
         self._node_id = config.node_id
         self._image = image
@@ -81,6 +91,26 @@ class Coordinators:
             image=image,
             group_configs=self.group_configs,
         )
+        self.producer_ids = producer_ids
+        self.transaction = TransactionCoordinator(
+            _transaction_config(config),
+            ReplicaCoordinatorLog(replica_manager, TRANSACTION_STATE_TOPIC),
+            LocalMarkerWriter(
+                replica_manager,
+                self.group,
+                GROUP_METADATA_TOPIC,
+                create_future=loop.create_future,
+                now_ms=now_ms,
+                exists=lambda partition: image().topics.partition(*partition) is not None,
+            ),
+            producer_ids,
+            loop=loop,
+            now_ms=now_ms,
+            partition_count=lambda: self._partition_count(
+                TRANSACTION_STATE_TOPIC, config.transaction_state_log_num_partitions
+            ),
+            transaction_version=lambda: image().features.level(TRANSACTION_VERSION),
+        )
         self.share = ShareCoordinator(
             _share_config(config),
             ReplicaCoordinatorLog(replica_manager, SHARE_STATE_TOPIC),
@@ -92,7 +122,11 @@ class Coordinators:
             topic_partitions=self._partitions_of,
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
-        self._by_topic: dict[str, Elected] = {GROUP_METADATA_TOPIC: self.group, SHARE_STATE_TOPIC: self.share}
+        self._by_topic: dict[str, Elected] = {
+            GROUP_METADATA_TOPIC: self.group,
+            TRANSACTION_STATE_TOPIC: self.transaction,
+            SHARE_STATE_TOPIC: self.share,
+        }
         # The leader epoch of each partition that this node's coordinators are elected for.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
 
@@ -156,6 +190,20 @@ def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
         write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
         state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
         cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+    )
+
+
+def _transaction_config(config: BrokerConfig) -> TransactionCoordinatorConfig:
+    return TransactionCoordinatorConfig(
+        transaction_state_log_num_partitions=config.transaction_state_log_num_partitions,
+        transaction_max_timeout_ms=config.transaction_max_timeout_ms,
+        transactional_id_expiration_ms=config.transactional_id_expiration_ms,
+        abort_timed_out_interval_ms=config.int_value("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+        remove_expired_interval_ms=config.int_value("transaction.remove.expired.transaction.cleanup.interval.ms"),
+        two_phase_commit_enable=config.bool_value("transaction.two.phase.commit.enable"),
+        request_timeout_ms=config.request_timeout_ms,
+        add_partitions_retry_backoff_ms=config.int_value("add.partitions.to.txn.retry.backoff.ms"),
+        add_partitions_retry_backoff_max_ms=config.int_value("add.partitions.to.txn.retry.backoff.max.ms"),
     )
 
 
