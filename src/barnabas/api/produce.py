@@ -94,7 +94,9 @@ def handle(
         # A broker without transactions starts without their code.
         from barnabas.api import transactional_produce
 
-        return transactional_produce.handle(context, request, _find, _append)
+        response: ProduceResponse | asyncio.Future[ProduceResponse] | None
+        response = transactional_produce.handle(context, request, _find, _append)
+        return response
     return _append(context, request, None)
 
 

@@ -23,7 +23,7 @@ from barnabas.coordinator.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_records import offset_commit_record, offset_commit_tombstone
 from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from barnabas.coordinator.producer_id_manager import ProducerIdManager
     from barnabas.coordinator.result import CoordinatorResult
     from barnabas.coordinator.timer import CoordinatorTimer
-    from barnabas.coordinator.transaction_markers import MarkerWriter, TransactionMarkers
+    from barnabas.coordinator.transaction_marker_writer import MarkerWriter
+    from barnabas.coordinator.transaction_markers import TransactionMarkers
     from barnabas.coordinator.transaction_metadata import TopicPartition, TransactionMetadata
     from barnabas.coordinator.transaction_shard import (
         Ended,
