@@ -88,4 +88,5 @@ APIS: dict[int, Api] = {
     75: _api("describe_topic_partitions", 0, 0),
     88: _api("streams_group_heartbeat", 0, 1),
     89: _api("streams_group_describe", 0, 1),
+    93: _api("streams_group_topology_description_update", 0, 0),
 }

@@ -4,7 +4,7 @@ Versions served: 0-1.
 
 - A group that is not there, or is of another type: GROUP_ID_NOT_FOUND with a message; an empty id: INVALID_GROUP_ID.
 - The topology has its internal topics' partitions once they are decided, else 0 where the application left them open.
-- There is no topology description plugin, so that a description is answered as not configured (KIP-1331).
+- There is no topology description plugin, so that no description is ever stored (KIP-1331).
 - Authorized operations on request: all that a group has, as there is no authorizer.
 - Groups are answered in the order asked.
 
@@ -23,6 +23,8 @@ from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
+NO_DESCRIPTION_STORED = 1
+
 
 def handle(
     context: RequestContext, request: StreamsGroupDescribeRequest
@@ -32,10 +34,12 @@ def handle(
     services = context.services
 
     def response(groups: list[StreamsGroupDescribeResponse.DescribedGroup]) -> StreamsGroupDescribeResponse:
-        if request.include_authorized_operations:
-            for group in groups:
-                if group.error_code == ErrorCode.NONE:
+        for group in groups:
+            if group.error_code == ErrorCode.NONE:
+                if request.include_authorized_operations:
                     group.authorized_operations = GROUP_OPERATIONS
+                if request.include_topology_description:
+                    group.topology_description_status = NO_DESCRIPTION_STORED
         return StreamsGroupDescribeResponse(groups=groups)
 
     described = streams_service.describe(services.group_coordinator, services.loop, request.group_ids)

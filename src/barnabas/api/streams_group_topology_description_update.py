@@ -1,0 +1,30 @@
+"""StreamsGroupTopologyDescriptionUpdate (API key 93). Control plane.
+
+Versions served: 0.
+
+A broker with a plugin for topology descriptions keeps what members push; this one has none, as Kafka has by default, never asks for a
+description, and answers UNSUPPORTED_VERSION to who sends one all the same.
+
+Version 0 is new in Kafka 4.4 (KIP-1331).
+"""
+
+from __future__ import annotations
+
+from barnabas.api.context import RequestContext
+from barnabas.api.streams_group_heartbeat import check_streams_enabled
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
+
+
+def handle(
+    context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> StreamsGroupTopologyDescriptionUpdateResponse:
+    """Refuse a topology description."""
+    check_streams_enabled(context)
+    return StreamsGroupTopologyDescriptionUpdateResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION,
+        error_message="The broker has no streams group topology description plugin configured.",
+    )
