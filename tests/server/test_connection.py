@@ -401,24 +401,6 @@ def test_who_connects_before_the_broker_is_ready_waits() -> None:
     run(test)
 
 
-def test_connection_limits() -> None:
-    async def test() -> None:
-        async with listening(echo, max_connections_per_ip=2) as (listener, _):
-            first, second = await connect(listener), await connect(listener)
-            for number, (reader, writer) in enumerate((first, second)):
-                writer.write(request(METADATA, number))
-                assert (await next_response(reader))[0] == number
-            refused_reader, _ = await connect(listener)
-            assert await refused_reader.read() == b""
-            first[1].close()
-            await until(lambda: listener.connection_count == 1)
-            reader, writer = await connect(listener)
-            writer.write(request(METADATA, 5))
-            assert (await next_response(reader))[0] == 5
-
-    run(test)
-
-
 @pytest.mark.slow
 def test_a_thousand_idle_connections_cost_little_memory() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -68,6 +68,11 @@ class FrameBuffer:
         return self._stop - self._start
 
     @property
+    def announced(self) -> int:
+        """The size of the frame that comes next, with its size field; 0 while that is not known. Raises as `frames`."""
+        return self._frame_bytes()
+
+    @property
     def capacity(self) -> int:
         """Bytes of memory held."""
         return len(self._buffer)

@@ -64,8 +64,10 @@ from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
+from barnabas.server.connections import Connections
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.listener import Listener
+from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.server.storage import StorageError, format_directory, read_bootstrap
@@ -119,6 +121,7 @@ class BrokerServer:
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
         self.services: BrokerServices
+        self.connections = Connections(config, self.listeners)
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -190,6 +193,8 @@ class BrokerServer:
             config_for=lambda topic: self._log_config(topic, self._image),
             retention_check_interval_ms=self.config.log_retention_check_interval_ms,
             checkpoint_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
+            make_cleaner_worker=cleaner_worker(self._disk),
+            cleaner_config=cleaner_config(self.config, self._image.configs),
         )
         try:
             self.log_manager.open()
@@ -244,6 +249,10 @@ class BrokerServer:
 
     async def _bind(self) -> None:
         config = self.config
+        try:
+            self.connections.configure()
+        except ValueError as error:
+            raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
             if endpoint.security_protocol != "PLAINTEXT":
                 raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
@@ -254,8 +263,9 @@ class BrokerServer:
                 port=endpoint.port,
                 max_frame_bytes=config.socket_request_max_bytes,
                 max_idle_ms=config.connections_max_idle_ms,
-                max_connections=config.max_connections,
-                max_connections_per_ip=config.max_connections_per_ip,
+                quotas=self.connections.quotas,
+                memory=self.connections.memory,
+                now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
             )
             try:
@@ -266,6 +276,7 @@ class BrokerServer:
                     "is another broker running? --listen HOST:0 picks a free port"
                 ) from None
             self.listeners.append(listener)
+            listener.on_room = self.connections.look_for_room
 
     def _start_controller(self) -> None:
         config, static = self.config, dict(self.config.properties)
@@ -443,6 +454,9 @@ class BrokerServer:
             self._share.topics_deleted(delta.topics.deleted.keys())
         if delta.client_quotas is not None:
             self.quotas.apply(delta.client_quotas.changed)
+        if delta.configs is not None:
+            self.log_manager.cleaner.config = cleaner_config(self.config, image.configs)
+        self.connections.apply_delta(delta, image)
 
     # Timers
 
@@ -460,6 +474,7 @@ class BrokerServer:
 
     def _expire_quota_sensors(self) -> None:
         self.quotas.expire(self._now_ms())
+        self.connections.quotas.expire(self._now_ms())
 
     # As new
 
@@ -550,6 +565,7 @@ class BrokerServer:
         self._share.close()
         self.coordinators.close()
         self.controller.close()
+        self.log_manager.cleaner.close()
         if self.failure is None:
             await self._flush_logs()
         metadata_log = self.controller.driver.log

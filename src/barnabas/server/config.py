@@ -226,7 +226,7 @@ class BrokerConfig:
         fields: dict[str, Any] = {name: value(dotted) for name, dotted in _field_names()}
         fields.update(_endpoints(value))
         fields["properties"] = given
-        fields["unknown"] = tuple(sorted(name for name in given if name not in keys))
+        fields["unknown"] = tuple(sorted(name for name in given if name not in keys and not _is_of_listener(name)))
         fields["embedded"] = embedded
         fields["log_dirs"] = _log_dirs(value)
         fields["_values"] = values
@@ -261,6 +261,9 @@ class BrokerConfig:
         return value
 
 
+LISTENER_SETTINGS = (".max.connections", ".max.connection.creation.rate")
+"""What may be set for one listener, behind `listener.name.` and its name in lower case."""
+
 _DERIVED = (
     "listeners",
     "controller_listeners",
@@ -270,6 +273,11 @@ _DERIVED = (
     "unknown",
     "embedded",
 )
+
+
+def _is_of_listener(name: str) -> bool:
+    """Whether it is a setting of one listener, such as listener.name.internal.max.connections."""
+    return name.startswith("listener.name.") and name.endswith(LISTENER_SETTINGS)
 
 
 @cache

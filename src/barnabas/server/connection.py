@@ -9,6 +9,7 @@ Reading
 - One request is under way at a time. The exception is Produce after Produce: while earlier ones wait for the high
   watermark, later ones are already appended, in order. Anything else stays in the buffer until the queue is empty.
 - When bytes arrive that may not be handled yet, reading pauses. The kernel's window then holds the client back.
+- With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory.
 
 Writing
 - Responses leave in the order of their requests: `_pending` holds a response, or the future of one, for each.
@@ -49,6 +50,7 @@ from barnabas.protocol.primitives import RecordSlice
 
 if TYPE_CHECKING:
     from barnabas.server.listener import Listener
+    from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Connection"]
 
@@ -78,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         "_direct",
         "_dispatcher",
         "_frames",
+        "_is_admitted",
         "_is_closing",
         "_is_reading_paused",
         "_is_writing_paused",
@@ -85,6 +88,7 @@ class Connection(asyncio.BufferedProtocol):
         "_muted_until",
         "_out",
         "_pending",
+        "_reserved",
         "_transport",
         "_waits_for",
         "active_tick",
@@ -100,6 +104,8 @@ class Connection(asyncio.BufferedProtocol):
         self._out: deque[bytearray | memoryview | RecordSlice] = deque()
         self._direct: socket.socket | None = None
         self._waits_for = ""
+        self._reserved = 0
+        self._is_admitted = False
         self._is_reading_paused = False
         self._is_writing_paused = False
         self._is_closing = False
@@ -118,16 +124,19 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         self.info = self._listener.describe(transport)
         self._transport.set_write_buffer_limits(high=WRITE_LIMIT)
-        refusal = self._listener.admit(self)
-        if refusal is not None:
-            self._refuse(refusal)
-        elif self._listener.is_serving:
-            self._dispatcher = self._listener.dispatcher
+        self._listener.arrived(self)
+
+    def admitted(self) -> None:
+        """Begin to handle requests, as soon as the broker is ready: `resume` says so."""
+        self._is_admitted = True
+        if self._listener.is_serving:
+            self.resume()
 
     def resume(self) -> None:
-        """Begin to handle requests: the connection was made before the broker was ready."""
-        self._dispatcher = self._listener.dispatcher
-        self._process()
+        """Begin to handle requests, if the connection is admitted: it was made before the broker was ready."""
+        if self._is_admitted:
+            self._dispatcher = self._listener.dispatcher
+            self._process()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
@@ -143,6 +152,12 @@ class Connection(asyncio.BufferedProtocol):
         self._blocked_frame = None
         self.release_buffer()
         self._frames = None
+        memory = self._listener.memory
+        if memory is not None:
+            memory.forget(self)
+            if self._reserved:
+                memory.give_back(self._reserved)
+                self._reserved = 0
         self._listener.forget(self)
         self.info.closed()
 
@@ -210,9 +225,30 @@ class Connection(asyncio.BufferedProtocol):
         if not self._frames.pending and self._frames.capacity <= READ_BYTES:
             self._listener.give_back(self._frames)
             self._frames = None
+        if self._listener.memory is not None and not self._has_memory(self._listener.memory):
+            self._pause_reading()
+            return
         if self._is_reading_paused and not self._is_closing:
             self._is_reading_paused = False
             self._transport.resume_reading()
+
+    def _has_memory(self, memory: RequestMemory) -> bool:
+        """Whether the rest of the request that has begun may be read; gives back what the one before it took."""
+        announced = 0 if self._frames is None else self._frames.announced
+        if announced <= READ_BYTES:
+            announced = 0
+        if announced == self._reserved:
+            return True
+        given_back, self._reserved = self._reserved, 0
+        if announced and memory.take(self, announced):
+            self._reserved = announced
+        if given_back:
+            memory.give_back(given_back)
+        return announced == self._reserved
+
+    def memory_came_back(self) -> None:
+        """Other requests were handled: ask again for the memory that this one needs."""
+        self._process()
 
     def _pause_reading(self) -> None:
         if not self._is_reading_paused:

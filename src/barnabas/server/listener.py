@@ -1,6 +1,9 @@
 """A listening socket and the connections that came in by it. Shell.
 
-- Limits: `max.connections`, `max.connections.per.ip`, `socket.request.max.bytes`, `connections.max.idle.ms`.
+- Who may connect, and how many a second, `ConnectionQuotas` says. A connection that must wait is kept open unread, and everybody
+  behind it waits too, as behind Kafka's acceptor; the queue is as long as `socket.listen.backlog.size`, and who finds it full is
+  closed.
+- `socket.request.max.bytes` bounds a request, `RequestMemory` all of them together, `connections.max.idle.ms` silence.
 - Idle connections are found by a coarse sweep: the listener counts ticks, a connection notes the tick of its last byte, and
   a connection `TICKS` ticks behind is closed. One timer for all connections, one integer store for each arrival. A connection
   lives therefore between 1.0 and 1.1 times `connections.max.idle.ms`.
@@ -15,11 +18,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import deque
+from collections.abc import Callable
 
 from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
+from barnabas.quota.connection_quotas import ConnectionQuotas, Door
 from barnabas.server.connection import Connection
+from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Listener"]
 
@@ -43,6 +50,9 @@ class Listener:
         host: the address to bind; empty for every address.
         port: 0 picks a free one, see `port` after `start`.
         max_idle_ms: negative for no limit.
+        quotas: shared by the listeners of a broker.
+        memory: shared as well; None for no bound on all requests together.
+        now_ms: any clock in milliseconds, for connection rates.
     """
 
     def __init__(
@@ -54,8 +64,9 @@ class Listener:
         port: int = 0,
         max_frame_bytes: int = 104857600,
         max_idle_ms: int = 600_000,
-        max_connections: int = 2147483647,
-        max_connections_per_ip: int = 2147483647,
+        quotas: ConnectionQuotas | None = None,
+        memory: RequestMemory | None = None,
+        now_ms: Callable[[], int] | None = None,
         backlog: int = 50,
     ) -> None:
         self.loop = loop
@@ -66,12 +77,17 @@ class Listener:
         self.max_frame_bytes = max_frame_bytes
         self.tick = 0
         self._max_idle_ms = max_idle_ms
-        self._max_connections = max_connections
-        self._max_connections_per_ip = max_connections_per_ip
+        self.quotas = quotas or ConnectionQuotas()
+        self.memory = memory
+        self.on_room: Callable[[], None] = self.look_for_room
+        self.rejected = 0
+        self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
         self._backlog = backlog
         self._count = 0
         self._connections: dict[Connection, None] = {}
-        self._by_ip: dict[str, int] = {}
+        self._waiting: deque[Connection] = deque()
+        self._door_timer: asyncio.TimerHandle | None = None
+        self._closing_later: dict[Connection, asyncio.TimerHandle] = {}
         self._server: asyncio.AbstractServer | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._spare_buffers: list[FrameBuffer] = []
@@ -111,7 +127,12 @@ class Listener:
         self._timers.clear()
         if self._server is not None:
             self._server.close()
-        for connection in list(self._connections):
+        if self._door_timer is not None:
+            self._door_timer.cancel()
+        self.on_room = lambda: None
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for connection in [*waiting, *self._closing_later, *self._connections]:
             connection.close()
 
     @property
@@ -121,6 +142,11 @@ class Listener:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    @property
+    def waiting_count(self) -> int:
+        """Connections that are not admitted yet."""
+        return len(self._waiting)
 
     # What a connection asks.
 
@@ -151,25 +177,72 @@ class Listener:
         connection_id = f"{local_host}:{local[1]}-{peer_host}:{peer[1]}-{self._count}"
         return ConnectionInfo(connection_id, self.name, peer_host, peer[1], local_host, local[1])
 
-    def admit(self, connection: Connection) -> str | None:
-        """Count a connection in; a text says why it must close."""
-        ip = connection.info.peer_host
-        self._connections[connection] = None
-        self._by_ip[ip] = self._by_ip.get(ip, 0) + 1
-        if len(self._connections) > self._max_connections:
-            return f"more than {self._max_connections} connections (max.connections)"
-        if self._by_ip[ip] > self._max_connections_per_ip:
-            return f"more than {self._max_connections_per_ip} connections from {ip} (max.connections.per.ip)"
-        return None
+    def arrived(self, connection: Connection) -> None:
+        """A connection was made: admit it now, later, or not at all."""
+        if self._waiting:
+            if len(self._waiting) >= self._backlog:
+                self._reject(connection, "too many connections wait already (socket.listen.backlog.size)")
+            else:
+                self._waiting.append(connection)
+            return
+        wait_ms = self.quotas.arrive(self.name, self._now_ms())
+        if wait_ms or not self.quotas.has_room(self.name):
+            self._waiting.append(connection)
+            self._wait_at_door(wait_ms)
+        else:
+            self._admit(connection)
+
+    def _wait_at_door(self, wait_ms: int) -> None:
+        if wait_ms:
+            self._door_timer = self.loop.call_later(wait_ms / 1000, self._door_opens)
+
+    def _door_opens(self) -> None:
+        self._door_timer = None
+        self.look_for_room()
+
+    def look_for_room(self) -> None:
+        """Admit who waits, in order, as far as rates and room allow."""
+        waiting = self._waiting
+        while waiting and self._door_timer is None and self.quotas.has_room(self.name):
+            self._admit(waiting.popleft())
+            if waiting:
+                self._wait_at_door(self.quotas.arrive(self.name, self._now_ms()))
+
+    def _admit(self, connection: Connection) -> None:
+        admission = self.quotas.admit(self.name, connection.info.peer_host, self._now_ms())
+        if admission.door is Door.OPEN:
+            self._connections[connection] = None
+            connection.admitted()
+        elif admission.door is Door.CLOSE_LATER:
+            self._closing_later[connection] = self.loop.call_later(admission.wait_ms / 1000, connection.close)
+        else:
+            self._reject(connection, admission.reason)
+
+    def _reject(self, connection: Connection, reason: str) -> None:
+        self.rejected += 1
+        log.info("Rejected connection from %s: %s", connection.info.peer_host, reason)
+        connection.close()
 
     def forget(self, connection: Connection) -> None:
-        """Count a connection out."""
-        if self._connections.pop(connection, self) is not None:
-            return
-        ip = connection.info.peer_host
-        self._by_ip[ip] -= 1
-        if not self._by_ip[ip]:
-            del self._by_ip[ip]
+        """Count a connection out, wherever it was."""
+        if self._connections.pop(connection, self) is None:
+            self.quotas.leave(self.name, connection.info.peer_host)
+            self.on_room()
+        elif (timer := self._closing_later.pop(connection, None)) is not None:
+            timer.cancel()
+        elif connection in self._waiting:
+            was_first = self._waiting[0] is connection
+            self._waiting.remove(connection)
+            if was_first and self._door_timer is None and self._waiting:
+                self._wait_at_door(self.quotas.arrive(self.name, self._now_ms()))
+                self.look_for_room()
+
+    def close_silent(self, count: int) -> int:
+        """Close up to so many connections, those that were silent longest first; returns how many."""
+        by_silence = sorted(self._connections, key=lambda connection: (not connection.is_idle, connection.active_tick))
+        for connection in by_silence[:count]:
+            connection.abort("more connections than max.connections allows")
+        return min(count, len(by_silence))
 
     # Timers.
 

@@ -1,0 +1,138 @@
+"""The limits on a node's connections, static and dynamic, and where they are shared. Shell.
+
+- `max.connections`, `max.connections.per.ip`, its overrides and `max.connection.creation.rate` may change while the node runs; the
+  first and last also exist for one listener, as `listener.name.<name>.…`.
+- A lower `max.connections` closes the connections that were silent longest; a higher one admits who waits.
+- A dynamic value that cannot be read is reported and leaves the limits as they were.
+
+Limits: `max.connections.per.ip.overrides` takes addresses and `localhost`; other names are not looked up.
+
+Source: Kafka's `ConnectionQuotas`, `DynamicListenerConfig`; KIP-402, KIP-612, KIP-72.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage
+from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, ConnectionQuotas, parse_overrides
+from barnabas.server.config import BrokerConfig, merged_broker_properties
+from barnabas.server.config_table import config_schema
+from barnabas.server.listener import Listener
+from barnabas.server.request_memory import RequestMemory
+
+__all__ = ["Connections"]
+
+log = logging.getLogger(__name__)
+
+_NAMES = (
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
+)
+
+
+class Connections:
+    """What a node's listeners share.
+
+    Attributes:
+        quotas: who may connect.
+        memory: for all requests on their way in; None without a bound.
+    """
+
+    def __init__(self, config: BrokerConfig, listeners: Sequence[Listener]) -> None:
+        self._config = config
+        self._listeners = listeners
+        self.quotas = ConnectionQuotas(
+            samples=config.int_value("quota.window.num"), window_seconds=config.int_value("quota.window.size.seconds")
+        )
+        limit = config.queued_max_request_bytes
+        self.memory = RequestMemory(limit) if limit > 0 else None
+
+    def __repr__(self) -> str:
+        return f"<Connections {self.quotas!r} {self.memory!r}>"
+
+    def configure(self) -> None:
+        """Take the static settings.
+
+        Raises:
+            ValueError: one line about the setting that is wrong.
+        """
+        if self.memory is not None and self.memory.limit_bytes < self._config.socket_request_max_bytes:
+            raise ValueError(
+                f"queued.max.request.bytes {self.memory.limit_bytes} must be larger or equal to "
+                f"socket.request.max.bytes {self._config.socket_request_max_bytes}"
+            )
+        self.quotas.limits = self._limits(self._config.properties)
+
+    def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Take a commit of the metadata log."""
+        if delta.client_quotas is not None:
+            self.quotas.apply(delta.client_quotas.changed)
+        if delta.configs is None:
+            return
+        broker = str(self._config.node_id)
+        if not any(kind == ConfigResourceType.BROKER and name in ("", broker) for kind, name in delta.configs.changed):
+            return
+        dynamic = (
+            image.configs.for_resource(ConfigResourceType.BROKER, ""),
+            image.configs.for_resource(ConfigResourceType.BROKER, broker),
+        )
+        try:
+            limits = self._limits(merged_broker_properties(self._config, *dynamic))
+        except ValueError as error:
+            log.error("The limits on connections stay as they were: %s", error)
+            return
+        if limits != self.quotas.limits:
+            self.quotas.limits = limits
+            self._close_excess()
+            self.look_for_room()
+
+    def look_for_room(self) -> None:
+        """Admit who waits; a connection that leaves one listener makes room in another."""
+        for listener in self._listeners:
+            listener.look_for_room()
+
+    def _close_excess(self) -> None:
+        excess = self.quotas.excess
+        for listener in self._listeners:
+            if excess and listener.name != self.quotas.limits.protected_listener:
+                excess -= listener.close_silent(excess)
+
+    def _limits(self, properties: Mapping[str, str]) -> ConnectionLimits:
+        keys = config_schema().of(ConfigResourceType.BROKER)
+        most, per_ip, overrides, rate = (
+            keys[name].parse(properties[name]) if name in properties else keys[name].default_value() for name in _NAMES
+        )
+        assert isinstance(most, int)
+        assert isinstance(per_ip, int)
+        assert isinstance(rate, int)
+        names = [listener.name for listener in self._config.listeners]
+        return ConnectionLimits(
+            connections=most,
+            per_ip=per_ip,
+            overrides=parse_overrides(str(overrides or "")),
+            creation_rate=rate,
+            listeners={name: self._listener_limits(name, properties) for name in names},
+            protected_listener=self._between_brokers(properties) if len(names) > 1 else None,
+        )
+
+    @staticmethod
+    def _listener_limits(name: str, properties: Mapping[str, str]) -> tuple[int, int]:
+        prefix = f"listener.name.{name.lower()}."
+        found = []
+        for setting in ("max.connections", "max.connection.creation.rate"):
+            text = properties.get(prefix + setting, str(UNLIMITED))
+            if not text.isdigit() or int(text) <= 0:
+                raise ValueError(f"Invalid {prefix}{setting} {text}")
+            found.append(int(text))
+        return found[0], found[1]
+
+    @staticmethod
+    def _between_brokers(properties: Mapping[str, str]) -> str:
+        name = properties.get("inter.broker.listener.name")
+        return (name or properties.get("security.inter.broker.protocol", "PLAINTEXT")).upper()
