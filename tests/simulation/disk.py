@@ -419,6 +419,10 @@ class SimDisk:
         self.called("size", path)
         return self._file(path).modified_ms
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        self.called("size", path)
+        self._file(path).modified_ms = modified_ms
+
     def read_file(self, path: str) -> bytes:
         self.called("read", path)
         return bytes(self._file(path).content)

@@ -101,6 +101,8 @@ class Disk(Protocol):
 
     def modified_ms(self, path: str) -> int: ...
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None: ...
+
     def read_file(self, path: str) -> bytes: ...
 
     def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None: ...
@@ -244,6 +246,9 @@ class OsDisk:
 
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def read_file(self, path: str) -> bytes:
         with open(path, "rb") as file:

@@ -17,6 +17,7 @@ Source: Kafka's `LocalLog`.
 
 from __future__ import annotations
 
+from barnabas.log import log_files
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
@@ -31,7 +32,7 @@ from barnabas.log.retention import DeletedFiles
 class LocalLog:
     """The segments of one log on one disk."""
 
-    __slots__ = ("_disk", "_flusher", "_open_files", "deleted_files", "directory", "segments")
+    __slots__ = ("_disk", "_flusher", "_open_files", "_replacements", "deleted_files", "directory", "segments")
 
     def __init__(
         self,
@@ -47,13 +48,16 @@ class LocalLog:
         self._flusher = flusher
         self.directory = directory
         self.segments = segments
+        self._replacements = 0
         self.deleted_files = DeletedFiles(disk, run_blocking)
 
     def __repr__(self) -> str:
         return f"<LocalLog {self.directory} {self.segments!r}>"
 
-    def create_segment(self, base_offset: int, config: LogConfig, now_ms: int) -> LogSegment:
-        """A segment that is not in the list and has no files yet."""
+    def create_segment(
+        self, base_offset: int, config: LogConfig, now_ms: int, suffix: str = "", size: int = 0
+    ) -> LogSegment:
+        """A segment that is not in the list."""
         return LogSegment(
             self._disk,
             self._open_files,
@@ -61,6 +65,8 @@ class LocalLog:
             base_offset,
             index_interval_bytes=config.index_interval_bytes,
             created_ms=now_ms,
+            size=size,
+            suffix=suffix,
         )
 
     def read(self, offset: int, max_bytes: int, max_offset: int, log_end_offset: int, min_one: bool) -> LogSlice:
@@ -136,6 +142,29 @@ class LocalLog:
         """
         for segment in self.segments.pop_first(count):
             self.deleted_files.add(due_ms, segment.rename_to_deleted())
+        self._flusher.names_changed()
+
+    # Replacing in the middle
+
+    def replaced_by(self, old: list[LogSegment], new: LogSegment, due_ms: int) -> None:
+        """Puts a segment, in its `.swap` files still, in the place of some neighbours, whose files become `.deleted`.
+
+        Raises:
+            OSError: the disk failed. The list is changed nevertheless, and the next opening ends the work.
+        """
+        self.segments.replace(old, new)
+        self._replacements += 1
+        for segment in old:
+            self.deleted_files.add(due_ms, segment.rename_to_deleted(f".{self._replacements}"))
+        self._flusher.names_changed()
+
+    def in_place(self, new: LogSegment) -> None:
+        """Takes the suffix `.swap` from a segment's files.
+
+        Raises:
+            OSError: the disk failed; the next opening ends the work.
+        """
+        new.change_suffix(log_files.SWAP, "")
         self._flusher.names_changed()
 
     # The directory and the end

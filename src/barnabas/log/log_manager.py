@@ -6,6 +6,7 @@
     <root>/recovery-point-offset-checkpoint     up to where each log was flushed
     <root>/log-start-offset-checkpoint          log starts that lie inside a segment
     <root>/replication-offset-checkpoint        high watermarks
+    <root>/cleaner-offset-checkpoint            up to where each log was compacted
     <root>/<topic>-<partition>/                 one log each
     <root>/<topic>-<partition>.<id>-delete/     deleted, its files go later
     <root>/<topic>-<partition>.<id>-stray/      of a topic that no longer has this id; kept for a person to look at
@@ -21,9 +22,9 @@ Durability of checkpoints. They are written after the syncs they speak of. A los
 time, no data, so these two files are replaced without a sync while the broker runs; log starts, which DeleteRecords has promised, and
 everything at a clean stop are synced.
 
-`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention to some
-logs at a time, writes the checkpoints and removes deleted files, each at its own interval. What may block for long, syncs of logs and
-removals, goes through `run_blocking`.
+`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a
+time, writes the checkpoints, removes deleted files and begins compactions, each at its own interval. What may block for long, syncs
+of logs and removals, goes through `run_blocking`; compaction is done by a worker (`cleaner_worker`).
 
 The quorum's `__cluster_metadata-0` lies in the same directory and has another owner; it is neither opened nor listed here.
 
@@ -35,17 +36,22 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log import checkpoints, log_files, meta_properties, partition_metadata
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
+from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
+
+if TYPE_CHECKING:
+    from barnabas.log.cleanable_log import CleanerConfig
+    from barnabas.log.cleaner_worker import CleanerWorker
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +91,16 @@ def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> Run
     return run
 
 
+def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
+    def make(_: RunBlocking) -> CleanerWorker:
+        # Imported late: most brokers have nothing to compact.
+        from barnabas.log.cleaner_worker import InlineWorker
+
+        return InlineWorker(disk)
+
+    return make
+
+
 class LogManager:
     """The logs of one data directory. `open` it before use."""
 
@@ -99,12 +115,15 @@ class LogManager:
         max_open_files: int = 512,
         retention_check_interval_ms: int = 300_000,
         checkpoint_interval_ms: int = 60_000,
+        make_cleaner_worker: Callable[[RunBlocking], CleanerWorker] | None = None,
+        cleaner_config: CleanerConfig | None = None,
     ) -> None:
         """
         Args:
             run_blocking: runs a function elsewhere and returns its future; None runs it at once.
             config_for: a topic's settings, for logs that recovery opens before anyone hosts them.
             max_open_files: how many `.log` files are open at once.
+            make_cleaner_worker: who compacts, called when there is something to compact; None compacts here and now.
         """
         self._disk = disk
         self.root_dir = root_dir
@@ -132,6 +151,15 @@ class LogManager:
         self._next_index_write_ms = 0
         # The logs that the present round of retention has not looked at yet.
         self._retention_round: list[Key] = []
+        self.cleaner = LogCleaner(
+            disk,
+            root_dir,
+            self._logs,
+            now_ms=now_ms,
+            make_worker=lambda: (make_cleaner_worker or _inline_worker(disk))(self._run_blocking),
+            config=cleaner_config,
+            on_cleaned=self._cleaned,
+        )
 
     def __repr__(self) -> str:
         return f"<LogManager {self.root_dir} logs={len(self._logs)} unopened={len(self._unopened)}>"
@@ -175,6 +203,7 @@ class LogManager:
         self._recovery_points = self._read_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT)
         self._log_starts = self._read_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT)
         self._high_watermarks = self._read_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT)
+        self.cleaner.load()
         for name in self._disk.listdir(self.root_dir):
             path = f"{self.root_dir}/{name}"
             if name.endswith(log_files.DELETE_DIR_SUFFIX):
@@ -218,7 +247,9 @@ class LogManager:
             recovery_point=self._recovery_points.get(key, 0),
             high_watermark=self._high_watermarks.get(key, 0),
             clean=clean,
+            cleaned_to=self.cleaner.cleaned_to(key),
         )
+        log.on_truncate = lambda offset: self.cleaner.truncated(key, offset)
         self._logs[key] = log
         return log
 
@@ -298,6 +329,7 @@ class LogManager:
         self._recovery_points.pop(key, None)
         self._log_starts.pop(key, None)
         self._high_watermarks.pop(key, None)
+        self.cleaner.removed(key)
         if stale:
             self.checkpoint(sync=True)
 
@@ -320,6 +352,7 @@ class LogManager:
 
     def _move_away(self, key: Key, suffix: str) -> str:
         """Renames a log's directory; reads that have begun can still finish."""
+        self.cleaner.removed(key)
         self._renames += 1
         unique = f".{self._now_ms():016x}{self._renames:016x}{suffix}"
         source = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
@@ -370,6 +403,7 @@ class LogManager:
             with self._logged("write the checkpoints"):
                 self.checkpoint()
         self.remove_deleted()
+        self.cleaner.poll()
 
     @contextlib.contextmanager
     def _logged(self, what: str) -> Iterator[None]:
@@ -399,8 +433,13 @@ class LogManager:
             log = self.get(*key)
             if log is not None:
                 log.expire_producers()
-                return log.apply_retention()
+                # It follows at the end of a cleaning that is under way.
+                return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
         return 0
+
+    def _cleaned(self, key: Key) -> None:
+        if key in self._logs:
+            self._apply_retention_to(key)
 
     def remove_deleted(self) -> None:
         """Removes the files of deleted segments and logs whose delay has passed."""
@@ -463,6 +502,7 @@ class LogManager:
             clean: False leaves the directory as a crash would, and costs nothing.
         """
         all_clean = clean
+        self.cleaner.close()
         for log in self._logs.values():
             try:
                 log.close(clean=clean)

@@ -74,18 +74,23 @@ class LogSegment:
         index_interval_bytes: int,
         created_ms: int,
         size: int = 0,
+        suffix: str = "",
     ) -> None:
+        """
+        Args:
+            suffix: behind every file's name, for a segment that is not in its place yet: `.cleaned`, `.swap`.
+        """
         stem = f"{directory}/{base_offset:020d}"
         self._disk = disk
         self._open_files = open_files
         self.base_offset = base_offset
-        self.path = stem + log_files.LOG
+        self.path = stem + log_files.LOG + suffix
         self.size = size
         self.index_interval_bytes = index_interval_bytes
         self.created_ms = created_ms
-        self.offset_index = OffsetIndex(disk, stem + log_files.INDEX, base_offset)
-        self.time_index = TimeIndex(disk, stem + log_files.TIME_INDEX, base_offset)
-        self.transaction_index = TransactionIndex(disk, stem + log_files.TRANSACTION_INDEX)
+        self.offset_index = OffsetIndex(disk, stem + log_files.INDEX + suffix, base_offset)
+        self.time_index = TimeIndex(disk, stem + log_files.TIME_INDEX + suffix, base_offset)
+        self.transaction_index = TransactionIndex(disk, stem + log_files.TRANSACTION_INDEX + suffix)
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
         # Timestamp of the first batch, from which segment.ms counts; None until it is known.
@@ -136,16 +141,33 @@ class LogSegment:
         """Every file that belongs to the segment, whether it exists or not."""
         return (self.path, self.offset_index.path, self.time_index.path, self.transaction_index.path)
 
-    def rename_to_deleted(self) -> tuple[str, ...]:
-        """Gives every file the suffix `.deleted`; reads that have begun go on. Returns the new names."""
+    def rename_to_deleted(self, tag: str = "") -> tuple[str, ...]:
+        """Gives every file the suffix `.deleted`; reads that have begun go on. Returns the new names.
+
+        Args:
+            tag: in front of the suffix. A segment of the same base offset may go again before this one's files are gone.
+        """
         self.close()
+        suffix = tag + log_files.DELETED
         renamed = []
         for path in self.file_paths():
             with contextlib.suppress(FileNotFoundError):
-                self._disk.rename(path, path + log_files.DELETED)
-                renamed.append(path + log_files.DELETED)
-        self.path += log_files.DELETED
+                self._disk.rename(path, path + suffix)
+                renamed.append(path + suffix)
+        self.path += suffix
         return tuple(renamed)
+
+    def change_suffix(self, old: str, new: str) -> None:
+        """Renames every file of the segment; reads that have begun go on. The caller syncs the directory.
+
+        Raises:
+            OSError: the disk refused; some files may have the new name already.
+        """
+        for holder in (self, self.offset_index, self.time_index, self.transaction_index):
+            target = holder.path.removesuffix(old) + new
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.rename(holder.path, target)
+            holder.path = target
 
     # Writing
 
@@ -414,17 +436,23 @@ class LogSegment:
             return False
         return self._tail_is_sound(None)
 
-    def open_sealed(self, end_offset: int) -> bool:
-        """Takes the index files of a sealed segment as they are; False when it must be rebuilt."""
+    def open_sealed(self, end_offset: int, *, is_cleaned: bool = False) -> bool:
+        """Takes the index files of a sealed segment as they are; False when it must be rebuilt.
+
+        Args:
+            end_offset: where the next segment begins.
+            is_cleaned: compaction has written it, so holes between its batches are no sign of rot.
+        """
         if not self.offset_index.open_sealed() or not self.time_index.open_sealed():
             return False
-        return self._tail_is_sound(end_offset)
+        return self._tail_is_sound(end_offset, is_cleaned)
 
-    def _tail_is_sound(self, end_offset: int | None) -> bool:
+    def _tail_is_sound(self, end_offset: int | None, is_cleaned: bool = False) -> bool:
         """Checks the batches from the last index entry on, and takes size and largest timestamp from them.
 
         Args:
             end_offset: where the next segment begins; None for the active segment.
+            is_cleaned: holes are to be expected.
         """
         last = self.offset_index.last_entry()
         start = last[1] if last else 0
@@ -440,7 +468,7 @@ class LogSegment:
             if position == start:
                 if last is not None and header.last_offset != last[0]:
                     return False
-            elif header.base_offset != last_offset + 1:
+            elif not is_cleaned and header.base_offset != last_offset + 1:
                 # Compaction leaves such holes, and so does rot, since the CRC does not cover the offset: look at it all.
                 return False
             if header.max_timestamp > self.max_timestamp:

@@ -54,6 +54,14 @@ class LogSegments:
         """The segment that an offset belongs to and all later ones."""
         return self._segments[max(self.slot(offset), 0) :]
 
+    def find(self, bases: list[int]) -> list[LogSegment] | None:
+        """The sealed segments with these base offsets; None when they are no longer all there, in a row."""
+        start = self.slot(bases[0])
+        found = self._segments[max(start, 0) : max(start, 0) + len(bases)]
+        if [segment.base_offset for segment in found] != bases or found[-1] is self.active:
+            return None
+        return found
+
     def end_of(self, slot: int, log_end_offset: int) -> int:
         """The offset after the last one that belongs to a segment."""
         return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
@@ -80,6 +88,14 @@ class LogSegments:
         del self._segments[:count]
         del self._bases[:count]
         return gone
+
+    def replace(self, old: list[LogSegment], new: LogSegment) -> None:
+        """Puts one segment in the place of some neighbours, none of them active."""
+        start = self._bases.index(old[0].base_offset)
+        assert self._segments[start : start + len(old)] == old, "the segments are still there, in a row"
+        assert old[-1] is not self.active, "the active segment is never replaced"
+        self._segments[start : start + len(old)] = [new]
+        self._bases[start : start + len(old)] = [new.base_offset]
 
     def replace_all(self, segment: LogSegment) -> None:
         """Makes a segment the only one."""

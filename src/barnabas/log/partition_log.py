@@ -21,7 +21,7 @@ A disk that refuses a write (full, or failing) gives KAFKA_STORAGE_ERROR, and th
 returns the log goes on. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
 have dropped what it could not write, so the log refuses all writes until it has been opened again.
 
-Left out here: compaction and tiered storage.
+Left out here: tiered storage.
 
 Source: Kafka's `UnifiedLog`, `LocalLog`.
 """
@@ -34,6 +34,7 @@ from collections.abc import Callable
 from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
+from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
@@ -48,6 +49,7 @@ from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerSt
 from barnabas.log.recovery import LogLoader, apply_batch, replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.rolling import should_roll
+from barnabas.log.segment_replacement import SegmentReplacement
 from barnabas.log.timestamp_lookup import TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transaction_verification import VerificationGuard
@@ -78,6 +80,7 @@ class PartitionLog:
         recovery_point: int = 0,
         high_watermark: int = 0,
         clean: bool = False,
+        cleaned_to: int = 0,
     ) -> None:
         """Opens the log in a directory, recovering it unless it was closed cleanly; creates what is missing.
 
@@ -85,6 +88,7 @@ class PartitionLog:
             log_start_offset, recovery_point, high_watermark: from the directory's checkpoints, 0 when unknown.
             clean: the last owner closed the log.
             run_blocking: runs syncs elsewhere and reports back on this thread.
+            cleaned_to: up to where compaction has been, 0 when unknown: holes below it are no damage.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -96,7 +100,16 @@ class PartitionLog:
         self._checks = AppendChecks(config, self.name)
         self._epochs = LeaderEpochCache(disk, f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}")
         self._producers = ProducerStateManager(disk, directory, expiration_ms=config.producer_id_expiration_ms)
-        loader = LogLoader(disk, open_files, directory, config, self._epochs, self._producers, now_ms=now_ms())
+        loader = LogLoader(
+            disk,
+            open_files,
+            directory,
+            config,
+            self._epochs,
+            self._producers,
+            now_ms=now_ms(),
+            cleaned_to=cleaned_to,
+        )
         try:
             if not disk.exists(directory):
                 disk.mkdir(directory)
@@ -112,6 +125,10 @@ class PartitionLog:
         # Moved by the partition; it never passes the log end.
         self.high_watermark = min(max(high_watermark, self.log_start_offset), self.log_end_offset)
         self.last_flush_ms = now_ms()
+        # Told before a truncation removes anything: compaction must not put back what is cut off.
+        self.on_truncate: Callable[[int], None] | None = None
+        self._disk = disk
+        self._run_blocking = run_blocking
         self._latest_epoch = self._epochs.latest_epoch
         self._closed = False
 
@@ -473,6 +490,11 @@ class PartitionLog:
     def segment_count(self) -> int:
         return len(self._segments)
 
+    @property
+    def segments(self) -> LogSegments:
+        """The segments in order; not to be changed."""
+        return self._segments
+
     # Producers and transactions
 
     def producers(self) -> list[ProducerStateEntry]:
@@ -528,6 +550,8 @@ class PartitionLog:
         """
         if offset >= self.log_end_offset:
             return False
+        if self.on_truncate is not None:
+            self.on_truncate(offset)
         if offset < self._segments.first_base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
@@ -555,6 +579,8 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
+        if self.on_truncate is not None:
+            self.on_truncate(offset)
         self._flusher.truncated(0)
         first = self._local.create_segment(offset, self.config, self._now_ms())
         try:
@@ -608,6 +634,28 @@ class PartitionLog:
             self._move_log_start(remaining_base)
         self._local.delete_first(count, now_ms + self.config.file_delete_delay_ms)
         self._producers.remove_snapshots(lambda offset: offset < remaining_base)
+
+    # Compaction
+
+    def replace_segments(self, group: GroupCleaned, on_end: Callable[[bool], None]) -> SegmentReplacement:
+        """Prepares the exchange of old segments for one that compaction has written; `begin` it.
+
+        Args:
+            on_end: called once, with whether the new segment is in use.
+        """
+        now_ms = self._now_ms()
+        new = self._local.create_segment(group.base_offset, self.config, now_ms, log_files.CLEANED, group.size)
+        gone = frozenset(group.replaces) - {group.base_offset}
+        return SegmentReplacement(
+            self._disk,
+            self._local,
+            new,
+            group,
+            due_ms=now_ms + self.config.file_delete_delay_ms,
+            run_blocking=self._run_blocking,
+            on_swap=lambda: self._producers.remove_snapshots(lambda offset: offset in gone),
+            on_end=on_end,
+        )
 
     @property
     def has_deleted_files(self) -> bool:

@@ -70,7 +70,12 @@ class LogLoader:
         producers: ProducerStateManager,
         *,
         now_ms: int,
+        cleaned_to: int = 0,
     ) -> None:
+        """
+        Args:
+            cleaned_to: up to where compaction has been, from its checkpoint; 0 when it has not, or nobody knows.
+        """
         self._disk = disk
         self._open_files = open_files
         self._directory = directory
@@ -78,6 +83,7 @@ class LogLoader:
         self._epochs = epochs
         self._producers = producers
         self._now_ms = now_ms
+        self._cleaned_to = cleaned_to
         self._bytes_cut = 0
         self._rebuilt = False
         self._saw_marker = False
@@ -164,7 +170,10 @@ class LogLoader:
                 segment.close()
                 for other in names:
                     parsed = log_files.parse_file_name(other)
-                    if parsed is not None and base < parsed[0] < end and parsed[1] != log_files.SNAPSHOT:
+                    if parsed is None or parsed[1] == log_files.SNAPSHOT or not base <= parsed[0] < end:
+                        continue
+                    # What has the same name in the new segment is replaced by the renames below.
+                    if parsed[0] > base or other + log_files.SWAP not in names:
                         self._remove(other)
         for name in swaps:
             target = name.removesuffix(log_files.SWAP)
@@ -196,8 +205,11 @@ class LogLoader:
             is_last = index + 1 == len(bases)
             next_base = None if is_last else bases[index + 1]
             flushed = clean or (next_base is not None and next_base <= recovery_point)
+            is_cleaned = next_base is not None and next_base <= self._cleaned_to
             segments.append(segment)
-            if flushed and (segment.open_existing() if next_base is None else segment.open_sealed(next_base)):
+            if flushed and (
+                segment.open_existing() if next_base is None else segment.open_sealed(next_base, is_cleaned=is_cleaned)
+            ):
                 continue
             is_whole = self._rebuild(segment, next_base)
             if is_last:
@@ -237,7 +249,8 @@ class LogLoader:
         if cut:
             self._bytes_cut += cut
             logger.warning("%s: cut %d bytes behind the last good batch", segment.path, cut)
-        return not cut and (next_base is None or expected == next_base or is_compacted)
+        is_cleaned = is_compacted or (next_base is not None and next_base <= self._cleaned_to)
+        return not cut and (next_base is None or expected == next_base or is_cleaned)
 
     def _remove_later(self, bases: list[int]) -> None:
         for base in bases:

@@ -97,7 +97,7 @@ def check_records(batch: Buffer, pos: int = 0, *, max_bytes: int = MAX_DECOMPRES
     return list(iter_records(batch, pos, header=header, max_bytes=max_bytes))
 
 
-def _varint(data: bytes | bytearray, pos: int, max_shift: int) -> tuple[int, int]:
+def read_varint(data: bytes | bytearray, pos: int, max_shift: int) -> tuple[int, int]:
     """Reads a varint of more than one byte; ``max_shift`` is 28 for 32 bits and 63 for 64."""
     shift = value = 0
     while True:
@@ -128,7 +128,7 @@ def _parse(data: bytes | bytearray, header: BatchHeader) -> Iterator[Record]:
         if byte < 0x80:
             length, pos = (byte >> 1) ^ -(byte & 1), pos + 1
         else:
-            length, pos = _varint(data, pos, 28)
+            length, pos = read_varint(data, pos, 28)
         record_end = pos + length
         if length < 0 or record_end > end:
             raise InvalidRecord(f"record of {length} bytes, but {end - pos} remain")
@@ -137,13 +137,13 @@ def _parse(data: bytes | bytearray, header: BatchHeader) -> Iterator[Record]:
         if byte < 0x80:
             delta, pos = (byte >> 1) ^ -(byte & 1), pos + 1
         else:
-            delta, pos = _varint(data, pos, 63)
+            delta, pos = read_varint(data, pos, 63)
         timestamp = base_timestamp + delta if append_time is None else append_time
         byte = data[pos]
         if byte < 0x80:
             offset_delta, pos = (byte >> 1) ^ -(byte & 1), pos + 1
         else:
-            offset_delta, pos = _varint(data, pos, 28)
+            offset_delta, pos = read_varint(data, pos, 28)
         if not previous_delta < offset_delta <= last_offset_delta:
             raise InvalidRecord(f"offset delta {offset_delta} after {previous_delta}, last is {last_offset_delta}")
         previous_delta = offset_delta
@@ -151,7 +151,7 @@ def _parse(data: bytes | bytearray, header: BatchHeader) -> Iterator[Record]:
         if byte < 0x80:
             size, pos = (byte >> 1) ^ -(byte & 1), pos + 1
         else:
-            size, pos = _varint(data, pos, 28)
+            size, pos = read_varint(data, pos, 28)
         key: bytes | None = None
         if size >= 0:
             if pos + size > record_end:
@@ -162,7 +162,7 @@ def _parse(data: bytes | bytearray, header: BatchHeader) -> Iterator[Record]:
         if byte < 0x80:
             size, pos = (byte >> 1) ^ -(byte & 1), pos + 1
         else:
-            size, pos = _varint(data, pos, 28)
+            size, pos = read_varint(data, pos, 28)
         value: bytes | None = None
         if size >= 0:
             if pos + size > record_end:
@@ -182,17 +182,17 @@ def _parse(data: bytes | bytearray, header: BatchHeader) -> Iterator[Record]:
 
 
 def _parse_headers(data: bytes | bytearray, pos: int, end: int) -> tuple[Headers, int]:
-    count, pos = _varint(data, pos, 28)
+    count, pos = read_varint(data, pos, 28)
     if not 0 <= count <= end - pos:
         raise InvalidRecord(f"{count} headers in {end - pos} bytes")
     headers: Headers = []
     for _ in range(count):
-        size, pos = _varint(data, pos, 28)
+        size, pos = read_varint(data, pos, 28)
         if size < 0 or pos + size > end:
             raise InvalidRecord(f"header name of {size} bytes")
         name = bytes(data[pos : pos + size]).decode()
         pos += size
-        size, pos = _varint(data, pos, 28)
+        size, pos = read_varint(data, pos, 28)
         value: bytes | None = None
         if size >= 0:
             if pos + size > end:

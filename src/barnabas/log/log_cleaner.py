@@ -1,0 +1,382 @@
+"""Which log is compacted when, and what becomes of the result (data plane).
+
+    poll      nothing under way, and log.cleaner.backoff.ms since nothing was found: measure every compacted log, take the dirtiest
+    worker    cleans its sealed segments into new ones (`cleaner`, in a child process)
+    exchange  each new segment takes its place as it comes, one after the other (`segment_replacement`)
+    done      the checkpoint says where the log is clean to; the next log follows at once
+
+One log is cleaned at a time. What happens to it meanwhile:
+
+- Appends and reads do not mind: the active segment is never cleaned.
+- A truncation, a deletion of the log, and the broker's end cancel the cleaning. Exchanges that are done stay; the rest is dropped.
+- Retention waits until the cleaning is over (`is_cleaning`), as in Apache Kafka.
+
+    cleaner-offset-checkpoint    Kafka's checkpoint format: topic, partition, first dirty offset
+
+Crash argument for the checkpoint: it is written after the exchanges it speaks of. One that is missing, broken or too old makes a
+log dirtier than it is, so clean records are read again; nothing else. One that says too much could only follow a truncation, which
+therefore writes it at once and durably.
+
+A log whose segments cannot be read is left out until the broker's next start, as in Apache Kafka ("uncleanable"). When the disk refuses,
+Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`.
+
+Source: Kafka's `LogCleaner`, `LogCleanerManager`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.log import checkpoints
+from barnabas.log.cleanable_log import CleanableLog, CleanerConfig, measure, task_for
+from barnabas.log.cleaning_task import CleaningDone, CleaningEvent, CleaningFailed, GroupCleaned
+from barnabas.log.disk import Disk
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.segment_replacement import SegmentReplacement
+
+if TYPE_CHECKING:
+    from barnabas.log.cleaner_worker import CleanerWorker
+
+logger = logging.getLogger(__name__)
+
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+RETRY_MS = 300_000
+
+Key = tuple[str, int]
+
+
+class CleanerStats:
+    """What Kafka's `kafka.log:type=LogCleaner` and `LogCleanerManager` metrics are read from."""
+
+    def __init__(self, now_ms: int) -> None:
+        self.last: CleaningDone | None = None
+        self.cleanings = 0
+        self.cancelled = 0
+        self.failed = 0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        # Of the logs measured last: the largest ratio, and how long the oldest record has waited too long.
+        self.dirtiest_ratio = 0.0
+        self.max_compaction_delay_ms = 0
+        self.last_run_ms = now_ms
+
+    @property
+    def max_buffer_utilization_percent(self) -> int:
+        return int(100 * self.last.buffer_utilization) if self.last is not None else 0
+
+    @property
+    def cleaner_recopy_percent(self) -> int:
+        """Bytes written per byte read, in percent, in the last cleaning."""
+        return int(100 * self.last.bytes_written / max(self.last.bytes_read, 1)) if self.last is not None else 0
+
+    @property
+    def max_clean_time_seconds(self) -> int:
+        return int(self.last.elapsed_seconds) if self.last is not None else 0
+
+    @property
+    def max_compaction_delay_seconds(self) -> int:
+        return self.max_compaction_delay_ms // 1000
+
+    @property
+    def max_dirty_percent(self) -> int:
+        return int(100 * self.dirtiest_ratio)
+
+
+class _Cleaning:
+    """The cleaning under way."""
+
+    __slots__ = ("exchange", "groups", "is_cancelled", "key", "log", "measured", "result")
+
+    def __init__(self, key: Key, log: PartitionLog, measured: CleanableLog) -> None:
+        self.key = key
+        self.log = log
+        self.measured = measured
+        # New segments that wait for their turn, and the one whose turn it is.
+        self.groups: deque[GroupCleaned] = deque()
+        self.exchange: SegmentReplacement | None = None
+        # What the worker said last; None while it works.
+        self.result: CleaningDone | CleaningFailed | None = None
+        self.is_cancelled = False
+
+
+class LogCleaner:
+    """The compaction of one data directory."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        root_dir: str,
+        logs: Mapping[Key, PartitionLog],
+        *,
+        now_ms: Callable[[], int],
+        make_worker: Callable[[], CleanerWorker],
+        config: CleanerConfig | None = None,
+        on_cleaned: Callable[[Key], None] = lambda _: None,
+    ) -> None:
+        """
+        Args:
+            logs: the open logs, as they are at any time.
+            make_worker: called once, when there is something to clean: who does the reading and writing.
+            on_cleaned: called when a log's cleaning is over, however it ended.
+        """
+        self._disk = disk
+        self._path = f"{root_dir}/{CLEANER_OFFSET_CHECKPOINT}"
+        self._logs = logs
+        self._now_ms = now_ms
+        self._make_worker = make_worker
+        self._worker: CleanerWorker | None = None
+        self._on_cleaned = on_cleaned
+        self.config = config or CleanerConfig()
+        self._cleaned_to: dict[Key, int] = {}
+        self._uncleanable: set[Key] = set()
+        # Logs that the disk refused to clean, and until when they are left alone.
+        self._resting: dict[Key, int] = {}
+        self._cleaning: _Cleaning | None = None
+        self._next_poll_ms = 0
+        self._is_polling = False
+        self._is_closed = False
+        self.stats = CleanerStats(now_ms())
+
+    def __repr__(self) -> str:
+        return f"<LogCleaner cleaning={self._cleaning.key if self._cleaning else None} done={self.stats.cleanings}>"
+
+    def load(self) -> None:
+        """Reads the checkpoint; one that is broken counts as none.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        offsets = checkpoints.read_offsets(self._disk, self._path)
+        if offsets is None:
+            logger.warning("%s is not whole and is ignored", self._path)
+        self._cleaned_to = offsets or {}
+
+    def cleaned_to(self, key: Key) -> int:
+        """Up to where a log has been cleaned, 0 when it has not."""
+        return self._cleaned_to.get(key, 0)
+
+    def is_cleaning(self, key: Key) -> bool:
+        return self._cleaning is not None and self._cleaning.key == key
+
+    @property
+    def worker_deaths(self) -> int:
+        """How often the process that cleans has died by itself (Kafka's DeadThreadCount)."""
+        return self._worker.deaths if self._worker is not None else 0
+
+    @property
+    def uncleanable(self) -> frozenset[Key]:
+        """The logs that are left out until the next start."""
+        return frozenset(self._uncleanable)
+
+    def uncleanable_bytes(self) -> int:
+        """How many bytes of those would be to clean."""
+        now_ms = self._now_ms()
+        return sum(
+            measure(self._logs[key], self._cleaned_to.get(key), now_ms).cleanable_bytes
+            for key in self._uncleanable
+            if key in self._logs
+        )
+
+    # Picking a log
+
+    def poll(self) -> None:
+        """Begins a cleaning if none is under way and one is due; cheap otherwise."""
+        if self._is_polling:
+            # A worker that cleans at once has come back; the loop below goes on.
+            return
+        self._is_polling = True
+        try:
+            while self._cleaning is None and not self._is_closed and self.config.enable and self._begin_next():
+                pass
+        finally:
+            self._is_polling = False
+
+    def _begin_next(self) -> bool:
+        """Begins the cleaning of the dirtiest log; False when there is none, or it is too early to look."""
+        now_ms = self._now_ms()
+        if now_ms < self._next_poll_ms:
+            return False
+        self.stats.last_run_ms = now_ms
+        picked = self._pick(now_ms)
+        if picked is None:
+            self._next_poll_ms = now_ms + self.config.backoff_ms
+            if self._worker is not None:
+                self._worker.rest()
+            return False
+        if self._worker is None:
+            self._worker = self._make_worker()
+        key, measured = picked
+        log = self._logs[key]
+        try:
+            task = task_for(log, measured, self.config, now_ms)
+        except OSError as error:
+            self._let_rest(key, error)
+            return True
+        logger.info(
+            "Cleaning %s: %d of %d bytes are dirty, from offset %d to %d",
+            log.name,
+            measured.cleanable_bytes,
+            measured.clean_bytes + measured.cleanable_bytes,
+            measured.first_dirty_offset,
+            measured.first_uncleanable_offset,
+        )
+        cleaning = self._cleaning = _Cleaning(key, log, measured)
+        self._worker.start(task, lambda event: self._on_event(cleaning, event))
+        return True
+
+    def _pick(self, now_ms: int) -> tuple[Key, CleanableLog] | None:
+        """The dirtiest of the logs that are due."""
+        best: tuple[Key, CleanableLog] | None = None
+        dirtiest = 0.0
+        delay_ms = 0
+        for key, log in self._logs.items():
+            if not log.config.compact or key in self._uncleanable or self._resting.get(key, 0) > now_ms:
+                continue
+            if log.segment_count == 1:
+                continue
+            try:
+                measured = measure(log, self._cleaned_to.get(key), now_ms)
+            except OSError as error:
+                self._let_rest(key, error)
+                continue
+            dirtiest = max(dirtiest, measured.ratio)
+            delay_ms = max(delay_ms, measured.compaction_delay_ms)
+            if measured.is_due(log.config.min_cleanable_dirty_ratio) and (
+                best is None or measured.ratio > best[1].ratio
+            ):
+                best = key, measured
+        self.stats.dirtiest_ratio = dirtiest
+        self.stats.max_compaction_delay_ms = delay_ms
+        return best
+
+    def _let_rest(self, key: Key, reason: object) -> None:
+        """Leaves a log alone for a while, for the disk refuses."""
+        self.stats.failed += 1
+        self._resting[key] = self._now_ms() + RETRY_MS
+        logger.error("Cannot clean %s-%d now: %s", *key, reason)
+
+    # The worker's answers
+
+    def _on_event(self, cleaning: _Cleaning, event: CleaningEvent) -> None:
+        if isinstance(event, GroupCleaned):
+            if not cleaning.is_cancelled:
+                cleaning.groups.append(event)
+                self._exchange_next(cleaning)
+            return
+        cleaning.result = event
+        self._exchange_next(cleaning)
+
+    def _exchange_next(self, cleaning: _Cleaning) -> None:
+        """Goes on with the next new segment, or ends the cleaning when the last one is in its place."""
+        if cleaning.exchange is not None or self._is_closed:
+            return
+        if cleaning.groups and not cleaning.is_cancelled:
+            group = cleaning.groups.popleft()
+            cleaning.exchange = cleaning.log.replace_segments(group, lambda ok: self._exchanged(cleaning, ok))
+            cleaning.exchange.begin()
+        elif cleaning.result is not None:
+            self._end(cleaning, cleaning.result)
+
+    def _exchanged(self, cleaning: _Cleaning, is_in_use: bool) -> None:
+        cleaning.exchange = None
+        if not is_in_use and not cleaning.is_cancelled:
+            # What follows a gap must not be exchanged: a `.cleaned` file may be left in the gap, and would undo it.
+            self._resting[cleaning.key] = self._now_ms() + RETRY_MS
+            self._cancel(cleaning)
+        self._exchange_next(cleaning)
+
+    def _end(self, cleaning: _Cleaning, result: CleaningDone | CleaningFailed) -> None:
+        self._cleaning = None
+        key = cleaning.key
+        name = cleaning.log.name
+        stats = self.stats
+        if isinstance(result, CleaningDone) and not cleaning.is_cancelled:
+            stats.last = result
+            stats.cleanings += 1
+            stats.bytes_read += result.bytes_read
+            stats.bytes_written += result.bytes_written
+            logger.info(
+                "Cleaned %s up to offset %d in %.1f s: %d of %d records, %d of %d bytes are left",
+                name,
+                result.end_offset,
+                result.elapsed_seconds,
+                result.messages_written,
+                result.messages_read,
+                result.bytes_written,
+                result.bytes_read,
+            )
+            if result.invalid_messages_read:
+                logger.warning("%s: removed %d records without a key", name, result.invalid_messages_read)
+            self._set_cleaned_to(key, result.end_offset)
+        elif cleaning.is_cancelled:
+            stats.cancelled += 1
+            self._remove_cleaned_files(cleaning.log)
+            logger.info("The cleaning of %s was cancelled", name)
+        elif isinstance(result, CleaningFailed):
+            if result.is_corrupt:
+                stats.failed += 1
+                self._uncleanable.add(key)
+                logger.error("Cannot clean %s before the next start: %s", name, result.reason)
+            else:
+                self._let_rest(key, result.reason)
+        self._on_cleaned(key)
+        self.poll()
+
+    def _remove_cleaned_files(self, log: PartitionLog) -> None:
+        """Removes what was cleaned and has not been exchanged."""
+        from barnabas.log.cleaner import remove_cleaned_files  # with the worker that this follows
+
+        with contextlib.suppress(OSError):
+            remove_cleaned_files(self._disk, log.directory)
+
+    # What happens to a log meanwhile
+
+    def _cancel(self, cleaning: _Cleaning) -> None:
+        cleaning.is_cancelled = True
+        cleaning.groups.clear()
+        if cleaning.exchange is not None:
+            cleaning.exchange.give_up()
+        if cleaning.result is None and self._worker is not None:
+            self._worker.cancel()
+
+    def truncated(self, key: Key, offset: int) -> None:
+        """A log is about to be cut at `offset`."""
+        if self._cleaning is not None and self._cleaning.key == key:
+            self._cancel(self._cleaning)
+        if self._cleaned_to.get(key, 0) > offset:
+            self._set_cleaned_to(key, offset, sync=True)
+
+    def removed(self, key: Key) -> None:
+        """A log is about to leave the directory."""
+        if self._cleaning is not None and self._cleaning.key == key:
+            self._cancel(self._cleaning)
+        self._uncleanable.discard(key)
+        self._resting.pop(key, None)
+        if key in self._cleaned_to:
+            self._set_cleaned_to(key, None)
+
+    def close(self) -> None:
+        """Cancels what is under way and lets the worker go; what has begun is ended by the next opening."""
+        self._is_closed = True
+        cleaning = self._cleaning
+        if cleaning is not None:
+            cleaning.is_cancelled = True
+            if cleaning.exchange is not None:
+                cleaning.exchange.detach()
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker.rest()
+
+    def _set_cleaned_to(self, key: Key, offset: int | None, *, sync: bool = False) -> None:
+        if offset is None:
+            self._cleaned_to.pop(key, None)
+        else:
+            self._cleaned_to[key] = offset
+        try:
+            self._disk.write_file_atomic(self._path, checkpoints.encode_offsets(self._cleaned_to), sync=sync)
+        except OSError as error:
+            logger.error("cannot write %s: %s", self._path, error)

@@ -1,0 +1,103 @@
+"""The last offset of each key, in a table of fixed size (data plane): what compaction compares records with.
+
+    slot    | digest of the key 16 | offset 8 |      24 bytes, all zeros when free
+    probe   begins where the digest says and goes on in steps that the digest says as well
+
+The table takes exactly the memory it is given, `log.cleaner.dedupe.buffer.size`, whatever the keys are like; pages that are never
+touched cost none. Two keys whose 128-bit digests are equal would be taken for one, as in Apache Kafka. A full table ends a round of
+cleaning; the next one goes on there.
+
+Source: Kafka's `SkimpyOffsetMap`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+ENTRY_BYTES = 24
+_DIGEST_BYTES = 16
+_FREE = bytes(_DIGEST_BYTES)
+
+
+class OffsetMap:
+    """Key to offset; later puts win. Offsets are put in ascending order."""
+
+    __slots__ = ("_size_in_bytes", "_table", "entries", "latest_offset", "limit", "slots")
+
+    def __init__(self, memory_bytes: int, load_factor: float = 0.9) -> None:
+        """
+        Args:
+            memory_bytes: what the table may take.
+            load_factor: share of the slots that may be used; beyond it look-ups become slow.
+
+        Raises:
+            ValueError: not even one key would fit, so that no cleaning could ever progress.
+        """
+        self.slots = memory_bytes // ENTRY_BYTES
+        self.limit = int(self.slots * load_factor)
+        if self.limit < 1:
+            raise ValueError(f"a table of {memory_bytes} bytes with load factor {load_factor} holds no key")
+        self._size_in_bytes = self.slots * ENTRY_BYTES
+        self._table = bytearray(self._size_in_bytes)
+        self.entries = 0
+        # The last offset the map speaks for; -1 while it is empty.
+        self.latest_offset = -1
+
+    def __repr__(self) -> str:
+        return f"<OffsetMap {self.entries}/{self.slots} latest={self.latest_offset}>"
+
+    @property
+    def utilization(self) -> float:
+        return self.entries / self.slots
+
+    def _find(self, digest: bytes) -> int:
+        """The position of the digest's slot, or of the free one where it belongs."""
+        table = self._table
+        slots = self.slots
+        slot = int.from_bytes(digest[:8], "big") % slots
+        # Coprime to no particular number: a step that does not reach a free slot is given up for the next neighbour.
+        step = int.from_bytes(digest[8:], "big") % slots or 1
+        for _ in range(16):
+            position = slot * ENTRY_BYTES
+            found = table[position : position + _DIGEST_BYTES]
+            if found in (digest, _FREE):
+                return position
+            slot += step
+            if slot >= slots:
+                slot -= slots
+        while True:
+            position = slot * ENTRY_BYTES
+            found = table[position : position + _DIGEST_BYTES]
+            if found in (digest, _FREE):
+                return position
+            slot += 1
+            if slot == slots:
+                slot = 0
+
+    def put(self, key: bytes, offset: int) -> bool:
+        """Notes the offset of a key; False, and nothing noted, when the map holds as many keys as it may."""
+        digest = _digest(key)
+        position = self._find(digest)
+        table = self._table
+        if table[position : position + _DIGEST_BYTES] == _FREE:
+            if self.entries >= self.limit:
+                return False
+            self.entries += 1
+            table[position : position + _DIGEST_BYTES] = digest
+        table[position + _DIGEST_BYTES : position + ENTRY_BYTES] = offset.to_bytes(8, "big")
+        self.latest_offset = offset
+        return True
+
+    def get(self, key: bytes) -> int:
+        """The last offset of a key, -1 when there is none."""
+        digest = _digest(key)
+        position = self._find(digest)
+        entry = self._table[position : position + ENTRY_BYTES]
+        if entry[:_DIGEST_BYTES] == _FREE:
+            return -1
+        return int.from_bytes(entry[_DIGEST_BYTES:], "big")
+
+
+def _digest(key: bytes) -> bytes:
+    digest = hashlib.md5(key, usedforsecurity=False).digest()
+    return digest if digest != _FREE else b"\1" * _DIGEST_BYTES

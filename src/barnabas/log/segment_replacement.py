@@ -1,0 +1,159 @@
+"""The exchange of old segments for one that compaction has written (data plane).
+
+    step                                      what a kill leaves              what the next opening makes of it
+    1  a  X.*.cleaned -> X.*.swap             .cleaned, perhaps some .swap    old: a .cleaned file undoes its .swap files
+       b  sync of the directory               .swap and old                   new: .swap files replace what they cover
+    2  a  the list of segments changes        (memory only)
+       b  old files -> .deleted               .swap and some old              new
+       c  sync of the directory               .swap                           new
+    3     X.*.swap -> X.*                     some .swap                      new: the rest of the .swap files is renamed
+
+No step begins before the one before it is durable, so that no order in which names reach the disk mixes old and new: old names go only
+when the .swap names are safe, and .swap names go only when the old ones are gone for good. The bytes of the new
+segment were synced before they were announced.
+
+Before 2a the exchange can be given up: the old segments are there. From 2a on the new one is read, from its `.swap` files first.
+Reads that have begun keep the old segment object, whose files live on as `.deleted` for file.delete.delay.ms.
+
+Source: Kafka's `LocalLog.replaceSegments`, which syncs the directory once, at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+
+from barnabas.log import log_files
+from barnabas.log.cleaning_task import GroupCleaned
+from barnabas.log.disk import Disk
+from barnabas.log.local_log import LocalLog
+from barnabas.log.log_flusher import RunBlocking
+from barnabas.log.log_segment import LogSegment
+
+logger = logging.getLogger(__name__)
+
+
+class SegmentReplacement:
+    """One exchange. `begin` it; `on_end` is called once, with whether the new segment is in use."""
+
+    __slots__ = (
+        "_disk",
+        "_due_ms",
+        "_is_detached",
+        "_is_given_up",
+        "_local",
+        "_new",
+        "_on_end",
+        "_on_swap",
+        "_replaces",
+        "_run_blocking",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        local: LocalLog,
+        new: LogSegment,
+        group: GroupCleaned,
+        *,
+        due_ms: int,
+        run_blocking: RunBlocking,
+        on_swap: Callable[[], None],
+        on_end: Callable[[bool], None],
+    ) -> None:
+        """
+        Args:
+            new: the segment in its `.cleaned` files, not opened yet.
+            due_ms: when the files of the old segments may go.
+            on_swap: called when the list of segments has changed.
+        """
+        self._disk = disk
+        self._local = local
+        self._new = new
+        self._replaces = group.replaces
+        self._due_ms = due_ms
+        self._run_blocking = run_blocking
+        self._on_swap = on_swap
+        self._on_end = on_end
+        self._is_given_up = False
+        self._is_detached = False
+
+    def __repr__(self) -> str:
+        return f"<SegmentReplacement {self._replaces} by {self._new!r}>"
+
+    def begin(self) -> None:
+        try:
+            self._new.change_suffix(log_files.CLEANED, log_files.SWAP)
+        except OSError as error:
+            self._fail(error)
+            return
+        self._sync(self._swap_is_durable)
+
+    def give_up(self) -> None:
+        """Ends the exchange if the old segments are still in use; the log is about to change under it."""
+        if not self._is_given_up and self._local.segments.find(self._replaces) is not None:
+            self._is_given_up = True
+            self._remove_new()
+
+    def detach(self) -> None:
+        """Does nothing more: the log is closed, and the next opening ends what has begun."""
+        self._is_detached = True
+
+    def _sync(self, then: Callable[[], None]) -> None:
+        directory = self._local.directory
+
+        def done(error: BaseException | None) -> None:
+            if self._is_detached:
+                return
+            if error is not None:
+                self._fail(error)
+            else:
+                then()
+
+        self._run_blocking(lambda: self._disk.sync_dir(directory), done)
+
+    def _swap_is_durable(self) -> None:
+        old = None if self._is_given_up else self._local.segments.find(self._replaces)
+        if old is None:
+            self._fail(None)
+            return
+        segments = self._local.segments
+        end_offset = segments.end_of(segments.slot(old[-1].base_offset), -1)
+        try:
+            self._new.transaction_index.note_present()
+            if not self._new.open_sealed(end_offset, is_cleaned=True):
+                raise OSError(f"{self._new.path} does not hold what was written to it")
+            self._local.replaced_by(old, self._new, self._due_ms)
+        except OSError as error:
+            if segments.find(self._replaces) is not None:
+                self._fail(error)
+                return
+            logger.error("%s: the old segments keep their names until the next start: %s", self._local.directory, error)
+        self._on_swap()
+        self._sync(self._old_names_are_gone)
+
+    def _old_names_are_gone(self) -> None:
+        # The segment, its file and its directory may have been removed since.
+        try:
+            self._local.in_place(self._new)
+        except OSError as error:
+            logger.error("%s keeps its name until the next start: %s", self._new.path, error)
+        self._on_end(True)
+
+    def _fail(self, error: BaseException | None) -> None:
+        is_in_use = self._new in list(self._local.segments)
+        if error is not None and not isinstance(error, FileNotFoundError):
+            logger.error("%s: cannot exchange segments: %s", self._local.directory, error)
+        if not is_in_use:
+            self._remove_new()
+        self._on_end(is_in_use)
+
+    def _remove_new(self) -> None:
+        self._new.close()
+        for path in self._new.file_paths():
+            stem = path.removesuffix(log_files.SWAP).removesuffix(log_files.CLEANED)
+            # The `.cleaned` ones last: while one of them is there, the `.swap` files count for nothing.
+            for suffix in (log_files.SWAP, log_files.CLEANED):
+                with contextlib.suppress(OSError):
+                    self._disk.remove(stem + suffix)

@@ -1,0 +1,59 @@
+"""Compaction's settings and its worker, from the broker's configuration (shell).
+
+The settings `log.cleaner.*` may be changed while the broker runs, by node and for the cluster; they hold from the next cleaning on.
+A broker with the operating system's files compacts in a child process, one with simulated files here and now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.log.cleanable_log import CleanerConfig
+from barnabas.log.disk import Disk, OsDisk
+from barnabas.log.log_flusher import RunBlocking
+from barnabas.metadata.config_schema import ConfigResourceType, ConfigValue
+from barnabas.metadata.configs_image import ConfigurationsImage
+from barnabas.server.config import BrokerConfig, merged_broker_properties
+from barnabas.server.config_table import config_schema
+
+if TYPE_CHECKING:
+    from barnabas.log.cleaner_worker import CleanerWorker
+
+
+def cleaner_config(config: BrokerConfig, configs: ConfigurationsImage) -> CleanerConfig:
+    """The settings in force: static, then cluster-wide, then this broker's."""
+    keys = config_schema().of(ConfigResourceType.BROKER)
+    given: Mapping[str, str] = merged_broker_properties(
+        config,
+        configs.for_resource(ConfigResourceType.BROKER, ""),
+        configs.for_resource(ConfigResourceType.BROKER, str(config.node_id)),
+    )
+
+    def value(name: str) -> ConfigValue:
+        return keys[name].parse(given[name]) if name in given else config.value(name)
+
+    def number(name: str) -> float:
+        found = value(name)
+        assert isinstance(found, int | float), f"{name} is not a number"
+        return found
+
+    return CleanerConfig(
+        enable=bool(value("log.cleaner.enable")) and number("log.cleaner.threads") > 0,
+        dedupe_buffer_bytes=int(number("log.cleaner.dedupe.buffer.size")),
+        load_factor=number("log.cleaner.io.buffer.load.factor"),
+        max_bytes_per_second=number("log.cleaner.io.max.bytes.per.second"),
+        backoff_ms=int(number("log.cleaner.backoff.ms")),
+    )
+
+
+def cleaner_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
+    """Who compacts the logs on a disk."""
+
+    def make(run_blocking: RunBlocking) -> CleanerWorker:
+        # Imported late: most brokers have nothing to compact.
+        from barnabas.log.cleaner_worker import InlineWorker, ProcessWorker
+
+        return ProcessWorker(run_blocking) if isinstance(disk, OsDisk) else InlineWorker(disk)
+
+    return make

@@ -1,0 +1,363 @@
+"""When a log is cleaned, what interrupts a cleaning, and what the directory says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.log.cleanable_log import CleanerConfig, measure
+from barnabas.log.log_cleaner import RETRY_MS
+from tests.log.compacted import DIRECTORY, KEY, NOW_MS, ROOT, Compacted, SteppingWorker, latest_of_each_key
+from tests.simulation.disk import SimDisk
+
+
+def fill(compacted: Compacted, batches: int = 24) -> None:
+    for i in range(batches):
+        compacted.put((f"k{i % 3}", f"{i:03d}"), (f"only-{i}", "x"))
+
+
+def stepping(**settings: object) -> tuple[Compacted, SteppingWorker]:
+    disk = SimDisk()
+    worker = SteppingWorker(disk)
+    compacted = Compacted(disk, worker=worker, **settings)  # type: ignore[arg-type]
+    fill(compacted)
+    return compacted, worker
+
+
+# Which log, and how much of it
+
+
+def test_the_ratio_decides() -> None:
+    compacted = Compacted(min_cleanable_dirty_ratio=0.5)
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 1
+    first = compacted.cleaner.cleaned_to(KEY)
+    assert first == compacted.log.log_end_offset
+    fill(compacted, 4)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 1
+    assert 0 < compacted.cleaner.stats.max_dirty_percent <= 50
+    fill(compacted, 40)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 2
+
+
+def test_the_dirtiest_log_comes_first() -> None:
+    one = Compacted(min_cleanable_dirty_ratio=0.1)
+    fill(one)
+    one.clean()
+    fill(one, 12)
+    one.log.roll()
+    other = Compacted(min_cleanable_dirty_ratio=0.1)
+    fill(other)
+    other.log.roll()
+    order: list[tuple[str, int]] = []
+    one.logs["other", 0] = other.log
+    one.cleaner._on_cleaned = order.append
+    one.disk._files.update(
+        {path.replace("orders-0", "other-0"): file for path, file in other.disk.copy()._files.items()}
+    )
+    one.cleaner.poll()
+    assert order[0] == ("other", 0)
+    assert order[1] == KEY
+
+
+def test_young_segments_wait_for_min_compaction_lag() -> None:
+    compacted = Compacted(min_compaction_lag_ms=100)
+    fill(compacted)
+    compacted.log.roll()
+    limit = compacted.log.log_end_offset
+    compacted.clock.ms += 101
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.cleaned_to(KEY) == limit
+    assert [r.offset for r in compacted.records() if r.offset >= limit] == list(range(limit, limit + 48))
+
+
+def test_old_records_are_cleaned_by_max_compaction_lag_though_the_log_is_clean_enough() -> None:
+    compacted = Compacted(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=1000)
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 0
+    compacted.clock.ms += 3000
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == 1
+    assert compacted.cleaner.stats.max_compaction_delay_seconds == 0
+    before = compacted.cleaner.stats.cleanings
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == before
+
+
+def test_a_log_that_is_not_compacted_is_left_alone() -> None:
+    compacted = Compacted(cleanup_policy=frozenset({"delete"}))
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 0
+    assert len(compacted.records()) == 48
+
+
+def test_switched_off_it_does_nothing() -> None:
+    compacted = Compacted(cleaner=CleanerConfig(enable=False, backoff_ms=0))
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.stats.cleanings == 0
+
+
+def test_nothing_to_clean_is_looked_at_again_after_the_backoff() -> None:
+    compacted = Compacted(cleaner=CleanerConfig(dedupe_buffer_bytes=24_000, backoff_ms=15_000))
+    compacted.cleaner.poll()
+    fill(compacted)
+    compacted.log.roll()
+    compacted.clock.ms += 14_999
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == 0
+    compacted.clock.ms += 1
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == 1
+
+
+def test_a_checkpoint_outside_the_log_counts_for_nothing() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.log.roll()
+    assert measure(compacted.log, 1000, NOW_MS).first_dirty_offset == 0
+    compacted.log.delete_records_before(20)
+    assert measure(compacted.log, 3, NOW_MS).first_dirty_offset == 20
+    assert measure(compacted.log, 30, NOW_MS).first_dirty_offset == 30
+
+
+# The checkpoint
+
+
+def test_the_checkpoint_is_kafkas() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.clean()
+    assert compacted.disk.contents(f"{ROOT}/cleaner-offset-checkpoint") == b"0\n1\norders 0 48\n"
+    again = compacted.reopened()
+    assert again.cleaner.cleaned_to(KEY) == 48
+
+
+def test_a_broken_checkpoint_is_ignored() -> None:
+    disk = SimDisk()
+    disk.put(f"{ROOT}/cleaner-offset-checkpoint", b"0\n7\norders")
+    compacted = Compacted(disk)
+    assert compacted.cleaner.cleaned_to(KEY) == 0
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.cleaned_to(KEY) == 48
+
+
+# Interruptions
+
+
+def test_reads_that_have_begun_end_with_the_old_bytes() -> None:
+    compacted = Compacted(file_delete_delay_ms=500)
+    fill(compacted)
+    begun = compacted.log.read(0, 10_000, max_offset=48)
+    expected = begun.read()
+    compacted.clean()
+    fill(compacted)
+    compacted.clean()
+    assert begun.read() == expected
+    assert compacted.log.read(0, 10_000, max_offset=48).read() != expected
+    compacted.clock.ms += 500
+    compacted.log.remove_deleted_files()
+    assert not [path for path in compacted.disk.paths() if path.endswith(".deleted")]
+
+
+def test_appends_during_a_cleaning_are_kept() -> None:
+    compacted, worker = stepping()
+    before = compacted.pairs()
+    compacted.clean()
+    worker.step()
+    compacted.put(("k0", "during"))
+    after = compacted.log.log_end_offset
+    while compacted.cleaner.is_cleaning(KEY):
+        worker.step()
+    assert compacted.pairs() == [*latest_of_each_key(before), (after - 1, "k0", "during")]
+
+
+def test_a_truncation_ends_a_cleaning_and_nothing_is_put_back() -> None:
+    compacted, worker = stepping()
+    compacted.clean()
+    worker.step()
+    exchanged = {segment.base_offset for segment in compacted.log.segments}
+    compacted.log.truncate_to(30)
+    assert worker.was_cancelled
+    left = compacted.pairs()
+    # What the worker had already announced is not taken any more.
+    worker.step()
+    worker.end_cancelled()
+    assert compacted.pairs() == left
+    assert {segment.base_offset for segment in compacted.log.segments} <= exchanged
+    assert compacted.cleaner.cleaned_to(KEY) == 0
+    assert compacted.cleaner.stats.cancelled == 1
+    assert compacted.reopened().pairs() == left
+
+
+def test_a_truncation_takes_the_checkpoint_along() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.cleaned_to(KEY) == 48
+    compacted.log.truncate_to(30)
+    assert compacted.cleaner.cleaned_to(KEY) == 30
+    assert compacted.disk.contents(f"{ROOT}/cleaner-offset-checkpoint") == b"0\n1\norders 0 30\n"
+
+
+def test_a_truncation_between_rename_and_sync_gives_the_exchange_up() -> None:
+    waiting: list[tuple[Callable[[], None], Callable[[BaseException | None], None]]] = []
+    compacted = Compacted(run_blocking=lambda work, done: waiting.append((work, done)))
+    fill(compacted)
+    compacted.log.roll()
+    waiting.clear()
+    compacted.cleaner.poll()
+    assert [path for path in compacted.disk.paths() if path.endswith(".log.swap")]
+    compacted.log.truncate_to(30)
+    assert not [path for path in compacted.disk.paths() if path.endswith(".swap")]
+    # A kill here, between the two: the old segments count.
+    twin = Compacted(compacted.disk.copy())
+    assert twin.log.log_end_offset == 30
+    left = compacted.pairs()
+    compacted.cleaner.config = CleanerConfig(enable=False)
+    while waiting:
+        work, done = waiting.pop(0)
+        work()
+        done(None)
+    assert not compacted.cleaner.is_cleaning(KEY)
+    assert compacted.pairs() == left
+    assert compacted.cleaner.stats.cancelled == 1
+    assert not [path for path in compacted.disk.paths() if path.endswith((".swap", ".cleaned"))]
+
+
+def test_a_deleted_log_ends_its_cleaning() -> None:
+    compacted, worker = stepping()
+    compacted.clean()
+    compacted.cleaner.removed(KEY)
+    assert worker.was_cancelled
+    compacted.logs.clear()
+    worker.end_cancelled()
+    assert compacted.cleaned == [KEY]
+    assert not compacted.cleaner.is_cleaning(KEY)
+
+
+def test_a_closed_cleaner_touches_nothing_more() -> None:
+    compacted, worker = stepping()
+    compacted.clean()
+    worker.step()
+    compacted.cleaner.close()
+    compacted.log.close(clean=True)
+    names = compacted.disk.paths()
+    worker.step()
+    cleaned = {name for name in compacted.disk.paths() if name.endswith(".cleaned")}
+    assert set(compacted.disk.paths()) - cleaned == set(names) - {n for n in names if n.endswith(".cleaned")}
+
+
+def test_segments_that_are_gone_are_not_replaced() -> None:
+    compacted, worker = stepping(retention_bytes=1, cleanup_policy=frozenset({"compact", "delete"}))
+    compacted.clean()
+    compacted.log.apply_retention()
+    left = compacted.pairs()
+    with pytest.raises(FileNotFoundError):
+        worker.step()
+    worker.end_cancelled()
+    assert compacted.pairs() == left
+
+
+# Failures
+
+
+def test_a_rotten_segment_makes_the_log_uncleanable() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.log.roll()
+    path = f"{DIRECTORY}/00000000000000000000.log"
+    data = bytearray(compacted.disk.contents(path))
+    data[100] ^= 1
+    compacted.disk.put(path, bytes(data))
+    before = compacted.disk.paths()
+    compacted.cleaner.poll()
+    assert compacted.cleaner.uncleanable == {KEY}
+    assert compacted.cleaner.uncleanable_bytes() > 0
+    assert compacted.cleaner.stats.failed == 1
+    assert compacted.disk.paths() == before
+    compacted.clock.ms += 10 * RETRY_MS
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.failed == 1
+
+
+def test_a_full_disk_costs_nothing_and_is_tried_again() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.log.roll()
+    before = compacted.pairs()
+    compacted.disk.capacity = compacted.disk.used + 50
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.failed == 1
+    assert compacted.pairs() == before
+    assert not [path for path in compacted.disk.paths() if path.endswith((".swap", ".cleaned"))]
+    compacted.disk.capacity = None
+    compacted.clock.ms += RETRY_MS - 1
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == 0
+    compacted.clock.ms += 1
+    compacted.cleaner.poll()
+    assert compacted.cleaner.stats.cleanings == 1
+    assert compacted.pairs() == latest_of_each_key(before)
+
+
+def test_a_dedupe_buffer_without_room_for_a_key_is_said() -> None:
+    compacted = Compacted(cleaner=CleanerConfig(dedupe_buffer_bytes=24, load_factor=0.9, backoff_ms=0))
+    fill(compacted)
+    compacted.clean()
+    assert compacted.cleaner.stats.failed == 1
+
+
+def _assert_in_between(compacted: Compacted, before: list[tuple[int, str, str | None]]) -> None:
+    """What is left is at least what cleaning leaves, and at most what there was, in order."""
+    left = compacted.pairs()
+    assert set(latest_of_each_key(before)) <= set(left) <= set(before)
+    assert left == sorted(left)
+    assert compacted.log.log_end_offset == before[-1][0] + 1
+
+
+def test_each_disk_call_may_fail() -> None:
+    """Whichever call of a cleaning fails: nothing is lost, then or after a restart, and a later cleaning succeeds."""
+    number = 0
+    while True:
+        number += 1
+        compacted = Compacted()
+        fill(compacted, 12)
+        compacted.log.roll()
+        before = compacted.pairs()
+        compacted.disk.fail_call(number)
+        compacted.cleaner.poll()
+        planned = compacted.disk._fail_at
+        compacted.disk._fail_at = None
+        _assert_in_between(compacted, before)
+        again = compacted.reopened()
+        _assert_in_between(again, before)
+        again.clock.ms += RETRY_MS
+        again.clean()
+        assert again.pairs() == latest_of_each_key(before), number
+        if planned is not None:
+            break
+    assert number > 30
+
+
+def test_stats_are_what_the_last_cleaning_did() -> None:
+    compacted = Compacted()
+    fill(compacted)
+    compacted.clean()
+    stats = compacted.cleaner.stats
+    assert stats.last is not None
+    assert stats.last.messages_read == 48
+    assert stats.last.messages_written == len(compacted.pairs())
+    assert stats.bytes_read == stats.last.bytes_read > stats.bytes_written > 0
+    assert 0 < stats.cleaner_recopy_percent < 100
+    assert 0 < stats.max_buffer_utilization_percent <= 90
+    assert stats.max_clean_time_seconds == 0
+    assert compacted.cleaner.worker_deaths == 0
