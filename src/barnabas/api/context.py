@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.coordinator.group_coordinator import GroupCoordinator
     from barnabas.coordinator.producer_id_manager import ProducerIdManager
-    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
     from barnabas.coordinator.share_coordinator import ShareCoordinator
+    from barnabas.coordinator.share_group_service import ShareGroupService
+    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
@@ -106,6 +107,8 @@ class ShareGroupServices(Protocol):
     def coordinator(self) -> ShareCoordinator: ...
     @property
     def partitions(self) -> SharePartitionManager: ...
+    @property
+    def groups(self) -> ShareGroupService: ...
 
 
 class ConnectionInfo:

@@ -26,6 +26,7 @@ __all__ = [
     "acknowledge",
     "check_member",
     "check_share_groups_enabled",
+    "is_share_enabled",
     "lead_hints",
     "read_acknowledgements",
 ]
@@ -36,9 +37,14 @@ RENEW_VERSION = 2
 POINTS_TO_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
 
 
+def is_share_enabled(context: RequestContext) -> bool:
+    """Whether the cluster's share.version allows share groups."""
+    return context.services.image().features.all_finalized().get(SHARE_FEATURE, 0) >= 1
+
+
 def check_share_groups_enabled(context: RequestContext) -> None:
     """Raises: KafkaError UNSUPPORTED_VERSION while the cluster's share.version is 0."""
-    if context.services.image().features.all_finalized().get(SHARE_FEATURE, 0) < 1:
+    if not is_share_enabled(context):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 

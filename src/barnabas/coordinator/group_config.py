@@ -45,6 +45,7 @@ class GroupCoordinatorConfig:
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
     group_share_max_size: int = 200
+    group_share_initialize_retry_interval_ms: int = 30_000
     group_streams_max_size: int = 2_147_483_647
     rebalance_history_size: int = 50
     """How many rebalances of a group are remembered, to be shown to people."""

@@ -4,6 +4,8 @@ One map holds the groups of every type. What a type can do and how its records a
 the first record or request of that type comes:
 
     ClassicGroups    JoinGroup, SyncGroup, Heartbeat, LeaveGroup      record 2
+    ConsumerGroups   ConsumerGroupHeartbeat, and the same four        records 3 to 8, 16
+    ShareGroups      ShareGroupHeartbeat, ShareGroupDescribe          records 10 to 15
     StreamsGroups    StreamsGroupHeartbeat, StreamsGroupDescribe      records 17 to 23
     OffsetManager    commits of all types                             records 0, 1
 
@@ -17,7 +19,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_groups import ClassicGroups
@@ -32,6 +35,8 @@ from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatResponse,
     DeleteGroupsResponse,
     DescribeGroupsResponse,
     HeartbeatRequest,
@@ -45,10 +50,15 @@ from barnabas.protocol.messages import (
     OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    SyncGroupRequest,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
-    SyncGroupRequest,
 )
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.consumer_group import ConsumerGroup
+    from barnabas.coordinator.consumer_group_heartbeat import Beating
+    from barnabas.coordinator.consumer_groups import ConsumerGroups
 
 logger = logging.getLogger(__name__)
 
@@ -99,25 +109,94 @@ class GroupCoordinatorShard:
     def part(self, kind: GroupType) -> GroupsOfType | None:
         """The part for a type of group, made when it is first needed; None when the type is not served."""
         if kind not in self._parts:
-            made = _make_part(kind, self.environment)
+            made = _make_part(kind, self.environment, self.classic)
             if made is None:
                 return None
             self._parts[kind] = made
         return self._parts[kind]
 
+    @property
+    def consumer(self) -> ConsumerGroups:
+        """The part for consumer groups."""
+        from barnabas.coordinator.consumer_groups import ConsumerGroups
+
+        part = self.part(GroupType.CONSUMER)
+        assert isinstance(part, ConsumerGroups), part
+        return part
+
     # -- the classic protocol ----------------------------------------------------------------------------------------
 
     def join_group(self, joining: Joining) -> CoordinatorResult[None]:
-        return self.classic.join_group(joining)
+        """JoinGroup: to a classic group, into a consumer group that has members, or to make an empty one classic."""
+        group = self.groups.get(joining.request.group_id)
+        if group is None or isinstance(group, ClassicGroup):
+            return self.classic.join_group(joining)
+        if group.is_empty and group.type in (GroupType.CONSUMER, GroupType.STREAMS):
+            return self._join_instead_of(group, joining)
+        consumers = self._consumer_group(group.group_id)
+        if consumers is not None:
+            return self.consumer.classic_members.join(consumers, joining)
+        return joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+
+    def _join_instead_of(self, group: Group, joining: Joining) -> CoordinatorResult[None]:
+        """Replace an empty group of another type by a classic one; its offsets stay."""
+        tombstones = group.tombstones()
+        del self.groups[group.group_id]
+        result = self.classic.join_group(joining)
+        if not result.records:  # Only a first join without a member id makes a group.
+            self.groups[group.group_id] = group
+            return result
+        then = result.on_append
+
+        def on_append(error: KafkaError | None) -> None:
+            if then is not None:
+                then(error)
+            if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
+                group.on_removed()
+            elif group.group_id not in self.groups:
+                self.groups[group.group_id] = group
+
+        return replace(result, records=[*tombstones, *result.records], on_append=on_append)
 
     def sync_group(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        return self.classic.sync_group(request, reply)
+        group = self._consumer_group(request.group_id)
+        if group is None or group.is_empty:
+            return self.classic.sync_group(request, reply)
+        return self.consumer.classic_members.sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        return self.classic.heartbeat(request)
+        group = self._consumer_group(request.group_id)
+        if group is None:
+            return self.classic.heartbeat(request)
+        return self.consumer.classic_members.heartbeat(group, request)
 
     def leave_group(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
-        return self.classic.leave_group(request)
+        group = self._consumer_group(request.group_id)
+        if group is None:
+            return self.classic.leave_group(request)
+        return self.consumer.classic_members.leave(group, request)
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The group, if it is a consumer group: it may have members of the classic protocol."""
+        group = self.groups.get(group_id)
+        if group is None or group.type is not GroupType.CONSUMER:
+            return None
+        from barnabas.coordinator.consumer_group import ConsumerGroup
+
+        assert isinstance(group, ConsumerGroup), group
+        return group
+
+    # -- consumer groups ---------------------------------------------------------------------------------------------
+
+    def consumer_group_heartbeat(self, beating: Beating) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+        """ConsumerGroupHeartbeat of a valid request."""
+        return self.consumer.heartbeat(beating)
+
+    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
+        """ConsumerGroupDescribe of one group. Raises: KafkaError GROUP_ID_NOT_FOUND."""
+        from barnabas.coordinator.consumer_group import ConsumerGroup
+
+        return self.consumer.describe(self.environment.require(group_id, ConsumerGroup))
 
     # -- offsets -----------------------------------------------------------------------------------------------------
 
@@ -184,6 +263,8 @@ class GroupCoordinatorShard:
     def on_topics_changed(self, delta: TopicsDelta) -> CoordinatorResult[None]:
         """Topics were created, changed or deleted: the groups that consume them look again at their next heartbeat."""
         environment = self.environment
+        if delta.created():
+            environment.last_new_topics_version = environment.image().provenance.offset
         changed = [topic.name for topic in delta.changed.values()]
         for name in (*changed, *(topic.name for topic in delta.deleted.values())):
             environment.topic_hashes.pop(name, None)
@@ -194,7 +275,14 @@ class GroupCoordinatorShard:
         return CoordinatorResult(None)
 
     def on_topics_deleted(self, topics: dict[str, bytes]) -> CoordinatorResult[None]:
-        return CoordinatorResult(None, self._offsets.on_topics_deleted(topics), atomic=False)
+        records = self._offsets.on_topics_deleted(topics)
+        part = self._parts.get(GroupType.SHARE)
+        if part is not None:
+            from barnabas.coordinator.share_groups import ShareGroups
+
+            assert isinstance(part, ShareGroups), part
+            records = [*records, *part.on_topics_deleted(topics.values())]
+        return CoordinatorResult(None, records, atomic=False)
 
     # -- administration ----------------------------------------------------------------------------------------------
 
@@ -269,6 +357,7 @@ class GroupCoordinatorShard:
 
     def on_loaded(self) -> None:
         """Start the groups' timers, and begin to look for expired offsets."""
+        self.environment.is_loaded = True
         for group in list(self.groups.values()):
             part = self.part(group.type)
             assert part is not None, group
@@ -297,10 +386,18 @@ class GroupCoordinatorShard:
         return CoordinatorResult(None, records, atomic=False)
 
 
-def _make_part(kind: GroupType, environment: GroupEnvironment) -> GroupsOfType | None:
+def _make_part(kind: GroupType, environment: GroupEnvironment, classic: ClassicGroups) -> GroupsOfType | None:
     """Import and make the part for a type; a broker without such groups runs without their code."""
+    if kind is GroupType.CONSUMER:
+        from barnabas.coordinator.consumer_groups import ConsumerGroups
+
+        return ConsumerGroups(environment, classic)
     if kind is GroupType.STREAMS:
         from barnabas.coordinator.streams_groups import StreamsGroups
 
         return StreamsGroups(environment)
+    if kind is GroupType.SHARE:
+        from barnabas.coordinator.share_groups import ShareGroups
+
+        return ShareGroups(environment)
     return None

@@ -104,6 +104,11 @@ class ShareCoordinator:
     def __repr__(self) -> str:
         return f"<ShareCoordinator {self._runtime!r}>"
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether the topic of states has ever had a partition led here."""
+        return self._runtime is not None
+
     # -- elections ---------------------------------------------------------------------------------------------------
 
     def on_elected(self, partition: int, epoch: int) -> None:

@@ -225,5 +225,6 @@ def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
         group_consumer_migration_policy=config.str_value("group.consumer.migration.policy"),
         group_consumer_regex_refresh_interval_ms=config.int_value("group.consumer.regex.refresh.interval.ms"),
         group_share_max_size=config.int_value("group.share.max.size"),
+        group_share_initialize_retry_interval_ms=config.int_value("group.share.initialize.retry.interval.ms"),
         group_streams_max_size=config.int_value("group.streams.max.size"),
     )

@@ -3,6 +3,7 @@
     coordinator   keeps the share partitions' state, on __share_group_state
     persister     how the two others reach it
     partitions    the share partitions whose partitions this node leads
+    groups        the share groups that it coordinates
 
 A broker without share groups imports none of the code; its `ShareCoordinator` is a front without partitions until the state's
 topic exists.
@@ -20,6 +21,7 @@ from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoord
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
     from barnabas.coordinator.group_config import GroupConfigs
+    from barnabas.coordinator.share_group_service import ShareGroupService
     from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.share_persister import LocalPersister
 
@@ -41,7 +43,7 @@ class ShareServices:
         self._services = services
 
     def __repr__(self) -> str:
-        return f"<ShareServices {sorted(set(vars(self)) & {'persister', 'partitions'})}>"
+        return f"<ShareServices {sorted(set(vars(self)) & {'persister', 'partitions', 'groups'})}>"
 
     @cached_property
     def persister(self) -> LocalPersister:
@@ -71,6 +73,27 @@ class ShareServices:
             sessions=ShareSessionCache(services.config.int_value("group.share.max.share.sessions")),
             loop=services.loop,
             now_ms=services.now_ms,
+        )
+
+    @cached_property
+    def groups(self) -> ShareGroupService:
+        """The share groups that this node coordinates."""
+        from barnabas.coordinator.share_group_service import ShareGroupService
+
+        services = self._services()
+        replicas = services.replica_manager
+
+        def end_offset(topic: str, index: int) -> int:
+            partition = replicas.partition(topic, index)
+            partition.check_leader()
+            return partition.log.high_watermark
+
+        return ShareGroupService(
+            services.group_coordinator,
+            self.persister,
+            loop=services.loop,
+            image=services.image,
+            end_offset=end_offset,
         )
 
     def topics_deleted(self, topic_ids: Collection[bytes]) -> None:

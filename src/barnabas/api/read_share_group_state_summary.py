@@ -1,0 +1,35 @@
+"""ReadShareGroupStateSummary (API key 87): start offsets and counts of share partitions. Control plane.
+
+Versions served: 0-1. Where there is no state start offset and count are -1, which is no error. Version 1 adds how many records are
+finished (KIP-1226).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from barnabas.api.context import RequestContext
+from barnabas.api.share_group_state import answer_each
+from barnabas.coordinator.share_coordinator_shard import StateSummary
+from barnabas.protocol.messages import ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse
+
+
+def handle(context: RequestContext, request: ReadShareGroupStateSummaryRequest) -> asyncio.Future[Any]:
+    """Read each partition's summary."""
+    coordinator = context.services.share.coordinator
+    return answer_each(
+        context,
+        request,
+        ReadShareGroupStateSummaryResponse,
+        ReadShareGroupStateSummaryResponse.ReadStateSummaryResult,
+        lambda key, asked: coordinator.summary(key),
+        _fill,
+    )
+
+
+def _fill(result: ReadShareGroupStateSummaryResponse.PartitionResult, summary: StateSummary) -> None:
+    result.state_epoch = summary.state_epoch
+    result.leader_epoch = summary.leader_epoch
+    result.start_offset = summary.start_offset
+    result.delivery_complete_count = summary.delivery_complete_count
