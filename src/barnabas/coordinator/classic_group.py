@@ -127,6 +127,11 @@ class ClassicGroup(Group):
         return len(self.members)
 
     @property
+    def is_simple(self) -> bool:
+        """Whether the group has never had members: it is there for offsets alone."""
+        return not self.protocol_type and self.is_empty and not self.pending_join_members
+
+    @property
     def can_rebalance(self) -> bool:
         """Whether a rebalance may be started from the present state."""
         return self.state in _PREVIOUS[ClassicGroupState.PREPARING_REBALANCE]

@@ -130,6 +130,9 @@ class Group(ABC):
     def tombstones(self) -> Sequence[CoordinatorRecord]:
         """The records that delete the group from the log, offsets aside."""
 
+    def on_removed(self) -> None:  # noqa: B027 -- most types keep nothing about their groups elsewhere
+        """The group is gone: forget what is kept about it outside of it."""
+
     # -- time --------------------------------------------------------------------------------------------------------
 
     def offset_expiry_base(self) -> ExpiryBase | None:

@@ -172,6 +172,10 @@ class GroupCoordinator:
         """Give up all groups; members that wait are told to look for another coordinator."""
         self._runtime.close()
 
+    def active_shards(self) -> list[GroupCoordinatorShard]:
+        """The shards that answer, for whoever counts groups and their lag."""
+        return self._runtime.active_shards()
+
     # -- any operation -----------------------------------------------------------------------------------------------
 
     def write(

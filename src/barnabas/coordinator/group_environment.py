@@ -73,6 +73,10 @@ class GroupEnvironment:
     subscribers: TopicSubscribers = field(default_factory=TopicSubscribers)
     topic_hashes: dict[str, int] = field(default_factory=dict)
     """Hashes of topics' metadata by name, dropped when the topic changes (`topic_hash`)."""
+    is_loaded: bool = False
+    """The log has been replayed; what is replayed from now on is new."""
+    last_new_topics_version: int = -1
+    """The metadata offset at which the newest topic came, as far as this shard has been told."""
 
     def find(self, group_id: str, kind: type[G]) -> G | None:
         """The group of this id if it is of this type; None when it is absent or of another type."""

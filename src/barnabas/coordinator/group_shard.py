@@ -30,7 +30,7 @@ from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from barnabas.coordinator.join_group import Joining
 from barnabas.coordinator.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
-from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore
+from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -105,6 +105,11 @@ class GroupCoordinatorShard:
 
     def __repr__(self) -> str:
         return f"GroupCoordinatorShard({self.environment.partition} groups={len(self.groups)} {self._store!r})"
+
+    @property
+    def committed_offsets(self) -> Mapping[str, TopicOffsets]:
+        """By group and topic; to look at, not to change."""
+        return self._store.offsets.by_group
 
     def part(self, kind: GroupType) -> GroupsOfType | None:
         """The part for a type of group, made when it is first needed; None when the type is not served."""

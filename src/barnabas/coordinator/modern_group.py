@@ -81,7 +81,7 @@ class ModernGroup(Group, Generic[M]):
         self._subscribers = subscribers
         self.group_epoch = 1
         self.metadata_hash = 0
-        self.assignment_epoch = 0
+        self.assignment_epoch = 1
         self.assignment_timestamp_ms = 0
         self.members: dict[str, M] = {}
         self.subscribed_topic_names: SubscriptionCounts = {}
@@ -223,6 +223,9 @@ class ModernGroup(Group, Generic[M]):
                 self._subscribers.add(self.group_id, topic)
             else:
                 self._subscribers.remove(self.group_id, topic)
+
+    def on_removed(self) -> None:
+        self.unsubscribe_all()
 
     def unsubscribe_all(self) -> None:
         """The group is going: `TopicSubscribers` forgets it."""
