@@ -132,6 +132,19 @@ def install() -> Path:
     return target
 
 
+def library(name: str, *artifacts: str) -> str:
+    """The class path of more of Kafka's artifacts with all that they need, fetched at first use into a folder of that name."""
+    target = home() / name
+    if not (target / "complete").exists():
+        shutil.rmtree(target, ignore_errors=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            wanted = [(GROUP, artifact, VERSION) for artifact in artifacts]
+            copy = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}")
+            maven(Path(scratch), [*wanted, ("org.slf4j", "slf4j-simple", "1.7.36")], *copy)
+        (target / "complete").write_text(VERSION + "\n")
+    return f"{target}/*"
+
+
 def java_command(main_class: str, *args: str, heap: str = "256m", log4j: str = "tools-log4j2.properties") -> list[str]:
     configured = f"-Dlog4j2.configurationFile={home() / log4j}"
     return ["java", f"-Xmx{heap}", *JVM_FLAGS, configured, "-cp", classpath(), main_class, *args]
