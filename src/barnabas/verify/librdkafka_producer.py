@@ -98,7 +98,11 @@ class LibrdkafkaProducer:
             raise (Abortable if self.transactional else Refused)(str(raised)) from None
 
     def flush(self) -> list[int | None]:
-        unanswered = self.producer.flush(self.timeout_s)
+        try:
+            unanswered = self.producer.flush(self.timeout_s)
+        except KafkaException as raised:
+            self._results = []
+            raise (Refused if self.transactional else Unknown)(str(raised.args[0])) from None
         results, self._results = self._results, []
         failures = [each for each in results if each is not None and not isinstance(each, int)]
         if failures or unanswered:

@@ -162,6 +162,11 @@ class Run:
             raise CannotRun(f"{type(failure).__name__}: {failure}") from failure
         if self.broker is not None:
             self.broker.check()
+        # A run in which nothing happened proves nothing.
+        for f, clients in (("send", self.settings.plain), ("txn", self.settings.txn + self.settings.transform)):
+            if clients and not recorder.counts[f, Outcome.OK]:
+                refusals = [each.refusal for each in workers if each.refusal]
+                raise CannotRun(f"no {f} succeeded" + (f": {refusals[-1]}" if refusals else ""))
 
     def _workers(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> Iterator[Worker]:
         settings = self.settings

@@ -53,6 +53,7 @@ class Worker:
         stopping: set when the run ends.
         group: the transforms' group.
         failure: what ended it, when nothing should have.
+        refusal: why a producer could not be made, the last time.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Worker:
     stopping: threading.Event
     group: str
     failure: BaseException | None = None
+    refusal: str | None = None
     process: int = -1
     _producer: Producer | None = None
     _consumer: ReadCommittedConsumer | None = None
@@ -90,7 +92,8 @@ class Worker:
         self.process = self.recorder.new_process()
         try:
             self._producer = self.connect.producer(self._transactional_id)
-        except ProducerError:
+        except ProducerError as error:
+            self.refusal = str(error)
             return  # nothing was done yet; the next process tries again
         transform = self.generator.kind is Kind.TRANSFORM
         self._consumer = self.connect.consumer(self.group if transform else f"{self.name}-{self.process}")
