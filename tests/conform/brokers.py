@@ -95,3 +95,8 @@ class KafkaProcess(ApacheKafka):
 
 def broker(name: str, folder: Path, settings: dict[str, str] | None = None) -> BarnabasProcess | KafkaProcess:
     return BarnabasProcess(folder, settings=settings) if name == "barnabas" else KafkaProcess(folder, settings=settings)
+
+
+def alive(one: BarnabasProcess | KafkaProcess) -> bool:
+    """Whether the broker's process runs."""
+    return one.process is not None and one.process.poll() is None

@@ -1,0 +1,80 @@
+"""The table of the card's clients: how each driver is built and started, and what its library leaves out.
+
+A client whose package cannot be had is a row that says so: `prepare` raises Unavailable with the reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.conform.card import toolchains
+from tests.conform.card.stage import CODECS
+
+DRIVERS = Path(__file__).parents[1] / "drivers"
+NO_CONSUMER_PROTOCOL = "speaks the classic group protocol only"
+NO_SHARE_CONSUMER = "has no share consumer"
+
+
+@dataclass(frozen=True)
+class Client:
+    """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out."""
+
+    name: str
+    language: str
+    prepare: Callable[[], list[str]]
+    codecs: tuple[str, ...] = CODECS
+    traits: tuple[str, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
+
+
+def python(program: str) -> Callable[[], list[str]]:
+    return lambda: [sys.executable, str(DRIVERS / program)]
+
+
+def java(version: str, *sources: str) -> Callable[[], list[str]]:
+    return lambda: toolchains.java_driver(version, *sources)
+
+
+CLIENTS = (
+    Client("Java 4.4", "Java", java("4.4.0", "Sharing")),
+    Client(
+        "Java 3.9",
+        "Java",
+        java("3.9.2"),
+        without={
+            "consumer group": "its consumer protocol is a preview that Apache Kafka 4 does not serve",
+            "share group": NO_SHARE_CONSUMER,
+        },
+    ),
+    Client(
+        "confluent-kafka",
+        "Python, librdkafka",
+        python("confluent.py"),
+        traits=("delete offsets",),
+        without={"share group": NO_SHARE_CONSUMER},
+    ),
+    Client(
+        "kafka-python",
+        "Python",
+        python("kafka_python.py"),
+        traits=("null headers",),
+        without={"consumer group": NO_CONSUMER_PROTOCOL, "share group": NO_SHARE_CONSUMER},
+    ),
+    Client(
+        "aiokafka",
+        "Python, asyncio",
+        python("aiokafka_driver.py"),
+        traits=("delete offsets", "delete group"),
+        without={"consumer group": NO_CONSUMER_PROTOCOL, "share group": NO_SHARE_CONSUMER},
+    ),
+    Client("franz-go", "Go", lambda: toolchains.go_driver("franz")),
+    Client(
+        "sarama",
+        "Go",
+        lambda: toolchains.go_driver("sarama"),
+        without={"consumer group": NO_CONSUMER_PROTOCOL, "share group": NO_SHARE_CONSUMER},
+    ),
+)

@@ -1,0 +1,170 @@
+"""What a run found, and the page it makes of it.
+
+Cells live in pytest's cache between runs, so that a run of a few tests renews its cells only; the page is written once every cell of
+the table has a result. It holds no times and no addresses: two runs that find the same write the same page.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.conform.card.clients import CLIENTS
+from tests.conform.card.programs import PROGRAMS
+from tests.conform.card.scenarios import SCENARIOS, shows
+from tests.conform.driver import Driver
+
+OURS, THEIRS = "barnabas", "apache-kafka"
+PASSED = "passed"
+INTRODUCTION = """# Compatibility
+
+What other people's clients and programs do on barnabas and on Apache Kafka {kafka}, as the last complete run of `make conform` found it.
+Each is taken from its registry and driven by a small program of ours (`tests/conform/drivers`) through the same scenarios on both
+brokers. A scenario passes on barnabas when it ends well there **and** what the client saw is what it saw on Apache Kafka: offsets, records,
+assignments, error codes.
+"""
+
+
+class Card:
+    """The cells of all runs so far: `rows[row]["cells"][scenario][broker]` is "passed" or what went wrong."""
+
+    def __init__(self, rows: dict[str, Any], kafka_version: str) -> None:
+        self.rows = rows
+        self.kafka_version = kafka_version
+        self.asked: set[str] = set()
+
+    def row(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.rows.setdefault(name, {})
+        return found
+
+    def unavailable(self, name: str, reason: str) -> None:
+        self.rows[name] = {"unavailable": reason}
+
+    def version(self, name: str, command: list[str]) -> None:
+        """Ask the driver once a run which version of its library it has."""
+        if name not in self.asked:
+            self.asked.add(name)
+            driver = Driver([*command, "127.0.0.1:1"], Path("/dev/null"))
+            try:
+                self.says(name, driver("version"))
+                driver.close()
+            finally:
+                driver.kill()
+
+    def says(self, name: str, version: str) -> None:
+        self.row(name).pop("unavailable", None)
+        self.row(name)["version"] = version
+
+    def record(self, name: str, scenario: str, seen: Mapping[str, object]) -> None:
+        """Keep a scenario's outcome: by broker an exception, or what was seen, which must be equal on both."""
+        cells = self.row(name).setdefault("cells", {}).setdefault(scenario, {})
+        for broker, outcome in seen.items():
+            if isinstance(outcome, Exception):
+                cells[broker] = (str(outcome).splitlines() or [type(outcome).__name__])[0][:200]
+            elif (
+                broker == OURS
+                and THEIRS in seen
+                and not isinstance(seen[THEIRS], Exception)
+                and outcome != seen[THEIRS]
+            ):
+                cells[broker] = "saw something else than on Apache Kafka"
+            else:
+                cells[broker] = PASSED
+
+    def missing(self) -> list[str]:
+        """The cells without a result on both brokers."""
+        return [
+            f"{name}: {scenario}"
+            for name, scenarios in expected().items()
+            if "unavailable" not in self.rows.get(name, {})
+            for scenario in scenarios
+            if not {OURS, THEIRS} <= self.rows.get(name, {}).get("cells", {}).get(scenario, {}).keys()
+        ]
+
+    def page(self) -> str:
+        """The whole of docs/compatibility.md."""
+        parts = [
+            INTRODUCTION.format(kafka=self.kafka_version),
+            *self.summary(),
+            *self.matrix(),
+            *self.programs(),
+            *self.notes(),
+        ]
+        return "\n".join(parts) + "\n"
+
+    def passed(self, name: str, broker: str) -> str:
+        scenarios = expected()[name]
+        cells = self.rows[name]["cells"]
+        return f"{sum(cells[one][broker] == PASSED for one in scenarios)} of {len(scenarios)}"
+
+    def summary(self) -> list[str]:
+        lines = [
+            f"| client or program | version | language | barnabas | Apache Kafka {self.kafka_version} |",
+            "|---|---|---|---|---|",
+        ]
+        for one in (*CLIENTS, *PROGRAMS):
+            row = self.rows[one.name]
+            if "unavailable" in row:
+                lines.append(f"| {one.name} | not to be had: {row['unavailable']} | {one.language} | | |")
+            else:
+                results = " | ".join(self.passed(one.name, broker) for broker in (OURS, THEIRS))
+                lines.append(f"| {one.name} | {row['version']} | {one.language} | {results} |")
+        return lines
+
+    def matrix(self) -> list[str]:
+        there = [c for c in CLIENTS if "unavailable" not in self.rows[c.name]]
+        lines = ["", "## Clients", "", "✓ as on Apache Kafka, ✗ not, · not something this client does (see below).", ""]
+        lines += ["| scenario | " + " | ".join(c.name for c in there) + " |", "|---" * (len(there) + 1) + "|"]
+        for scenario in SCENARIOS:
+            marks = ["·" if scenario in c.without else self.mark(c.name, scenario) for c in there]
+            lines.append(f"| {scenario} | " + " | ".join(marks) + " |")
+        return [*lines, "", *(f"- **{scenario}**: {shows(scenario)}" for scenario in SCENARIOS)]
+
+    def programs(self) -> list[str]:
+        lines = ["", "## Programs", ""]
+        for program in PROGRAMS:
+            if "unavailable" not in self.rows[program.name]:
+                for scenario, what in program.scenarios.items():
+                    lines.append(f"- {self.mark(program.name, scenario)} **{program.name}, {scenario}**: {what}")
+        return lines
+
+    def mark(self, name: str, scenario: str) -> str:
+        cells = self.rows[name]["cells"][scenario]
+        if cells[OURS] == PASSED:
+            return "✓"
+        return "✗" if cells[THEIRS] == PASSED else "✗ (on both)"
+
+    def notes(self) -> list[str]:
+        lines = ["", "## What a client leaves out", ""]
+        for client in CLIENTS:
+            if "unavailable" in self.rows[client.name]:
+                continue
+            why: dict[str, list[str]] = {}
+            for scenario, reason in client.without.items():
+                why.setdefault(reason, []).append(scenario)
+            told = [f"{', '.join(scenarios)}: {reason}" for reason, scenarios in why.items()]
+            told += [f"codecs here: {', '.join(client.codecs)}"] * (len(client.codecs) < 5)
+            if told:
+                lines.append(f"- **{client.name}**: " + "; ".join(told) + ".")
+        failures = [
+            f"- **{name}**, {scenario}, on {broker}: {outcome}"
+            for name, scenarios in expected().items()
+            if "unavailable" not in self.rows[name]
+            for scenario in scenarios
+            for broker, outcome in sorted(self.rows[name]["cells"][scenario].items())
+            if outcome != PASSED
+        ]
+        return lines + (["", "## What failed", "", *failures] if failures else [])
+
+
+def expected() -> dict[str, list[str]]:
+    """Every row with its scenarios, in the order of the page."""
+    rows = {c.name: [s for s in SCENARIOS if s not in c.without] for c in CLIENTS}
+    return rows | {p.name: list(p.scenarios) for p in PROGRAMS}
+
+
+def version_of(*command: str) -> str:
+    """The first line a program prints about its version."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]

@@ -1,0 +1,113 @@
+"""Builds the drivers that are not Python, each with its language's own tool and from its registry.
+
+What is built is kept beside Apache Kafka's jars under a name that holds a digest of its sources, so that a second run only looks. A
+tool or a package that cannot be had raises Unavailable, which the card shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import apache_kafka
+
+DRIVERS = Path(__file__).parents[1] / "drivers"
+BUILD_SECONDS = 1200
+JACKSON = ("com.fasterxml.jackson.core", "jackson-databind", "2.18.2")
+SILENT = ("org.slf4j", "slf4j-nop", "1.7.36")
+
+
+class Unavailable(Exception):
+    """The client cannot be had here; the message is the reason in a few words."""
+
+
+def run(*command: str, cwd: Path, **environment: str) -> None:
+    """One step of a build. Its output is only seen when it fails."""
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise Unavailable(f"{Path(command[0]).name} {command[1]} failed: {' / '.join(lines[-3:])[:300]}")
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise Unavailable(f"no {name} on this machine")
+    return found
+
+
+def built(name: str, sources: list[Path], build: Callable[[Path], None], *also: str) -> Path:
+    """The folder with what `build` makes of the sources; built when there is none for exactly these sources."""
+    digest = hashlib.sha256("\0".join(also).encode())
+    for source in sources:
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    target = apache_kafka.home().parent / "card" / f"{name}-{digest.hexdigest()[:12]}"
+    if not (target / "complete").exists():
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        build(target)
+        (target / "complete").touch()
+    return target
+
+
+@cache
+def java_libraries(*dependencies: tuple[str, str, str]) -> Path:
+    """A folder of jars from Maven Central: the dependencies and what they need to run."""
+
+    def build(target: Path) -> None:
+        try:
+            copy = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target / 'libs'}")
+            apache_kafka.maven(target, list(dependencies), *copy)
+        except apache_kafka.KafkaUnavailable as error:
+            raise Unavailable(str(error)) from None
+
+    return built("jars", [], build, *map(":".join, dependencies)) / "libs"
+
+
+@cache
+def java_classes(libraries: Path, *names: str) -> Path:
+    """The classes of the Java driver's sources of these names, compiled against the jars."""
+    sources = [DRIVERS / "java" / f"{name}.java" for name in names]
+
+    def build(target: Path) -> None:
+        run(tool("javac"), "-nowarn", "-cp", f"{libraries}/*", "-d", str(target), *map(str, sources), cwd=target)
+
+    return built("java", sources, build, libraries.parent.name)
+
+
+def java_driver(version: str, *names: str) -> list[str]:
+    """The driver on the clients of one release of Apache Kafka."""
+    libraries = java_libraries(("org.apache.kafka", "kafka-clients", version), JACKSON, SILENT)
+    classes = java_classes(libraries, "JavaDriver", "Producing", "Consuming", "Administering", *names)
+    flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8")
+    return [tool("java"), *flags, "-cp", f"{classes}:{libraries}/*", "JavaDriver"]
+
+
+@cache
+def go_driver(name: str) -> list[str]:
+    """One of the drivers of the Go module."""
+    folder = DRIVERS / "go"
+    sources = [
+        folder / "go.mod",
+        folder / "go.sum",
+        *sorted(folder.glob("loop/*.go")),
+        *sorted(folder.glob(f"{name}/*.go")),
+    ]
+
+    def build(target: Path) -> None:
+        run(tool("go"), "build", "-o", str(target / name), f"./{name}", cwd=folder)
+
+    return [str(built(name, sources, build) / name)]

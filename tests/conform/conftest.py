@@ -1,0 +1,57 @@
+"""The brokers that the tests of the card share, and the card itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import apache_kafka
+import pytest
+
+from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
+from tests.conform.card.results import OURS, THEIRS, Card
+
+PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
+# What a client waits for is the broker's to say: cleaning, the heartbeats of KIP-848, transactions that time out.
+SETTINGS = {
+    "node.id": "1",
+    "log.cleaner.backoff.ms": "200",
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.session.timeout.ms": "6000",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+}
+
+
+@pytest.fixture(scope="session")
+def both_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, BarnabasProcess | KafkaProcess]]:
+    """One broker of each kind for all scenarios of the card; `BARNABAS_CARD_BROKER` names one to run on alone."""
+    only = os.environ.get("BARNABAS_CARD_BROKER")
+    folder = tmp_path_factory.mktemp("card")
+    brokers = {name: broker(name, folder / name, SETTINGS) for name in (OURS, THEIRS) if name == (only or name)}
+    try:
+        for one in brokers.values():
+            one.start()
+        yield brokers
+    finally:
+        for one in brokers.values():
+            one.stop()
+
+
+@pytest.fixture(scope="session")
+def card(request: pytest.FixtureRequest) -> Iterator[Card]:
+    """The cells of earlier runs and of this one; at the end the page, when no cell is missing."""
+    found = Card(request.config.cache.get("barnabas/card", {}), apache_kafka.VERSION)
+    yield found
+    request.config.cache.set("barnabas/card", found.rows)
+    if missing := found.missing():
+        print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
+    else:
+        PAGE.write_text(found.page())

@@ -1,0 +1,58 @@
+"""One driver process: a client library behind JSON lines (drivers/protocol.md)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+
+class DriverError(AssertionError):
+    """The client's library reported an error; `code` is Kafka's number for it, or None."""
+
+    def __init__(self, text: str, code: int | None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Driver:
+    """A driver in a process of its own; calling it sends one command and waits for the answer."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        with open(log, "ab") as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
+            )
+        self.log = log
+
+    def ask(self, do: str, **fields: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": do, **fields}) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise DriverError(f"the driver ended: {self.log.read_text(errors='replace')[-1500:]}", None)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise DriverError(f"{answer['error']}\n{answer.get('trace', '')}", answer.get("code"))
+        return answer["ok"]
+
+    def __call__(self, do: str, **fields: Any) -> Any:
+        self.ask(do, **fields)
+        return self.answer()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self("close")
+            self.process.wait(30)
