@@ -37,6 +37,10 @@ class GroupHosting:
                 "offsets.topic.num.partitions": PARTITIONS,
                 "offsets.topic.replication.factor": 3,
                 "offsets.topic.segment.bytes": 104_857_600,
+                "transaction.state.log.num.partitions": 2,
+                "transaction.state.log.replication.factor": 3,
+                "transaction.state.log.min.isr": 2,
+                "transaction.state.log.segment.bytes": 104_857_600,
             }.__getitem__,
         )
         self.coordinator = GroupCoordinator(

@@ -10,6 +10,7 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import CreateTopicsResponse, FindCoordinatorRequest
 from tests.api.group_hosting import PARTITIONS, GroupHosting
+from tests.api.transaction_hosting import TransactionHosting
 from tests.replication.hosting import NODE, Hosting
 
 
@@ -36,11 +37,32 @@ def test_groups(hosting: Hosting, version: int) -> None:
 @pytest.mark.parametrize("kind", [1, 2, 3, -1])
 def test_other_types(hosting: Hosting, version: int, kind: int) -> None:
     host = GroupHosting(hosting)
+    hosting.create_topic("__transaction_state", 3)
+    hosting.create_topic("__share_group_state", 3)
     for asked in ("g", "g:topic:0"):
         known = kind == 1 or (kind == 2 and version >= 6 and ":" in asked)
-        error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
+        found = (NODE, "127.0.0.1", 9092, ErrorCode.NONE) if known else (-1, "", -1, ErrorCode.INVALID_REQUEST)
         response = host.ask(10, find(version, asked, kind=kind), version)
-        assert answers(response, version) == [(asked if version >= 4 else "", -1, "", -1, error)]
+        assert answers(response, version) == [(asked if version >= 4 else "", *found)]
+
+
+def test_the_topic_of_transactions_is_created_as_its_settings_say(hosting: Hosting) -> None:
+    host = TransactionHosting(hosting, create=False)
+    waiting = host.ask(10, find(4, "tx", kind=1), 4)
+    ((request, created),) = host.asked
+    (topic,) = request.topics
+    assert (topic.name, topic.num_partitions, topic.replication_factor) == ("__transaction_state", 2, 1)
+    assert {config.name: config.value for config in topic.configs} == {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "2",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    }
+    created.set_result(CreateTopicsResponse())
+    host.create_transaction_topic()
+    hosting.advance(10)
+    assert answers(waiting.result(), 4) == [("tx", NODE, "127.0.0.1", 9092, ErrorCode.NONE)]
 
 
 def test_trap_16_the_topic_is_created_once_with_replicas_that_exist(hosting: Hosting) -> None:

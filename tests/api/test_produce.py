@@ -230,12 +230,6 @@ class TestTransactions:
         records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
         assert send(hosting, records).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
-    def test_with_an_id_that_no_coordinator_knows(self, hosting: Hosting) -> None:
-        hosting.create_topic("t")
-        records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
-        response = produce.handle(hosting.context(0, 9), request(("t", 0, records), transactional_id="tx"))
-        assert answers(response)[0].error_code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
-
 
 class TestLeaders:
     def test_the_new_leader_is_named_from_version_10(self, hosting: Hosting) -> None:
