@@ -11,21 +11,65 @@ topic exists.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.api.topic_creation import create_internal_topic
 from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.messages import CreateTopicsRequest
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
     from barnabas.coordinator.group_config import GroupConfigs
     from barnabas.coordinator.share_group_service import ShareGroupService
+    from barnabas.replication.share_dead_letters import DeadLetterWriter
     from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.share_persister import LocalPersister
 
 __all__ = ["ShareServices"]
+
+DEAD_LETTERS_SINCE = 2
+"""The level of share.version that brings dead letters."""
+_PREFIX = "errors.deadletterqueue"
+
+
+class _Cluster:
+    """What the cluster allows of dead letters, as of now."""
+
+    def __init__(self, services: BrokerServices) -> None:
+        self._services = services
+
+    def _value(self, name: str) -> object:
+        return self._services.config_resolver.broker_value(self._services.image().configs, f"{_PREFIX}.{name}")
+
+    def allows_dead_letters(self) -> bool:
+        return self._services.image().features.all_finalized().get("share.version", 0) >= DEAD_LETTERS_SINCE
+
+    def auto_creates(self) -> bool:
+        return bool(self._value("auto.create.topics.enable"))
+
+    def prefix(self) -> str:
+        return str(self._value("topic.name.prefix") or "")
+
+    def is_enabled_on(self, topic: str) -> bool:
+        configs = self._services.image().configs.for_resource(ConfigResourceType.TOPIC, topic)
+        return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
+
+    def create(self, topic: str) -> asyncio.Future[Any]:
+        config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
+        settings = {f"{_PREFIX}.group.enable": "true", "message.timestamp.type": "CreateTime"}
+        creatable = CreateTopicsRequest.CreatableTopic(
+            name=topic,
+            num_partitions=config.num_partitions,
+            replication_factor=min(config.default_replication_factor, live),
+            configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
+        )
+        request = CreateTopicsRequest(topics=[creatable], timeout_ms=config.request_timeout_ms)
+        return self._services.controller.handle(ApiKey.CREATE_TOPICS, CreateTopicsRequest.MAX_VERSION, request)
 
 
 class ShareServices:
@@ -69,8 +113,19 @@ class ShareServices:
         return SharePartitionManager(
             services.replica_manager,
             persister=self.persister,
-            settings=ShareSettings(self._group_configs),
+            settings=ShareSettings(self._group_configs, self._dead_letters(services)),
             sessions=ShareSessionCache(services.config.int_value("group.share.max.share.sessions")),
+            loop=services.loop,
+            now_ms=services.now_ms,
+        )
+
+    def _dead_letters(self, services: BrokerServices) -> DeadLetterWriter:
+        from barnabas.replication.share_dead_letters import DeadLetterWriter
+
+        return DeadLetterWriter(
+            services.replica_manager,
+            self._group_configs,
+            _Cluster(services),
             loop=services.loop,
             now_ms=services.now_ms,
         )
