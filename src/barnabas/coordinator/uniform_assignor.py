@@ -11,6 +11,8 @@ Source: Kafka classes `UniformAssignor`, `UniformHomogeneousAssignmentBuilder`.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from barnabas.coordinator.assignor import GroupAssignment, GroupSpec
 from barnabas.coordinator.modern_group import Assignment
 
@@ -53,7 +55,7 @@ class _Homogeneous:
         remaining = iter(self._unassigned)
         for member_id, room in unfilled:
             given = {topic_id: set(partitions) for topic_id, partitions in assignment[member_id].items()}
-            for (topic_id, partition), _ in zip(remaining, range(room), strict=False):
+            for topic_id, partition in islice(remaining, room):
                 given.setdefault(topic_id, set()).add(partition)
             assignment[member_id] = {topic_id: frozenset(partitions) for topic_id, partitions in given.items()}
         assert next(remaining, None) is None, "partitions are left over"
