@@ -1,0 +1,146 @@
+"""Every place where a kill or a power cut can end a cleaning: the log opens with the old or the new of each segment, and nothing else.
+
+The story: a compacted log of several segments with tombstones, two idempotent producers, an aborted and a committed transaction, all of
+it flushed. A cleaning is then ended in front of each call to the disk, and what is left is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from barnabas.log.append_checks import AppendOrigin
+from barnabas.records.control import build_end_transaction_marker
+from tests.log.compacted import DIRECTORY, KEY, Compacted, latest_of_each_key
+from tests.simulation.disk import MUTATIONS, SimDisk
+
+CUT_SEEDS = 6
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Story:
+    compacted: Compacted
+    before: list[tuple[int, str, str | None]]
+    aborted_offset: int
+
+    @property
+    def disk(self) -> SimDisk:
+        return self.compacted.disk
+
+
+def tell(seed: int) -> Story:
+    compacted = Compacted(SimDisk(seed), delete_retention_ms=10**9)
+    for i in range(14):
+        compacted.put((f"k{i % 3}", f"{i:02d}"), (f"only-{i}", None if i % 5 == 2 else "x"))
+        compacted.put((f"k{i % 3}", f"{i:02d} again"), producer_id=7, sequence=i)
+        if i == 8:
+            aborted_offset = compacted.log.log_end_offset
+            compacted.put(("k0", "aborted"), producer_id=9, transactional=True)
+            compacted.log.append_as_leader(
+                build_end_transaction_marker(
+                    commit=False, coordinator_epoch=0, producer_id=9, producer_epoch=0, timestamp=compacted.clock()
+                ),
+                0,
+                origin=AppendOrigin.COORDINATOR,
+            )
+    compacted.log.roll()
+    compacted.log.flush()
+    # The data directory itself, which its manager would have synced.
+    compacted.disk.sync_dir("/")
+    compacted.committed()
+    before = [record for record in compacted.pairs() if record[0] != aborted_offset]
+    return Story(compacted, before, aborted_offset)
+
+
+def clean_until(story: Story, number: int) -> bool:
+    """Cleans until in front of the given change to the disk; False when there are fewer."""
+    count = 0
+
+    def on_call(call: str, _path: str) -> None:
+        nonlocal count
+        if call in MUTATIONS:
+            count += 1
+            if count == number:
+                raise Killed
+
+    story.disk.on_call = on_call
+    try:
+        story.compacted.cleaner.poll()
+    except Killed:
+        return True
+    finally:
+        story.disk.on_call = None
+    assert story.compacted.cleaner.stats.cleanings == 1
+    return False
+
+
+def check(story: Story, where: str) -> None:
+    """Opens what is left, and goes on with it."""
+    before = story.before
+    opened = Compacted(story.disk, clock=story.compacted.clock, delete_retention_ms=10**9)
+    log = opened.log
+    left = [record for record in opened.pairs() if record[0] != story.aborted_offset]
+    assert set(latest_of_each_key(before)) <= set(left) <= set(before), where
+    assert left == sorted(left), where
+    assert log.log_end_offset == story.compacted.log.log_end_offset, where
+    assert log.recovered_bytes_cut == 0, where
+    bases = [segment.base_offset for segment in log.segments]
+    assert bases == sorted(set(bases)), where
+    ends = [header.next_offset for segment in log.segments for _, header in segment.headers()]
+    assert ends == sorted(set(ends)), where
+    assert not [path for path in story.disk.paths() if path.endswith((".cleaned", ".swap", ".deleted"))], where
+    # A read_committed reader is still told of the transaction, if its record is there.
+    if story.aborted_offset in [r.offset for r in opened.records()]:
+        assert [entry.first_offset for entry in log.aborted_transactions(0, 1000)] == [story.aborted_offset], where
+    producers = {producer.producer_id: producer for producer in log.producers()}
+    assert producers[7].last_sequence == 13, where
+    assert set(producers) == {7, 9}, where
+    # It goes on: appends, and a cleaning that now ends.
+    opened.put(("k9", "later"), producer_id=7, sequence=14)
+    opened.clean()
+    expected = latest_of_each_key([*before, (log.log_end_offset - 1, "k9", "later")])
+    assert opened.pairs() == expected, where
+    again = opened.reopened(clean=True)
+    assert again.pairs() == expected, where
+    assert again.cleaner.cleaned_to(KEY) == again.log.log_end_offset, where
+
+
+def test_the_story_has_something_to_lose() -> None:
+    story = tell(0)
+    assert story.compacted.log.segment_count > 6
+    assert clean_until(story, 0) is False
+    assert story.compacted.pairs() == latest_of_each_key(story.before)
+    assert story.disk.exists(f"{DIRECTORY}/{0:020d}.log")
+    check(story, "no cut")
+
+
+@pytest.mark.slow
+def test_a_kill_in_front_of_each_change() -> None:
+    number = 0
+    is_ended = True
+    while is_ended:
+        number += 1
+        story = tell(number)
+        is_ended = clean_until(story, number)
+        story.disk.kill()
+        check(story, f"kill in front of change {number}")
+    assert number > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(CUT_SEEDS))
+def test_a_power_cut_in_front_of_each_change(seed: int) -> None:
+    number = 0
+    is_ended = True
+    while is_ended:
+        number += 1
+        story = tell(seed * 10_000 + number)
+        is_ended = clean_until(story, number)
+        story.disk.crash()
+        check(story, f"power cut in front of change {number} with seed {seed}")
+    assert number > 100
