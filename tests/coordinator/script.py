@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType
 from barnabas.coordinator.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GroupCoordinator
 from barnabas.protocol.errors import ErrorCode
@@ -79,16 +79,19 @@ class ScriptRunner:
     @property
     def coordinator(self) -> GroupCoordinator:
         if self._coordinator is None:
-            self._coordinator = GroupCoordinator(
-                GroupCoordinatorConfig(**self.config),
-                self.log,
-                loop=self.loop,
-                now_ms=lambda: self.loop.now_ms,
-                rng=self.rng,
-            )
+            self._coordinator = self._new_coordinator()
             self._coordinator.on_elected(0, self.epoch)
             self.loop.run_ready()
         return self._coordinator
+
+    def _new_coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            GroupCoordinatorConfig(**self.config),
+            self.log,
+            loop=self.loop,
+            now_ms=lambda: self.loop.now_ms,
+            rng=self.rng,
+        )
 
     def run(self, text: str) -> str:
         """Run a script; returns it with the traces that came out."""
@@ -120,8 +123,7 @@ class ScriptRunner:
         given = _options(options)
         client.instance_id = given.get("instance", client.instance_id)
         version = int(given.get("version", 9))
-        topics = given.get("topics", "t").split(",")
-        metadata = given.get("metadata", "").encode() or b"\0\0" + ConsumerProtocolSubscription(topics=topics).encode(0)
+        metadata = given.get("metadata", "").encode() or self._subscription(given)
         request = JoinGroupRequest(
             group_id=given.get("group", "g"),
             session_timeout_ms=milliseconds(given.get("session", "10s")),
@@ -150,6 +152,16 @@ class ScriptRunner:
 
         self._expect(f"{name}: join", self.coordinator.join_group(request, version, name, "/127.0.0.1"), show)
 
+    def _subscription(self, given: dict[str, str]) -> bytes:
+        topics = given.get("topics", "t").split(",")
+        return b"\0\0" + ConsumerProtocolSubscription(topics=topics).encode(0)
+
+    def _given_assignment(self, text: str) -> bytes:
+        return text.encode()
+
+    def _show_assignment(self, assignment: bytes) -> str:
+        return assignment.decode()
+
     def do_sync(self, name: str, *options: str) -> None:
         """sync CLIENT [MEMBER=ASSIGNMENT ...] [generation=N] [type=T] [protocol=P]"""
         client = self.clients[name]
@@ -163,14 +175,16 @@ class ScriptRunner:
             protocol_name=given.pop("protocol", None),
             assignments=[
                 SyncGroupRequest.SyncGroupRequestAssignment(
-                    member_id=self._member_id(member), assignment=assignment.encode()
+                    member_id=self._member_id(member), assignment=self._given_assignment(assignment)
                 )
                 for member, assignment in given.items()
                 if member != "id"
             ],
         )
         self._expect(
-            f"{name}: sync", self.coordinator.sync_group(request), lambda r: f"assignment={r.assignment.decode()}"
+            f"{name}: sync",
+            self.coordinator.sync_group(request),
+            lambda r: f"assignment={self._show_assignment(r.assignment)}",
         )
 
     def do_heartbeat(self, name: str, *options: str) -> None:
@@ -305,7 +319,7 @@ class ScriptRunner:
             error = f" {ErrorCode(one.error_code).name} {one.error_message!r}" if one.error_code else ""
             members = "".join(
                 f"\n  {self._alias(m.member_id)} instance={m.group_instance_id} client={m.client_id} host={m.client_host} "
-                f"metadata={len(m.member_metadata)}B assignment={m.member_assignment.decode()}"
+                f"metadata={len(m.member_metadata)}B assignment={self._show_assignment(m.member_assignment)}"
                 for m in one.members
             )
             return f"{one.group_state} type={one.protocol_type} protocol={one.protocol_data}{error}{members}"
@@ -399,7 +413,11 @@ class ScriptRunner:
         for batch in batches[self.seen_batches :]:
             for record in () if read_header(batch, 0).is_control else iter_records(batch):
                 assert record.key is not None
-                self.trace.append("log " + self._show_record(self.serde.decode(record.key, record.value)))
+                try:
+                    shown = self._show_record(self.serde.decode(record.key, record.value))
+                except UnknownRecordType:
+                    shown = f"type {int.from_bytes(record.key[:2], 'big')}"
+                self.trace.append(f"log {shown}")
         self.seen_batches = len(batches)
 
     def _show_record(self, record: Any) -> str:
@@ -414,7 +432,7 @@ class ScriptRunner:
             return f"{what} -> {value.offset}{metadata} v{record.value_version}"
         if value is None:
             return f"group {key.group} -> gone"
-        members = " ".join(f"{self._alias(m.member_id)}={m.assignment.decode()}" for m in value.members)
+        members = " ".join(f"{self._alias(m.member_id)}={self._show_assignment(m.assignment)}" for m in value.members)
         return (
             f"group {key.group} -> generation={value.generation} {value.protocol_type}/{value.protocol} "
             f"leader={self._alias(value.leader)} [{members}]"
@@ -425,20 +443,7 @@ class ScriptRunner:
         groups = {} if shard is None else shard.groups
         states = {}
         for group in groups.values():
-            members = " ".join(
-                self._alias(m.member_id)
-                + ("?join" if m.awaiting_join is not None else "")
-                + ("?sync" if m.awaiting_sync is not None else "")
-                for m in group.members.values()
-            )
-            pending = (
-                " pending=" + ",".join(map(self._alias, group.pending_join_members))
-                if group.pending_join_members
-                else ""
-            )
-            states[group.group_id] = (
-                f"group {group.group_id} {group.state.value} {group.generation_id} [{members}]{pending}"
-            )
+            states[group.group_id] = self._show_group(group)
         for group_id, state in states.items():
             if self.seen_states.get(group_id) != state:
                 self.trace.append(f"  {state}")
@@ -446,6 +451,18 @@ class ScriptRunner:
             if group_id not in states:
                 self.trace.append(f"  group {group_id} is not here")
         self.seen_states = states
+
+    def _show_group(self, group: Any) -> str:
+        members = " ".join(
+            self._alias(m.member_id)
+            + ("?join" if m.awaiting_join is not None else "")
+            + ("?sync" if m.awaiting_sync is not None else "")
+            for m in group.members.values()
+        )
+        pending = (
+            " pending=" + ",".join(map(self._alias, group.pending_join_members)) if group.pending_join_members else ""
+        )
+        return f"group {group.group_id} {group.state.value} {group.generation_id} [{members}]{pending}"
 
     def _shard(self) -> Any:
         if self._coordinator is None:

@@ -21,10 +21,10 @@ def name_of(path: Path) -> str:
     return path.stem
 
 
-def play(path: Path) -> None:
+def play(path: Path, runner: type[ScriptRunner] = ScriptRunner) -> None:
     """Every answer, record and state is exactly as written; with UPDATE_SCRIPTS=1 it is written as it is."""
     written = path.read_text()
-    played = ScriptRunner().run(written)
+    played = runner().run(written)
     if os.environ.get("UPDATE_SCRIPTS"):
         path.write_text(played)
     else:

@@ -63,8 +63,7 @@ def test_pending_offsets_of_a_loaded_transaction_are_unstable() -> None:
 
 def test_records_of_newer_group_types_are_left_alone() -> None:
     runner = ScriptRunner()
-    key = b"\x00\x03" + messages.ConsumerGroupMetadataKey(group_id="new").encode(0)
-    value = b"\x00\x00" + messages.ConsumerGroupMetadataValue(epoch=3).encode(0)
+    key, value = b"\x00\x63" + b"\x00\x03new", b"\x00\x00\x00\x00"
     runner.log.append(0, build_batch([(0, key, value, [])]))
     assert "list NONE\n" in runner.run("> list\n")
 

@@ -110,9 +110,11 @@ class ConsumerGroupHeartbeat:
         names_changed = steps.names_changed(group, old, new, records)
         regex = steps.update_regex(group, old, new, records)
         cause = None
-        if names_changed or regex is RegexUpdate.RESOLVED or steps.assignor_changed(group, old, new):
-            what = "joined" if not group.has_member(member_id) else "changed its subscription"
+        if names_changed or regex is RegexUpdate.RESOLVED:
+            what = "changed its subscription" if group.has_member(member_id) else "joined"
             cause = f"member {member_id} {what}"
+        elif steps.assignor_changed(group, old, new):
+            cause = f"member {member_id} asks for the {new.server_assignor} assignor, and with it most members do"
         epoch, homogeneous = group.group_epoch, group.homogeneous
         if cause is not None or group.has_metadata_expired(self._environment.now_ms()):
             epoch, homogeneous = steps.update_metadata(group, cause, old, new, records)

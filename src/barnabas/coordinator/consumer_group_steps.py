@@ -17,7 +17,6 @@ Source: Kafka class `GroupMetadataManager` (`hasMemberSubscriptionChanged` … `
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import Enum
 
 from barnabas.coordinator import consumer_group_records as records_of
@@ -47,18 +46,6 @@ class RegexUpdate(Enum):
     NONE = "unchanged"
     UPDATED = "changed, and not looked up yet"
     RESOLVED = "changed to one whose topics are known, or to none"
-
-
-@dataclass(frozen=True, slots=True)
-class Who:
-    """Whose request it is, for the history.
-
-    Attributes:
-        joined: the member is new to the group.
-    """
-
-    member: ConsumerGroupMember
-    joined: bool
 
 
 class ConsumerGroupSteps:
