@@ -400,10 +400,12 @@ class ShareRecords:
         return result
 
     def _move_gap(self, offset: int) -> None:
-        if self._gap_active and offset <= self._gap_end:
-            self._gap_start = offset
-        else:
-            self._gap_start = None
+        """All gaps below an offset are filled: the next one begins after the batches that follow."""
+        floor = self._floor(offset)
+        while self._gap_active and floor is not None and floor.last >= offset:
+            offset = floor.last + 1
+            floor = self._floor(offset)
+        self._gap_start = offset if self._gap_active and offset <= self._gap_end else None
 
     # -- acknowledging -----------------------------------------------------------------------------------------------
 
