@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -406,7 +407,7 @@ def test_format_with_a_random_uuid(tmp_path: Path) -> None:
     """`kafka-storage.sh format --cluster-id $(kafka-storage.sh random-uuid)`, then start; each tool takes the other's id."""
     random_uuid = apache_kafka.run_tool("storage", "random-uuid").stdout.strip()
     folder = tmp_path / "data"
-    barnabas = [shutil.which("barnabas") or "barnabas", "storage", "format"]
+    barnabas = [sys.executable, "-m", "barnabas.main", "storage", "format"]
     done = subprocess.run(
         [*barnabas, "--data-dir", str(folder), "--cluster-id", random_uuid], capture_output=True, text=True, check=False
     )
