@@ -386,7 +386,7 @@ def test_a_heartbeat_without_a_group() -> None:
     host = StreamsHost()
     answer = host.send(Request(group_id=GROUP, member_id="a", member_epoch=3)).response
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert answer.error_message == f"Group {GROUP} not found."
+    assert answer.error_message == f"Streams group {GROUP} not found."
 
 
 def test_tasks_that_the_topology_does_not_have() -> None:

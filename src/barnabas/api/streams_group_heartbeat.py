@@ -40,8 +40,12 @@ def handle(
 ) -> asyncio.Future[StreamsGroupHeartbeatResponse]:
     """Answer a member of a streams group."""
     check_streams_enabled(context)
-    if request.topology is not None:
-        _check_topics(request.topology)
+    wrong = None if request.topology is None else _wrong_topics(request.topology)
+    if wrong is not None:
+        refused: asyncio.Future[StreamsGroupHeartbeatResponse] = context.services.loop.create_future()
+        code = ErrorCode.STREAMS_INVALID_TOPOLOGY
+        refused.set_result(StreamsGroupHeartbeatResponse(error_code=code, error_message=wrong))
+        return refused
     services = context.services
     beat = StreamsHeartbeat(
         request,
@@ -57,8 +61,8 @@ def handle(
     return mapped(services.loop, streams_service.heartbeat(services.group_coordinator, services.loop, beat), answer)
 
 
-def _check_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> None:
-    """Refuse names before they are looked up. Raises: KafkaError STREAMS_INVALID_TOPOLOGY."""
+def _wrong_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> str | None:
+    """What is wrong with a topology's names; None when they may be looked up."""
     names: dict[str, None] = {}
     for subtopology in topology.subtopologies:
         names.update(dict.fromkeys(subtopology.source_topics))
@@ -67,12 +71,6 @@ def _check_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> None:
         names.update(dict.fromkeys(topic.name for topic in subtopology.state_changelog_topics))
     internal = [name for name in names if is_internal(name)]
     if internal:
-        raise KafkaError(
-            ErrorCode.STREAMS_INVALID_TOPOLOGY,
-            f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited.",
-        )
+        return f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
     invalid = [name for name in names if fault(name) is not None]
-    if invalid:
-        raise KafkaError(
-            ErrorCode.STREAMS_INVALID_TOPOLOGY, f"Topic names {','.join(invalid)} are not valid topic names."
-        )
+    return f"Topic names {','.join(invalid)} are not valid topic names." if invalid else None

@@ -45,6 +45,8 @@ class StreamsMembership:
         Raises: KafkaError GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED.
         """
         if request.member_epoch != JOIN_EPOCH:
+            if request.group_id not in self._env.groups:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {request.group_id} not found.")
             return self._env.require(request.group_id, StreamsGroup)
         group = self._group_to_join(request.group_id, out)
         self._check_size(group, request)

@@ -44,11 +44,11 @@ def check_heartbeat(request: StreamsGroupHeartbeatRequest) -> None:
 def _check_join(request: StreamsGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
         _refuse("RebalanceTimeoutMs must be provided in first request.")
-    if request.active_tasks:
+    if request.active_tasks is None or request.active_tasks:
         _refuse("ActiveTasks must be empty when (re-)joining.")
-    if request.standby_tasks:
+    if request.standby_tasks is None or request.standby_tasks:
         _refuse("StandbyTasks must be empty when (re-)joining.")
-    if request.warmup_tasks:
+    if request.warmup_tasks is None or request.warmup_tasks:
         _refuse("WarmupTasks must be empty when (re-)joining.")
     if request.topology is None:
         _refuse("Topology must be non-null when (re-)joining.")

@@ -40,9 +40,7 @@ def heartbeat(
     def on_error(error: KafkaError) -> StreamsHeartbeatResult:
         code = append_error(error)
         message = error.message if code is error.code else None
-        return StreamsHeartbeatResult(
-            StreamsGroupHeartbeatResponse(error_code=code, error_message=message, status=None)
-        )
+        return StreamsHeartbeatResult(StreamsGroupHeartbeatResponse(error_code=code, error_message=message))
 
     try:
         check_heartbeat(beat.request)
