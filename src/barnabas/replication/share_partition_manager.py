@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -97,9 +98,9 @@ class SharePartitionManager:
                 shared = self._share_partition(params.group_id, partition_id)
                 starting = shared.initialize()
                 if starting is not None:
-                    error = self._when_initialized(shared, starting)
-                    if error is not None:
-                        raise error
+                    self._when_initialized(shared, starting, partial(_note_failure, answer, partition_id))
+                    if partition_id in answer:
+                        continue
             except KafkaError as error:
                 answer[partition_id] = _failed(partition_id, error)
                 continue
@@ -164,23 +165,25 @@ class SharePartitionManager:
             )
         return shared
 
-    def _when_initialized(self, shared: SharePartition, starting: asyncio.Future[None]) -> KafkaError | None:
-        """Forget a share partition that cannot be read; returns why, if that is known already."""
+    def _when_initialized(
+        self, shared: SharePartition, starting: asyncio.Future[None], on_failure: Callable[[KafkaError], None]
+    ) -> None:
+        """Wake the fetches that wait for a share partition, or forget one that cannot be read."""
 
-        def done(future: asyncio.Future[None]) -> KafkaError | None:
+        def done(future: asyncio.Future[None]) -> None:
             error = future.exception()
-            if error is not None:
+            if error is None:
+                self._replicas.delayed_fetches.notify(shared)
+            elif isinstance(error, KafkaError):
+                on_failure(error)
                 self._remove(shared)
-                if not isinstance(error, KafkaError):
-                    raise error
-                return error
-            self._replicas.delayed_fetches.notify(shared)
-            return None
+            else:
+                raise error
 
         if starting.done():
-            return done(starting)
-        starting.add_done_callback(done)
-        return None
+            done(starting)
+        else:
+            starting.add_done_callback(done)
 
     # -- acknowledging -----------------------------------------------------------------------------------------------
 
@@ -294,6 +297,10 @@ class SharePartitionManager:
         future: asyncio.Future[FetchAnswer] = self._loop.create_future()
         future.set_result(answer)
         return future
+
+
+def _note_failure(answer: FetchAnswer, partition_id: TopicPartitionId, error: KafkaError) -> None:
+    answer[partition_id] = _failed(partition_id, error)
 
 
 def _id_of(partition: Partition) -> TopicPartitionId:
