@@ -100,6 +100,8 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
             if throttled is not None:
                 return throttled
         response = session.respond(read, session_epoch)
+        if replica_id < 0 and read.bytes_read:
+            _count_bytes_out(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
             _name_leaders(context, read, response)
         return response
@@ -107,6 +109,12 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
     answer: FetchResponse | asyncio.Future[FetchResponse]
     answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)
     return answer
+
+
+def _count_bytes_out(read: FetchRead) -> None:
+    for wanted, data in read.results:
+        if wanted.partition is not None and (records := data.records):
+            wanted.partition.topic.traffic.bytes_out += len(records) if isinstance(records, bytes) else records.size
 
 
 def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | bytes, int]]:

@@ -31,6 +31,7 @@ from barnabas.coordinator.group_records import LEGACY_OFFSET_COMMIT, OFFSET_COMM
 from barnabas.coordinator.join_group import Joining
 from barnabas.coordinator.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
 from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
+from barnabas.coordinator.rebalance_history import RebalanceRecord
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -333,6 +334,15 @@ class GroupCoordinatorShard:
             results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
         return CoordinatorResult(results, records)
 
+    def rebalances(self, group_id: str) -> list[RebalanceRecord]:
+        """The last rebalances of a group that this coordinator has seen, oldest first.
+
+        Raises: KafkaError GROUP_ID_NOT_FOUND.
+        """
+        if group_id not in self.groups:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return self.environment.history.of(group_id)
+
     # -- the log -----------------------------------------------------------------------------------------------------
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
@@ -385,6 +395,7 @@ class GroupCoordinatorShard:
     def _expire(self) -> CoordinatorResult[None]:
         """Tombstones for what has expired; in as many batches as it takes."""
         self._schedule_expiry()
+        self.environment.history.keep_only(self.groups.keys())
         records = [record for group in self.groups.values() for record in self._offsets.expire(group)]
         if records:
             logger.info("partition %d: %d expired offsets and groups", self.environment.partition, len(records))

@@ -133,6 +133,10 @@ class CoordinatorRuntime(Generic[S]):
         """The partitions whose shards answer, in order."""
         return sorted(p for p, context in self._contexts.items() if context.state is ContextState.ACTIVE)
 
+    def active_shards(self) -> list[S]:
+        """The shards that answer, in the order of their partitions: to look at, not to change."""
+        return [self._contexts[partition].shard for partition in self.active_partitions()]
+
     def epoch(self, partition: int) -> int | None:
         """The leader epoch in which this broker coordinates a partition; None when it does not."""
         context = self._contexts.get(partition)

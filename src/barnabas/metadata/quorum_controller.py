@@ -104,6 +104,9 @@ class QuorumController:
         snapshots: when to write a snapshot.
         bootstrap: the records that a fresh log begins with; Kafka's defaults when None.
         on_fault: told when a committed record cannot be replayed, or a listener fails.
+
+    Attributes:
+        commits, commit_ms: how many of its own appends were committed, and the sum of the time that took.
     """
 
     sessions: cluster_control.BrokerSessions
@@ -126,6 +129,8 @@ class QuorumController:
         self.image = MetadataImage()
         self.sessions = cluster_control.BrokerSessions(settings.broker_session_timeout_ms)
         self.is_active = False
+        self.commits = 0
+        self.commit_ms = 0
         self._latest = self.image
         self._loaded_to = 0
         self._loader = MetadataLoader()
@@ -265,6 +270,9 @@ class QuorumController:
                 return
         while self._pending and self._pending[0].last_offset < offset:
             committed = self._pending.popleft()
+            if committed.image is not self.image:
+                self.commits += 1
+                self.commit_ms += self._now_ms() - committed.image.provenance.last_contained_log_time_ms
             self._publish(committed.delta, committed.image)
             if committed.future is not None and not committed.future.done():
                 committed.future.set_result(committed.response)

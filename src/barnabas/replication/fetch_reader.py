@@ -37,6 +37,19 @@ READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 CONSUMER_REPLICA_ID = -1
 CURRENT_LEADER_FETCH_VERSION = 16
+NOT_A_FAILURE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+"""Reads refused with these do not count as failed fetch requests, as in Kafka."""
 UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _PartitionData = FetchResponse.PartitionData
@@ -169,6 +182,7 @@ def read_partitions(
                 wanted.partition = None
                 partition = wanted.partition = lookup.partition_for_fetch(wanted)
             found_one = True
+            partition.topic.traffic.fetches += 1
             if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
                 partition.check_leader(wanted.current_leader_epoch)
             log = partition.log
@@ -236,6 +250,8 @@ def read_partitions(
             results.append((wanted, data))
         except KafkaError as error:
             results.append((wanted, _failed(params, wanted, error)))
+            if error.code not in NOT_A_FAILURE and wanted.partition is not None:
+                wanted.partition.topic.traffic.failed_fetches += 1
             # As in Kafka, a partition that has never existed does not end the wait for the others.
             if not is_new or error.code not in UNKNOWN:
                 must_respond = True

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.primitives import Uuid
 from barnabas.replication.partition import Partition
+from barnabas.replication.topic_traffic import TopicTraffic
 
 __all__ = ["INTERNAL_TOPICS", "HostedTopic"]
 
@@ -19,15 +20,16 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 class HostedTopic:
-    """Attributes: `partitions` by index, only those whose replica is here."""
+    """Attributes: `partitions` by index, only those whose replica is here; `traffic` for the metrics."""
 
-    __slots__ = ("_config", "_config_of", "is_internal", "name", "partitions", "topic_id")
+    __slots__ = ("_config", "_config_of", "is_internal", "name", "partitions", "topic_id", "traffic")
 
     def __init__(self, name: str, topic_id: Uuid, config_of: Callable[[str], LogConfig]) -> None:
         self.name = name
         self.topic_id = topic_id
         self.is_internal = name in INTERNAL_TOPICS
         self.partitions: dict[int, Partition] = {}
+        self.traffic = TopicTraffic()
         self._config_of = config_of
         self._config: LogConfig | None = None
 

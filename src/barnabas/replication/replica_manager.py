@@ -33,6 +33,7 @@ from barnabas.replication.fetch_reader import FetchParams, FetchPartition, Fetch
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
+from barnabas.replication.topic_traffic import TopicTraffic
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
@@ -49,6 +50,17 @@ logger = logging.getLogger(__name__)
 INTERNAL_READ_BYTES = 1 << 20
 INTERNAL_COMMIT_TIMEOUT_MS = 5_000
 """How long a coordinator's append may wait for its in-sync replicas (Kafka's offsets.commit.timeout.ms)."""
+NOT_A_FAILURE = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+"""Appends refused with these do not count as failed produce requests, as in Kafka."""
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
@@ -65,6 +77,7 @@ class ReplicaManager:
     Attributes:
         topics, topics_by_id: what is hosted here.
         image: the metadata as of the last delta.
+        departed_traffic: what deleted topics had counted.
     """
 
     def __init__(
@@ -80,6 +93,7 @@ class ReplicaManager:
         self.image: MetadataImage | None = None
         self.log_manager = log_manager
         self.node_id = node_id
+        self.departed_traffic = TopicTraffic()
         self.delayed_fetches = Purgatory("fetch", loop)
         self.delayed_produces = Purgatory("produce", loop)
         self._loop = loop
@@ -134,6 +148,7 @@ class ReplicaManager:
         topic = self.topics_by_id.pop(topic_id, None)
         if topic is None:
             return
+        self.departed_traffic.add(topic.traffic)
         if self.topics.get(topic.name) is topic:
             del self.topics[topic.name]
         for partition in list(topic.partitions.values()):
@@ -294,7 +309,16 @@ class ReplicaManager:
         Raises:
             KafkaError: nothing was appended.
         """
-        info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
+        traffic = partition.topic.traffic
+        traffic.produces += 1
+        try:
+            info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
+        except KafkaError as error:
+            if error.code not in NOT_A_FAILURE:
+                traffic.failed_produces += 1
+            raise
+        traffic.bytes_in += len(records)
+        traffic.messages_in += info.last_offset - info.base_offset + 1
         if partition.observers or partition in self._fetch_watchers:
             self._wake_fetches(partition, len(records))
         return info

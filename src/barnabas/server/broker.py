@@ -27,6 +27,7 @@ import random as random_module
 import socket
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
@@ -71,6 +72,9 @@ from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.server.storage import StorageError, format_directory, read_bootstrap
+
+if TYPE_CHECKING:
+    from barnabas.server.metrics_endpoint import MetricsEndpoint
 
 __all__ = ["BrokerServer", "CannotStart"]
 
@@ -120,6 +124,7 @@ class BrokerServer:
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
+        self.metrics: MetricsEndpoint | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners)
         self._loop = loop
@@ -167,19 +172,36 @@ class BrokerServer:
             self._start_controller()
             self._make_services()
             await self._register()
+            await self._serve_metrics()
         except BaseException:
             await self._abandon()
             raise
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
         await self._heartbeat()
-        dispatcher = Dispatcher(self.services)
+        dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._is_running = True
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
         self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
+
+    async def _serve_metrics(self) -> None:
+        address = self.config.str_value("barnabas.metrics.listen")
+        if not address:
+            return
+        from barnabas.server.metrics_endpoint import MetricsEndpoint
+
+        host, separator, port = address.rpartition(":")
+        if not separator or not port.isdigit() or int(port) > 65535:
+            raise CannotStart(f"barnabas.metrics.listen {address}: write it as HOST:PORT")
+        self.metrics = MetricsEndpoint(self, host.strip("[]"), int(port))
+        try:
+            await self.metrics.http.bind()
+        except OSError as error:
+            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
+        log.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
@@ -560,6 +582,8 @@ class BrokerServer:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        if self.metrics is not None:
+            self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
         self._share.close()
@@ -586,6 +610,8 @@ class BrokerServer:
 
     async def _abandon(self) -> None:
         """Give everything back after a start that failed half way."""
+        if self.metrics is not None:
+            self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)

@@ -70,6 +70,11 @@ def _start_parser() -> argparse.ArgumentParser:
         action="append",
         help=f"address to serve, port 0 picks a free one (default {_DEFAULT_LISTEN}; listeners)",
     )
+    parser.add_argument(
+        "--metrics-listen",
+        metavar="HOST:PORT",
+        help="serve /metrics for Prometheus there, port 0 picks a free one (barnabas.metrics.listen)",
+    )
     parser.add_argument("--config", metavar="FILE", help="a server.properties file")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="one setting, repeatable"
@@ -100,6 +105,8 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
         properties["listener.security.protocol.map"] = ",".join([protocols, *more])
     elif "listeners" not in properties:
         properties["listeners"] = f"PLAINTEXT://{_DEFAULT_LISTEN}"
+    if options.metrics_listen:
+        properties["barnabas.metrics.listen"] = options.metrics_listen
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     elif "log.dirs" not in properties and "log.dir" not in properties:

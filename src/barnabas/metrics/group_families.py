@@ -1,0 +1,264 @@
+"""Groups and their lag, in records and in seconds, in the names of two families. Control plane.
+
+    kafka_consumergroup_*          as kafka_exporter: consumergroup, topic, partition
+    kafka_consumergroup_group_*    as Kafka Lag Exporter: cluster_name, group, topic, partition, and the member that has it
+
+- Lag reaches to the last stable offset: records of an open transaction are not there yet for a consumer of committed ones, and
+  nobody could catch up with them.
+- Lag in seconds is the age of the oldest record that the group has not read, by the record's own timestamp. It needs no history
+  and is right after a restart; Kafka Lag Exporter interpolates between its own observations instead. Within a batch the time is
+  interpolated between the batch's first and last; what was looked up stays known for as long as the group stays where it is.
+- Groups of all types with committed offsets are counted, on the broker that coordinates them. A partition led elsewhere, or an
+  offset beyond the log, has no lag.
+
+Sources: kafka_exporter's and Kafka Lag Exporter's READMEs; Kafka's `GroupCoordinatorMetrics`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from barnabas.coordinator.group import Group, GroupType
+from barnabas.coordinator.offset_store import TopicOffsets
+from barnabas.log.partition_log import PartitionLog
+from barnabas.metrics.exposition import Family, family, labels
+from barnabas.metrics.group_owners import NOBODY, Owner, owners
+from barnabas.metrics.source import PartitionRow, Source
+from barnabas.protocol.errors import KafkaError
+
+__all__ = ["GroupFamilies"]
+
+# Topic, partition, offset and the log's incarnation to the timestamp of the record there.
+_Known = dict[tuple[str, str, int], tuple[int, int, int]]
+
+
+class _Place(NamedTuple):
+    """Where a group is in one partition; lags are -1 where they are not known."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    lag: int
+    lag_seconds: float
+    owner: Owner
+
+
+class GroupFamilies:
+    """The groups' families; remembers timestamps between scrapes."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._timestamps: _Known = {}
+
+    def families(self, rows: Mapping[tuple[str, int], PartitionRow], cluster_name: str) -> Iterator[Family]:
+        """Every family of groups, and empty texts where there is a chance to pause.
+
+        Args:
+            rows: partitions by topic and index.
+        """
+        groups: dict[str, Group] = {}
+        committed: list[tuple[str, TopicOffsets]] = []
+        for shard in self._source.services.group_coordinator.active_shards():
+            groups.update(shard.groups)
+            committed += shard.committed_offsets.items()
+        known: _Known = {}
+        places: list[_Place] = []
+        for group_id, topics in committed:
+            places += self._places(group_id, groups.get(group_id), topics, rows, known)
+            yield ""
+        self._timestamps = known
+        yield from _counts(groups)
+        yield from _exporter(groups, places)
+        yield from _lag_exporter(places, cluster_name)
+
+    def _places(
+        self,
+        group_id: str,
+        group: Group | None,
+        topics: TopicOffsets,
+        rows: Mapping[tuple[str, int], PartitionRow],
+        known: _Known,
+    ) -> list[_Place]:
+        now_ms = self._source.services.now_ms()
+        owned = {} if group is None else owners(group, self._source.services.image())
+        places = []
+        for topic, partitions in topics.items():
+            for partition, committed in partitions.items():
+                offset = committed.committed_offset
+                row = rows.get((topic, partition))
+                lag, seconds = -1, -1.0
+                if row is not None and row.replica is not None and row.replica.is_leader:
+                    lag, seconds = self._lag(known, (group_id, topic, partition), offset, row.log, now_ms)
+                owner = owned.get((topic, partition), NOBODY)
+                places.append(_Place(group_id, topic, partition, offset, lag, seconds, owner))
+        return places
+
+    def _lag(
+        self, known: _Known, key: tuple[str, str, int], offset: int, log: PartitionLog | None, now_ms: int
+    ) -> tuple[int, float]:
+        if log is None:
+            return (0, 0.0) if offset == 0 else (-1, -1.0)
+        end = log.last_stable_offset
+        if offset >= end:
+            return (0, 0.0) if offset <= log.log_end_offset else (-1, -1.0)
+        # What retention has taken cannot be read any more; the oldest record there is counts.
+        at = max(offset, log.log_start_offset)
+        before = self._timestamps.get(key)
+        if before is not None and before[:2] == (id(log), at):
+            found = before
+        else:
+            found = (id(log), at, _timestamp_at(log, at, end))
+        known[key] = found
+        return end - offset, max(0.0, (now_ms - found[2]) / 1000) if found[2] >= 0 else -1.0
+
+
+def _timestamp_at(log: PartitionLog, offset: int, end: int) -> int:
+    """The timestamp of the record at an offset, or the next one there is; -1 when the log cannot be read."""
+    try:
+        piece = log.read(offset, 1, max_offset=end)
+        for _, header in piece.headers():
+            if header.last_offset >= offset:
+                if header.base_timestamp < 0 or header.has_delete_horizon:
+                    return header.max_timestamp
+                share = max(0, offset - header.base_offset) / max(header.last_offset_delta, 1)
+                return int(header.base_timestamp + (header.max_timestamp - header.base_timestamp) * share)
+    except KafkaError:
+        pass
+    return -1
+
+
+def _counts(groups: Mapping[str, Group]) -> Iterator[Family]:
+    by_type = Counter(group.type for group in groups.values())
+    yield family(
+        "kafka_server_group_coordinator_metrics_group_count",
+        "gauge",
+        "Groups that this broker coordinates, by protocol.",
+        ((labels({"protocol": kind.value}), by_type[kind]) for kind in GroupType),
+    )
+    by_state = Counter((group.type.value, group.state_name()) for group in groups.values())
+    yield family(
+        "barnabas_group_state_count",
+        "gauge",
+        "Groups by protocol and state.",
+        ((labels({"protocol": kind, "state": state}), count) for (kind, state), count in sorted(by_state.items())),
+    )
+
+
+def _exporter(groups: Mapping[str, Group], places: list[_Place]) -> Iterator[Family]:
+    tagged = [
+        (labels({"consumergroup": place.group, "topic": place.topic, "partition": place.partition}), place)
+        for place in places
+    ]
+    yield family(
+        "kafka_consumergroup_current_offset",
+        "gauge",
+        "Committed offset of a group.",
+        ((tags, place.offset) for tags, place in tagged),
+    )
+    yield family(
+        "kafka_consumergroup_lag",
+        "gauge",
+        "Records up to the last stable offset that a group has not committed.",
+        ((tags, place.lag) for tags, place in tagged if place.lag >= 0),
+    )
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for place in places:
+        total = sums[place.group, place.topic]
+        total[0] += place.offset
+        total[1] += max(place.lag, 0)
+    by_topic = [
+        (labels({"consumergroup": group, "topic": topic}), total) for (group, topic), total in sorted(sums.items())
+    ]
+    yield family(
+        "kafka_consumergroup_current_offset_sum",
+        "gauge",
+        "Sum of a group's committed offsets in a topic.",
+        ((tags, total[0]) for tags, total in by_topic),
+    )
+    yield family(
+        "kafka_consumergroup_lag_sum",
+        "gauge",
+        "Sum of a group's lag in a topic.",
+        ((tags, total[1]) for tags, total in by_topic),
+    )
+    yield family(
+        "kafka_consumergroup_members",
+        "gauge",
+        "Members of a group.",
+        ((labels({"consumergroup": name}), group.member_count) for name, group in sorted(groups.items())),
+    )
+
+
+def _lag_exporter(places: list[_Place], cluster_name: str) -> Iterator[Family]:
+    cluster = {"cluster_name": cluster_name}
+    tagged = [
+        (
+            labels(
+                {
+                    **cluster,
+                    "group": place.group,
+                    "topic": place.topic,
+                    "partition": place.partition,
+                    "member_host": place.owner.host,
+                    "consumer_id": place.owner.member_id,
+                    "client_id": place.owner.client_id,
+                }
+            ),
+            place,
+        )
+        for place in places
+    ]
+    yield family(
+        "kafka_consumergroup_group_offset",
+        "gauge",
+        "Committed offset of a group.",
+        ((tags, place.offset) for tags, place in tagged),
+    )
+    yield family(
+        "kafka_consumergroup_group_lag",
+        "gauge",
+        "Records up to the last stable offset that a group has not committed.",
+        ((tags, place.lag) for tags, place in tagged if place.lag >= 0),
+    )
+    yield family(
+        "kafka_consumergroup_group_lag_seconds",
+        "gauge",
+        "Age of the oldest record that a group has not read.",
+        ((tags, place.lag_seconds) for tags, place in tagged if place.lag_seconds >= 0),
+    )
+    by_group: dict[str, list[_Place]] = defaultdict(list)
+    by_topic: Counter[tuple[str, str]] = Counter()
+    for place in places:
+        by_group[place.group].append(place)
+        by_topic[place.group, place.topic] += max(place.lag, 0)
+    grouped = [(labels({**cluster, "group": name}), of_group) for name, of_group in sorted(by_group.items())]
+    yield family(
+        "kafka_consumergroup_group_max_lag",
+        "gauge",
+        "Largest lag of a group in one partition.",
+        ((tags, max(max(place.lag, 0) for place in of_group)) for tags, of_group in grouped),
+    )
+    yield family(
+        "kafka_consumergroup_group_max_lag_seconds",
+        "gauge",
+        "Largest lag of a group in seconds.",
+        ((tags, max(max(place.lag_seconds, 0.0) for place in of_group)) for tags, of_group in grouped),
+    )
+    yield family(
+        "kafka_consumergroup_group_sum_lag",
+        "gauge",
+        "Lag of a group in all partitions.",
+        ((tags, sum(max(place.lag, 0) for place in of_group)) for tags, of_group in grouped),
+    )
+    yield family(
+        "kafka_consumergroup_group_topic_sum_lag",
+        "gauge",
+        "Lag of a group in all partitions of a topic.",
+        (
+            (labels({**cluster, "group": group, "topic": topic}), lag)
+            for (group, topic), lag in sorted(by_topic.items())
+        ),
+    )

@@ -1,0 +1,198 @@
+"""The node itself: controller, quorum, requests, connections, quotas. Control plane.
+
+- One thread does everything, so the handlers' and the network's idle share are one number: the share of the time since the last
+  scrape in which the event loop's thread used no processor. The first scrape looks back to the start of the metrics.
+- The raft channel's counters are zero while the quorum has one voter: nothing is sent. Its rates are taken between two scrapes.
+- Throttle times and rates by user and client id exist for clients that have a quota, as in Kafka.
+
+Sources: Strimzi's example rules; Kafka's `KafkaRaftMetrics`, `QuorumControllerMetrics`, `RequestMetrics`, `ClientQuotaManager`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+from barnabas.metrics.exposition import Family, family, labels, summary
+from barnabas.metrics.request_times import ApiTimes
+from barnabas.metrics.source import QuorumState, Source
+from barnabas.protocol.errors import ErrorCode
+from barnabas.quota.client_quotas import QuotaManager
+
+__all__ = ["NodeFamilies"]
+
+_NO_LEADER = -1
+
+
+class NodeFamilies:
+    """Families whose samples depend on the scrape before.
+
+    Args:
+        monotonic_ns: wall time for rates; `thread_ns` the processor time of the thread that calls.
+    """
+
+    def __init__(
+        self, source: Source, monotonic_ns: Callable[[], int], thread_ns: Callable[[], int] = time.thread_time_ns
+    ) -> None:
+        self._source = source
+        self._monotonic_ns = monotonic_ns
+        self._thread_ns = thread_ns
+        self._at_ns = monotonic_ns()
+        self._used_ns = thread_ns()
+        self._before = source.quorum()
+
+    def families(self) -> Iterator[Family]:
+        """Every family of the node; the event loop's thread must call."""
+        now_ns, used_ns = self._monotonic_ns(), self._thread_ns()
+        passed_ns = max(now_ns - self._at_ns, 1)
+        idle = min(max(1 - (used_ns - self._used_ns) / passed_ns, 0.0), 1.0)
+        quorum = self._source.quorum()
+        yield from self._controller()
+        yield from _raft(quorum, self._before, passed_ns / 1e9)
+        self._at_ns, self._used_ns, self._before = now_ns, used_ns, quorum
+        yield family(
+            "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
+            "gauge",
+            "Share of the time in which the event loop was idle, 0 to 1.",
+            [("", idle)],
+        )
+        yield family(
+            "kafka_network_socketserver_networkprocessoravgidle_percent",
+            "gauge",
+            "The same number: one loop handles requests and the network.",
+            [("", idle)],
+        )
+        yield from self._connections()
+        yield from self._requests()
+        yield from self._quotas()
+
+    def _controller(self) -> Iterator[Family]:
+        services, quorum = self._source.services, self._source.quorum()
+        is_active = int(quorum.leader == services.node_id)
+        yield family(
+            "kafka_controller_kafkacontroller_activecontrollercount",
+            "gauge",
+            "1 on the active controller.",
+            [("", is_active)],
+        )
+        offline = sum(
+            registration.leader == _NO_LEADER
+            for topic in services.image().topics.by_name.values()
+            for registration in topic.partitions.values()
+        )
+        yield family(
+            "kafka_controller_kafkacontroller_offlinepartitionscount",
+            "gauge",
+            "Partitions without a leader.",
+            [("", offline)],
+        )
+        yield family(
+            "kafka_controller_controllerstats_uncleanleaderelections_total",
+            "counter",
+            "Leaders elected from outside the in-sync replicas; a cluster of one node elects none.",
+            [("", 0)],
+        )
+
+    def _connections(self) -> Iterator[Family]:
+        counts = self._source.listener_counts()
+        yield family(
+            "kafka_server_socket_server_metrics_connection_count",
+            "gauge",
+            "Open connections.",
+            ((labels({"listener": name}), count) for name, count in counts),
+        )
+
+    def _requests(self) -> Iterator[Family]:
+        times = self._source.request_times
+        times.rotate_if_due()
+        by_api = [(labels({"request": api.name}), api) for _, api in sorted(times.by_key.items())]
+        yield family(
+            "kafka_network_requestmetrics_requests_total",
+            "counter",
+            "Requests answered, by API and version.",
+            (
+                (f'{tags},version="{version}"', count)
+                for tags, api in by_api
+                for version, count in sorted(api.by_version.items())
+            ),
+        )
+        yield family(
+            "kafka_network_requestmetrics_errors_total",
+            "counter",
+            "Error codes in responses, NONE included.",
+            (
+                (f'{tags},error="{_error_name(code)}"', count)
+                for tags, api in by_api
+                for code, count in sorted(api.errors.items())
+            ),
+        )
+        yield summary(
+            "kafka_network_requestmetrics_totaltimems",
+            "Milliseconds from a request's arrival to its response; quantiles of the last one to two minutes.",
+            ((tags, api.quantiles(), api.total_ns / 1e6, api.count) for tags, api in by_api),
+        )
+        sums: tuple[tuple[str, str, Callable[[ApiTimes], float]], ...] = (
+            ("requestbytes_total", "Bytes of requests.", lambda api: api.request_bytes),
+            ("responsebytes_total", "Bytes of responses, records included.", lambda api: api.response_bytes),
+            ("throttletimems_total", "Milliseconds that clients were told to rest.", lambda api: api.throttled_ms),
+        )
+        for name, text, value in sums:
+            samples = ((tags, value(api)) for tags, api in by_api)
+            yield family(f"kafka_network_requestmetrics_{name}", "counter", text, samples)
+
+    def _quotas(self) -> Iterator[Family]:
+        services = self._source.services
+        now_ms = services.now_ms()
+        quotas = services.quotas
+        named: tuple[tuple[str, str, QuotaManager], ...] = (
+            ("produce", "byte_rate", quotas.produce),
+            ("fetch", "byte_rate", quotas.fetch),
+            ("request", "request_time", quotas.request),
+        )
+        for kind, measure, manager in named:
+            sensors = [
+                (labels({"user": user, "client_id": client_id}), sensor)
+                for (user, client_id), sensor in sorted(manager.sensors.items())
+            ]
+            yield family(
+                f"kafka_server_{kind}_{measure}",
+                "gauge",
+                "What clients with a quota use a second.",
+                ((tags, sensor.meter.measure(now_ms)) for tags, sensor in sensors),
+            )
+            yield family(
+                f"kafka_server_{kind}_throttle_time_total",
+                "counter",
+                "Milliseconds that they were told to rest.",
+                ((tags, sensor.throttled_ms) for tags, sensor in sensors),
+            )
+
+
+def _raft(quorum: QuorumState, before: QuorumState, seconds: float) -> Iterator[Family]:
+    appended_per_second = (quorum.log_end_offset - before.log_end_offset) / seconds
+    commit_ms = (quorum.commit_ms - before.commit_ms) / max(quorum.commits - before.commits, 1)
+    state = labels({"current_state": quorum.state.lower()})
+    samples: tuple[tuple[str, str, str, float], ...] = (
+        ("current_leader", "Node id of the quorum's leader.", "", quorum.leader),
+        ("current_epoch", "Epoch of the quorum.", "", quorum.epoch),
+        ("current_vote", "Whom this node voted for in this epoch, -1 for nobody.", "", quorum.vote),
+        ("current_state", "1 for the role that this node has.", state, 1),
+        ("high_watermark", "High watermark of the metadata log.", "", quorum.high_watermark),
+        ("log_end_offset", "Log end offset of the metadata log.", "", quorum.log_end_offset),
+        ("append_records_rate", "Metadata records appended a second since the last scrape.", "", appended_per_second),
+        ("fetch_records_rate", "Metadata records fetched from a leader a second; a leader fetches none.", "", 0.0),
+        ("commit_latency_avg", "Milliseconds from an append to its commit since the last scrape.", "", commit_ms),
+    )
+    for name, text, tags, value in samples:
+        for prefix in ("kafka_server_raftmetrics_", "kafka_server_raft_metrics_"):
+            yield family(prefix + name, "gauge", text, [(tags, value)])
+    for name in ("incoming_byte", "outgoing_byte", "request", "response"):
+        for prefix in ("kafka_server_raftchannelmetrics_", "kafka_server_raft_channel_metrics_"):
+            yield family(f"{prefix}{name}_total", "counter", "Traffic of the quorum; none with one voter.", [("", 0)])
+
+
+def _error_name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return str(code)

@@ -1,0 +1,77 @@
+"""One scrape: every family of a node as one text, without holding up its requests. Control plane.
+
+Making the text for ten thousand partitions takes a good part of a second, and requests are handled by the same thread. So it is
+made piece by piece, and after each `SLICE_NS` of work the event loop has its turn. What the pieces say is from moments a little
+apart; within a family it is from one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from barnabas.metrics import process_families, topic_families
+from barnabas.metrics.exposition import Family
+from barnabas.metrics.group_families import GroupFamilies
+from barnabas.metrics.node_families import NodeFamilies
+from barnabas.metrics.source import PartitionRow, Source, partition_rows
+
+__all__ = ["Scraper"]
+
+SLICE_NS = 3_000_000
+"""How long the event loop may be held up at a time; one large family may take a little longer."""
+
+
+class Scraper:
+    """Makes the text; one for a node.
+
+    Args:
+        more: families of others, such as what clients push.
+    """
+
+    def __init__(
+        self, source: Source, monotonic_ns: Callable[[], int], more: Callable[[], Iterator[Family]] | None = None
+    ) -> None:
+        self._source = source
+        self._monotonic_ns = monotonic_ns
+        self._node = NodeFamilies(source, monotonic_ns)
+        self._groups = GroupFamilies(source)
+        self._more = more
+        self._under_way: asyncio.Future[bytes] | None = None
+
+    async def text(self) -> bytes:
+        """The whole text; who asks while one is being made gets that one."""
+        if self._under_way is None:
+            self._under_way = asyncio.ensure_future(self._make())
+            self._under_way.add_done_callback(self._made)
+        return await asyncio.shield(self._under_way)
+
+    def _made(self, future: asyncio.Future[bytes]) -> None:
+        self._under_way = None
+        if not future.cancelled():
+            future.exception()
+
+    async def _make(self) -> bytes:
+        parts: list[Family] = []
+        until = self._monotonic_ns() + SLICE_NS
+        for part in self._families():
+            if part:
+                parts.append(part)
+            if self._monotonic_ns() >= until:
+                await asyncio.sleep(0)
+                until = self._monotonic_ns() + SLICE_NS
+        return "".join(parts).encode()
+
+    def _families(self) -> Iterator[Family]:
+        """Families, and empty texts between, where there is a chance to pause."""
+        rows: list[PartitionRow] = []
+        for row in partition_rows(self._source.services):
+            rows.append(row)
+            yield ""
+        cluster_name = self._source.services.cluster_id
+        yield from self._node.families()
+        yield from topic_families.families(self._source, rows, cluster_name)
+        yield from self._groups.families({(row.topic, row.number): row for row in rows}, cluster_name)
+        if self._more is not None:
+            yield from self._more()
+        yield from process_families.families()
