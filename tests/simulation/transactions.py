@@ -1,0 +1,262 @@
+"""A transactional producer and a read_committed consumer for the simulated world, speaking the protocol by hand.
+
+Both versions of transactions: in version 2 the partitions are added by producing to them and each end brings a new epoch; in version 1
+the producer adds them first and keeps its epoch. The consumer filters aborted records as every client does, by the list in the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    FetchRequest,
+    FetchResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlRecordType, control_type
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
+from tests.simulation.client import Client
+from tests.simulation.workload import NOT_YET
+
+GROUP = 0
+TRANSACTION = 1
+READ_COMMITTED = 1
+_AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
+
+
+class Refused(Exception):
+    """The broker said no, for good."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(ErrorCode(code).name)
+        self.code = ErrorCode(code)
+
+
+async def until_accepted(ask: Any, error_of: Any) -> Any:
+    """Ask again while the answer is "not yet".
+
+    Raises:
+        Refused: any other error.
+    """
+    while True:
+        answer = await ask()
+        code = error_of(answer)
+        if not code:
+            return answer
+        if code not in _AGAIN:
+            raise Refused(code)
+        await asyncio.sleep(0.02)
+
+
+async def find_coordinator(client: Client, kind: int, key: str) -> None:
+    """Ask until there is a coordinator, which creates its topic."""
+    request = FindCoordinatorRequest(coordinator_keys=[key], key_type=kind)
+    await until_accepted(
+        lambda: client.request(ApiKey.FIND_COORDINATOR, 4, request, FindCoordinatorResponse),
+        lambda answer: answer.coordinators[0].error_code,
+    )
+
+
+class TransactionalProducer:
+    """One transactional id.
+
+    Args:
+        version: of transactions, 1 or 2.
+    """
+
+    def __init__(self, client: Client, transactional_id: str, version: int) -> None:
+        self._client = client
+        self._id = transactional_id
+        self._version = version
+        self.producer_id = -1
+        self.epoch = -1
+        self._sequences: dict[tuple[str, int], int] = {}
+
+    async def init(self) -> None:
+        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=60_000)
+        answer = await until_accepted(
+            lambda: self._client.request(ApiKey.INIT_PRODUCER_ID, 4, request, InitProducerIdResponse),
+            lambda answer: answer.error_code,
+        )
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+        self._sequences.clear()
+
+    async def send(self, topic: str, index: int, value: bytes) -> None:
+        if self._version == 1:
+            await self._add(topic, index)
+        sequence = self._sequences.get((topic, index), 0)
+        batch = build_batch(
+            [(0, b"k", value, [])],
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        partition = ProduceRequest.PartitionProduceData(index=index, records=memoryview(batch))
+        request = ProduceRequest(
+            transactional_id=self._id,
+            acks=-1,
+            timeout_ms=1000,
+            topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])],
+        )
+        version = 12 if self._version == 2 else 10
+        await until_accepted(
+            lambda: self._client.request(ApiKey.PRODUCE, version, request, ProduceResponse),
+            lambda answer: answer.responses[0].partition_responses[0].error_code,
+        )
+        self._sequences[topic, index] = sequence + 1
+
+    async def _add(self, topic: str, index: int) -> None:
+        wanted = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[index])
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[wanted],
+        )
+        await until_accepted(
+            lambda: self._client.request(ApiKey.ADD_PARTITIONS_TO_TXN, 3, request, AddPartitionsToTxnResponse),
+            lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
+        )
+
+    async def commit_offset(self, group: str, topic: str, index: int, offset: int) -> None:
+        if self._version == 1:
+            added = AddOffsetsToTxnRequest(
+                transactional_id=self._id,
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+                group_id=group,
+            )
+            await until_accepted(
+                lambda: self._client.request(ApiKey.ADD_OFFSETS_TO_TXN, 3, added, AddOffsetsToTxnResponse),
+                lambda answer: answer.error_code,
+            )
+        partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offset
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id=self._id,
+            group_id=group,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=topic, partitions=[partition])],
+        )
+        version = 5 if self._version == 2 else 3
+        await until_accepted(
+            lambda: self._client.request(ApiKey.TXN_OFFSET_COMMIT, version, request, TxnOffsetCommitResponse),
+            lambda answer: answer.topics[0].partitions[0].error_code,
+        )
+
+    async def end(self, *, commit: bool) -> None:
+        request = EndTxnRequest(
+            transactional_id=self._id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=commit,
+        )
+        version = 5 if self._version == 2 else 3
+        answer = await until_accepted(
+            lambda: self._client.request(ApiKey.END_TXN, version, request, EndTxnResponse),
+            lambda answer: answer.error_code,
+        )
+        if self._version == 2:
+            self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
+            self._sequences.clear()
+
+
+async def state_of(client: Client, transactional_id: str) -> str:
+    """The name of a transactional id's state."""
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    answer = await until_accepted(
+        lambda: client.request(ApiKey.DESCRIBE_TRANSACTIONS, 0, request, DescribeTransactionsResponse),
+        lambda answer: answer.transaction_states[0].error_code,
+    )
+    return str(answer.transaction_states[0].transaction_state)
+
+
+async def end_offset(client: Client, topic: str, index: int, isolation: int) -> int:
+    """The high watermark, or with READ_COMMITTED the last stable offset."""
+    wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=index, timestamp=-1)
+    request = ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])],
+    )
+    answer = await until_accepted(
+        lambda: client.request(ApiKey.LIST_OFFSETS, 5, request, ListOffsetsResponse),
+        lambda answer: answer.topics[0].partitions[0].error_code,
+    )
+    return int(answer.topics[0].partitions[0].offset)
+
+
+async def read_committed(client: Client, topic: str, index: int) -> list[bytes]:
+    """Every value that a read_committed consumer sees, up to the last stable offset."""
+    offset, values = 0, []
+    end = await end_offset(client, topic, index, READ_COMMITTED)
+    while offset < end:
+        wanted = FetchRequest.FetchPartition(
+            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=-1
+        )
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=READ_COMMITTED,
+            topics=[FetchRequest.FetchTopic(topic=topic, partitions=[wanted])],
+        )
+        answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
+        result = answer.responses[0].partitions[0]
+        assert not result.error_code, ErrorCode(result.error_code).name
+        aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
+        skipping: set[int] = set()
+        data = memoryview(result.records or b"")
+        assert len(data), f"{topic}-{index} gives nothing at {offset} of {end}"
+        for at, header in iter_batches(data):
+            while aborted and aborted[0][0] <= header.last_offset:
+                skipping.add(aborted.pop(0)[1])
+            for record in iter_records(data[at : at + header.size]):
+                if header.is_control:
+                    if control_type(record.key) is ControlRecordType.ABORT:
+                        skipping.discard(header.producer_id)
+                elif record.offset >= offset and not (header.is_transactional and header.producer_id in skipping):
+                    values.append(bytes(record.value or b""))
+            offset = max(offset, header.next_offset)
+    return values
+
+
+async def committed_offset(client: Client, group: str, topic: str, index: int) -> int:
+    """The group's stable offset, -1 for none; waits while a transaction may still replace it."""
+    wanted = OffsetFetchRequest.OffsetFetchRequestGroup(
+        group_id=group,
+        topics=[OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[index])],
+    )
+    request = OffsetFetchRequest(groups=[wanted], require_stable=True)
+    answer = await until_accepted(
+        lambda: client.request(ApiKey.OFFSET_FETCH, 8, request, OffsetFetchResponse),
+        lambda answer: answer.groups[0].error_code or answer.groups[0].topics[0].partitions[0].error_code,
+    )
+    return int(answer.groups[0].topics[0].partitions[0].committed_offset)
