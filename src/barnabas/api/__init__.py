@@ -5,7 +5,8 @@ a test holds the table against the message schemas. A key that is missing is kno
 advertised, and a client that sends it anyway gets an error answer (`dispatch`).
 
 - Produce is advertised from version 0 although 0 to 2 are refused: librdkafka drops compression otherwise (KAFKA-18659).
-- InitProducerId stops at 5: version 6 (KIP-939) is unstable and stays hidden, as in Kafka.
+- InitProducerId stops at 5: version 6 (KIP-939) is unstable, as in Kafka, and served to brokers' and clients' eyes only where the
+  broker's settings allow two-phase commit, or unstable versions at all (`UNSTABLE`).
 - SASL and ACLs are answered as by a Kafka that has neither configured.
 - WriteTxnMarkers and AddPartitionsToTxn from version 4 on are for brokers, and for administrators who end transactions.
 - Share groups are absent until their whole protocol is served.
@@ -15,9 +16,15 @@ Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for wha
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-__all__ = ["APIS", "Api"]
+__all__ = ["APIS", "Api", "max_version"]
+
+
+class Switches(Protocol):
+    """The broker's settings."""
+
+    def bool_value(self, name: str) -> bool: ...
 
 
 class Api(NamedTuple):
@@ -104,3 +111,14 @@ APIS: dict[int, Api] = {
     92: _api("delete_share_group_offsets", 0, 0),
     93: _api("streams_group_topology_description_update", 0, 0),
 }
+
+UNSTABLE = {22: (6, ("unstable.api.versions.enable", "transaction.two.phase.commit.enable"))}
+"""Versions that Kafka does not call stable, and the settings any of which opens them."""
+
+
+def max_version(key: int, config: Switches) -> int:
+    """The highest version of an API that this broker answers, and advertises."""
+    unstable = UNSTABLE.get(key)
+    if unstable is not None and any(config.bool_value(name) for name in unstable[1]):
+        return unstable[0]
+    return APIS[key].max_version

@@ -29,8 +29,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from barnabas.api import APIS
-from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext
+from barnabas.api import APIS, max_version
+from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext, Settings
 from barnabas.api.error_response import error_response
 from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
@@ -87,13 +87,13 @@ def _not_served(context: RequestContext, request: Any) -> Any:
     raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This API is not served yet.")
 
 
-def _resolve(key: int) -> Route:
+def _resolve(key: int, config: Settings) -> Route:
     """Find an API's route; the handler's module is imported here, at the API's first request."""
     description = api(key)
     served = APIS.get(key)
     if served is not None:
         module = importlib.import_module(f"barnabas.api.{served.module}")
-        return Route(description, module.handle, served.min_served, served.max_version)
+        return Route(description, module.handle, served.min_served, max_version(key, config))
     if "broker" not in description.listeners:
         raise RefusedRequest(f"{description.name} is served on controller listeners only")
     return Route(description, _not_served, description.min_version, description.latest_stable)
@@ -121,7 +121,7 @@ class Dispatcher:
         """
         route = self._routes.get(key)
         if route is None:
-            route = self._routes[key] = _resolve(key)
+            route = self._routes[key] = _resolve(key, self._services.config)
         return route
 
     def dispatch(
