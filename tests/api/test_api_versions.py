@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,3 +83,14 @@ def test_trap_21_another_cluster_id_sends_the_client_to_its_bootstrap_servers(se
     assert ask(serving, 5, cluster_id=None).error_code == 0
     assert ask(serving, 5, cluster_id="of-another-cluster").error_code == ErrorCode.REBOOTSTRAP_REQUIRED
     assert ask(serving, 5, cluster_id=own, node_id=2).error_code == ErrorCode.REBOOTSTRAP_REQUIRED
+
+
+@pytest.mark.parametrize("setting", ["unstable_api_versions_enable", "transaction_two_phase_commit_enable"])
+def test_two_phase_commit_shows_its_version_where_it_is_allowed(tmp_path: Path, setting: str) -> None:
+    node = Serving(tmp_path, **{setting: "true"})
+    try:
+        ranges = {r.api_key: r.max_version for r in ask(node, 4).api_keys}
+        assert ranges[22] == 6
+        assert node.dispatcher.route(22).max_version == 6
+    finally:
+        node.close()

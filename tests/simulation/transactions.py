@@ -48,6 +48,9 @@ READ_COMMITTED = 1
 _AGAIN = frozenset({*NOT_YET, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT})
 
 
+_PATIENCE = 500
+
+
 class Refused(Exception):
     """The broker said no, for good."""
 
@@ -60,16 +63,17 @@ async def until_accepted(ask: Any, error_of: Any) -> Any:
     """Ask again while the answer is "not yet".
 
     Raises:
-        Refused: any other error.
+        Refused: any other error, or the same answer for too long.
     """
-    while True:
+    for _ in range(_PATIENCE):
         answer = await ask()
         code = error_of(answer)
         if not code:
             return answer
         if code not in _AGAIN:
-            raise Refused(code)
+            break
         await asyncio.sleep(0.02)
+    raise Refused(code)
 
 
 async def find_coordinator(client: Client, kind: int, key: str) -> None:

@@ -21,7 +21,7 @@ from functools import cache
 from typing import NamedTuple
 
 from barnabas.api import APIS, max_version
-from barnabas.api.context import RequestContext, Settings
+from barnabas.api.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol.errors import ErrorCode
@@ -58,7 +58,7 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
         context.connection.client_software_version = request.client_software_version
     if version >= 5 and _is_elsewhere(context, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    response = ApiVersionsResponse(api_keys=_ranges(services.config))
+    response = ApiVersionsResponse(api_keys=_ranges(tuple(max_version(key, services.config) for key in APIS)))
     if version >= 3:
         image = services.image()
         response.supported_features = _supported(version)
@@ -74,10 +74,10 @@ def _is_elsewhere(context: RequestContext, request: ApiVersionsRequest) -> bool:
 
 
 @cache
-def _ranges(config: Settings) -> list[ApiVersionsResponse.ApiVersion]:
+def _ranges(max_versions: tuple[int, ...]) -> list[ApiVersionsResponse.ApiVersion]:
     return [
-        ApiVersionsResponse.ApiVersion(api_key=key, min_version=api.min_version, max_version=max_version(key, config))
-        for key, api in sorted(APIS.items())
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=api.min_version, max_version=highest)
+        for (key, api), highest in zip(APIS.items(), max_versions, strict=True)
     ]
 
 
