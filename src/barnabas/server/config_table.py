@@ -35,6 +35,7 @@ EMBEDDED_DEFAULTS = {
     "auto.create.topics.enable": "true",
     "barnabas.metadata.flush": "false",
     "group.initial.rebalance.delay.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
 }
 
 _SCOPES = {
