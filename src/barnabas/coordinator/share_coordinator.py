@@ -54,6 +54,7 @@ class ShareCoordinatorConfig:
     write_timeout_ms: int = 5_000
     state_topic_prune_interval_ms: int = 300_000
     cold_partition_snapshot_interval_ms: int = 300_000
+    state_topic_compression_codec: int = 0
     max_batch_bytes: int = 1_048_588
 
 
@@ -143,6 +144,7 @@ class ShareCoordinator:
         from barnabas.coordinator.coordinator_log import RecordSerde
         from barnabas.coordinator.runtime import CoordinatorRuntime
         from barnabas.coordinator.share_coordinator_shard import ShareCoordinatorShard
+        from barnabas.records.compression import Compression
 
         return CoordinatorRuntime(
             name="share",
@@ -158,6 +160,7 @@ class ShareCoordinator:
             now_ms=self._now_ms,
             write_timeout_ms=self._config.write_timeout_ms,
             max_batch_bytes=self._config.max_batch_bytes,
+            compression=Compression(self._config.state_topic_compression_codec),
         )
 
     # -- states ------------------------------------------------------------------------------------------------------

@@ -190,6 +190,7 @@ def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
         write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
         state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
         cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+        state_topic_compression_codec=config.int_value(f"{prefix}.state.topic.compression.codec"),
     )
 
 
