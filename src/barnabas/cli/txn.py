@@ -1,0 +1,304 @@
+"""`barnabas txn`: list, describe, abort, doctor."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.times import format_time_ms, parse_duration_ms
+
+if TYPE_CHECKING:
+    from barnabas.client.admin import Admin, ProducerState, TopicPartition, TransactionDescription
+
+NEVER_TIMES_OUT_MS = 0x7FFFFFFF
+_PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
+_DOCTOR_COLUMNS = (
+    "TOPIC", "PARTITION", "STABLE-OFFSET", "END-OFFSET", "HELD-BACK", "PRODUCER", "TRANSACTIONAL-ID", "STATE", "SINCE", "OPEN-FOR",
+    "ADVICE",
+)  # fmt: skip
+
+
+@click.group()
+def txn() -> None:
+    """Transactions: list, describe, abort, find those that hold readers back."""
+
+
+class Duration(click.ParamType):
+    """A duration such as 1h30m."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return parse_duration_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@txn.command(name="list")
+@click.option("-s", "--state", "states", multiple=True, help="Only ids in this state, such as Ongoing; repeat.")
+@click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only ids of this producer; repeat.")
+@click.option("--running-longer-than", type=Duration(), help="Only transactions that began longer ago: 10m.")
+@click.option("--pattern", metavar="REGEX", help="Only ids that this matches as a whole.")
+@session_options
+def list_(
+    session: Session,
+    states: tuple[str, ...],
+    producer_ids: tuple[int, ...],
+    running_longer_than: int | None,
+    pattern: str | None,
+) -> None:
+    """List transactional ids."""
+    with session.admin() as admin:
+        found = admin.list_transactions(
+            states=[each.strip() for state in states for each in state.split(",")],
+            producer_ids=producer_ids,
+            running_longer_than_ms=-1 if running_longer_than is None else running_longer_than,
+            pattern=pattern,
+        )
+    rows = [(each.coordinator, each.transactional_id, each.producer_id, each.state) for each in found]
+    session.output.table(("BROKER", "TRANSACTIONAL-ID", "PRODUCER-ID", "STATE"), rows)
+
+
+@txn.command()
+@click.argument("transactional_ids", nargs=-1, required=True, metavar="TRANSACTIONAL-ID…")
+@session_options
+def describe(session: Session, transactional_ids: tuple[str, ...]) -> None:
+    """Describe transactional ids: state, producer, timeout, and what an open transaction includes."""
+    from barnabas.client.admin import TransactionDescription
+
+    now_ms = round(time.time() * 1000)
+    with session.admin() as admin:
+        outcomes = admin.describe_transactions(dict.fromkeys(transactional_ids))
+    tables = [_description(found, now_ms) for found in outcomes.values() if isinstance(found, TransactionDescription)]
+    if tables:
+        session.output.show([table.objects()[0] for table in tables], *tables)
+    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
+        raise Quiet
+
+
+def _description(found: TransactionDescription, now_ms: int) -> Table:
+    is_open = found.start_ms is not None and not found.state.startswith(("Complete", "Empty"))
+    columns = (
+        "TRANSACTIONAL-ID", "COORDINATOR", "STATE", "PRODUCER-ID", "PRODUCER-EPOCH", "TIMEOUT", "SINCE", "OPEN-FOR", "PARTITIONS",
+    )  # fmt: skip
+    row = (
+        found.transactional_id,
+        found.coordinator,
+        found.state,
+        found.producer_id,
+        found.producer_epoch,
+        "none" if found.timeout_ms == NEVER_TIMES_OUT_MS else duration_text(found.timeout_ms),
+        format_time_ms(found.start_ms) if is_open and found.start_ms is not None else None,
+        duration_text(now_ms - found.start_ms) if is_open and found.start_ms is not None else None,
+        [str(each) for each in found.partitions],
+    )
+    return Table(columns, [row], vertical=True)
+
+
+@txn.command()
+@click.argument("transactional_ids", nargs=-1, metavar="[TRANSACTIONAL-ID…]")
+@click.option("--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort what hangs in this partition instead.")
+@click.option("--start-offset", type=click.IntRange(min=0), help="Where the hanging transaction begins there.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be aborted.")
+@session_options
+def abort(
+    session: Session, transactional_ids: tuple[str, ...], hanging: str | None, start_offset: int | None, dry_run: bool
+) -> None:
+    """Abort the open transactions of transactional ids, and fence their producers.
+
+    With --topic and --start-offset, write the marker that ends a hanging transaction, one that no coordinator knows, into that
+    partition; `barnabas txn doctor` finds such.
+    """
+    if (hanging is None) != (start_offset is None) or (hanging is None) == (not transactional_ids):
+        raise click.UsageError("Say which: TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
+    with session.admin() as admin:
+        if hanging is not None and start_offset is not None:
+            _abort_hanging(session, admin, hanging, start_offset, dry_run)
+        else:
+            _fence(session, admin, transactional_ids, dry_run)
+
+
+def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry_run: bool) -> None:
+    from barnabas.client.admin import TransactionDescription
+    from barnabas.protocol.errors import KafkaError
+
+    described = admin.describe_transactions(dict.fromkeys(transactional_ids))
+    rows: list[tuple[Any, ...]] = []
+    outcomes: dict[str, Any] = {}
+    # InitProducerId would make an id that does not exist.
+    known = {name: found for name, found in described.items() if isinstance(found, TransactionDescription)}
+    fenced: dict[str, Any] = {} if dry_run else dict(admin.fence_producers(known))
+    for name, found in described.items():
+        if not isinstance(found, TransactionDescription):
+            outcomes[name] = found
+            continue
+        outcome = fenced.get(name)
+        outcomes[name] = outcome if isinstance(outcome, KafkaError) else None
+        if outcomes[name] is None:
+            did = "aborted" if found.state == "Ongoing" else "fenced"
+            rows.append((name, f"would be {did}" if dry_run else did, found.state, found.producer_id))
+    if rows:
+        session.output.table(("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID"), rows)
+    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
+        raise Quiet
+
+
+def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int, dry_run: bool) -> None:
+    from barnabas.client.admin import TopicPartition, result
+
+    named = _PARTITION.fullmatch(where)
+    if named is None:
+        raise click.BadParameter(f"{where!r} is not TOPIC:PARTITION", param_hint="--topic")
+    partition = TopicPartition(named["topic"], int(named["partition"]))
+    producers = result(admin.describe_producers([partition])[partition])
+    found = [each for each in producers if each.txn_start_offset == start_offset]
+    if not found:
+        begins = sorted(each.txn_start_offset for each in producers if each.txn_start_offset is not None)
+        hint = f"open transactions begin at {', '.join(map(str, begins))}" if begins else "none is open there"
+        raise Failure(f"no transaction begins at offset {start_offset} of {partition}", hint)
+    error = None if dry_run else admin.abort_transaction(partition, found[0])
+    if error is not None:
+        raise error
+    session.output.table(
+        ("TOPIC", "PARTITION", "START-OFFSET", "PRODUCER-ID", "STATUS"),
+        [
+            (
+                partition.topic,
+                partition.partition,
+                start_offset,
+                found[0].producer_id,
+                "would be aborted" if dry_run else "aborted",
+            )
+        ],
+    )
+
+
+@txn.command()
+@click.argument("topics", nargs=-1, shell_complete=complete_topics)
+@click.option("--longer-than", type=Duration(), default="0s", help="Only transactions open for longer: 5m.")
+@session_options
+def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
+    """Name the transactions that hold back the last stable offset: which, whose, since when, and what to do.
+
+    Readers with isolation.level=read_committed wait at that offset. TOPICS: all, internal ones too, unless named.
+    """
+    now_ms = round(time.time() * 1000)
+    with session.admin() as admin:
+        rows = [row for row, open_ms in _held_back(admin, topics, now_ms) if open_ms >= longer_than]
+    if not rows and not session.output.is_json:
+        click.echo("no transaction holds readers back")
+        return
+    session.output.table(_DOCTOR_COLUMNS, rows)
+
+
+def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[Any, ...], int]]:
+    """A row for each partition whose last stable offset is behind its end, and how long its oldest transaction is open."""
+    from barnabas.client.admin import LATEST, OffsetAndTimestamp, TopicPartition
+    from barnabas.client.offsets import READ_COMMITTED
+    from barnabas.protocol.errors import ErrorCode, error_for
+
+    known = {topic.name: topic for topic in admin.list_topics(internal=True)}
+    for name in topics:
+        if name not in known:
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} does not exist")
+    partitions = [
+        TopicPartition(topic.name, partition.partition)
+        for topic in known.values()
+        if not topics or topic.name in topics
+        for partition in topic.partitions
+    ]
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    stable = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=READ_COMMITTED)
+    held = {}
+    for each in partitions:
+        end, stop = ends[each], stable[each]
+        if isinstance(end, OffsetAndTimestamp) and isinstance(stop, OffsetAndTimestamp) and stop.offset < end.offset:
+            held[each] = (stop.offset, end.offset)
+    if not held:
+        return []
+    producers = admin.describe_producers(held)
+    oldest: dict[TopicPartition, ProducerState] = {}
+    for each, found in producers.items():
+        if isinstance(found, list):
+            in_transaction = [producer for producer in found if producer.txn_start_offset is not None]
+            if in_transaction:
+                oldest[each] = min(in_transaction, key=lambda producer: producer.txn_start_offset or 0)
+    owners = _owners(admin, {producer.producer_id for producer in oldest.values()})
+    return [_row(each, held[each], producer, owners, now_ms) for each, producer in sorted(oldest.items())]
+
+
+def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionDescription]:
+    """The transactional id of each producer, where a coordinator knows it."""
+    from barnabas.client.admin import TransactionDescription
+
+    listed = admin.list_transactions(producer_ids=sorted(producer_ids))
+    described = admin.describe_transactions(each.transactional_id for each in listed)
+    found = [each for each in described.values() if isinstance(each, TransactionDescription)]
+    return {each.producer_id: each for each in found}
+
+
+def _row(
+    partition: TopicPartition,
+    offsets: tuple[int, int],
+    producer: ProducerState,
+    owners: dict[int, TransactionDescription],
+    now_ms: int,
+) -> tuple[tuple[Any, ...], int]:
+    owner = owners.get(producer.producer_id)
+    is_known = owner is not None and partition in owner.partitions
+    since_ms = owner.start_ms if is_known and owner is not None and owner.start_ms else producer.last_timestamp_ms
+    open_ms = max(0, now_ms - since_ms)
+    stable, end = offsets
+    row = (
+        partition.topic,
+        partition.partition,
+        stable,
+        end,
+        end - stable,
+        f"{producer.producer_id}/{producer.producer_epoch}",
+        None if owner is None else owner.transactional_id,
+        owner.state if is_known and owner is not None else "hanging",
+        format_time_ms(since_ms),
+        duration_text(open_ms),
+        _advice(partition, producer, owner if is_known else None, open_ms),
+    )
+    return row, open_ms
+
+
+def _advice(
+    partition: TopicPartition, producer: ProducerState, owner: TransactionDescription | None, open_ms: int
+) -> str:
+    if owner is None:
+        where = f"{partition.topic}:{partition.partition}"
+        return f"barnabas txn abort --topic {where} --start-offset {producer.txn_start_offset}"
+    if owner.state != "Ongoing":
+        return "its outcome is decided and its markers are on their way"
+    if owner.timeout_ms == NEVER_TIMES_OUT_MS:
+        return "two-phase commit: it waits for its transaction manager"
+    left_ms = owner.timeout_ms - open_ms
+    if left_ms > 0:
+        return f"aborts by itself in {duration_text(left_ms)}; barnabas txn abort {owner.transactional_id}"
+    return "its timeout is over, it is about to be aborted"
+
+
+def duration_text(milliseconds: int) -> str:
+    """A duration in its two largest units: 2h05m, 3m12s, 450ms."""
+    if milliseconds < 1000:
+        return f"{max(milliseconds, 0)}ms"
+    for position, (size, unit) in enumerate(_UNITS):
+        if milliseconds >= size:
+            whole = f"{milliseconds // size}{unit}"
+            if position + 1 == len(_UNITS):
+                return whole
+            smaller, smaller_unit = _UNITS[position + 1]
+            return f"{whole}{milliseconds % size // smaller:02}{smaller_unit}"
+    raise AssertionError(milliseconds)
