@@ -5,6 +5,7 @@ COMMANDS: dict[str, str] = {
     "produce": "barnabas.cli.produce:produce",
     "consume": "barnabas.cli.consume:consume",
     "group": "barnabas.cli.group:group",
+    "txn": "barnabas.cli.txn:txn",
     "config": "barnabas.cli.config:config",
     "verify": "barnabas.cli.verify:verify",
     "completion": "barnabas.cli.completion:completion",

@@ -9,7 +9,8 @@ hide the answers about the others. :func:`result` turns such a value into a resu
 request are raised. Retriable failures are asked again until the cluster's ``timeout_ms``.
 
 The methods live with their nouns: :mod:`~barnabas.client.topics`, :mod:`~barnabas.client.configs`,
-:mod:`~barnabas.client.offsets`, :mod:`~barnabas.client.groups`, :mod:`~barnabas.client.brokers`.
+:mod:`~barnabas.client.offsets`, :mod:`~barnabas.client.groups`, :mod:`~barnabas.client.transactions`,
+:mod:`~barnabas.client.brokers`.
 
 Source: org.apache.kafka.clients.admin.Admin.
 """
@@ -33,6 +34,12 @@ from barnabas.client.groups import (
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAdmin, OffsetAndTimestamp
 from barnabas.client.outcome import result
 from barnabas.client.topics import CreatedTopic, NewTopic, TopicAdmin
+from barnabas.client.transactions import (
+    ProducerState,
+    TransactionAdmin,
+    TransactionDescription,
+    TransactionListing,
+)
 
 __all__ = [
     "EARLIEST",
@@ -54,15 +61,18 @@ __all__ = [
     "Node",
     "OffsetAndTimestamp",
     "PartitionMetadata",
+    "ProducerState",
     "ReplicaSize",
     "ResourceType",
     "TopicMetadata",
     "TopicPartition",
+    "TransactionDescription",
+    "TransactionListing",
     "result",
 ]
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, BrokerAdmin, Closeable):
+class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, TransactionAdmin, BrokerAdmin, Closeable):
     """Administers the cluster behind some bootstrap addresses.
 
     Args:
