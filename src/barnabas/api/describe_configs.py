@@ -6,16 +6,22 @@
 - Synonyms and documentation only on request. Secret values are null.
 - Another broker's settings can only be asked of that broker: INVALID_REQUEST, in Kafka's words. Errors are per resource.
 - Loggers are this program's own, with Python's levels under Kafka's names.
+- A group has one entry more, which only who names it is given: `barnabas.rebalances`, what its coordinator has seen of its
+  rebalances, as JSON (decision 7). The coordinator must be asked: NOT_COORDINATOR.
 
 v1 synonyms and sources; v3 types and documentation; v4 flexible (KIP-226, KIP-569, KIP-412 for loggers).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.metadata import topic_names
 from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
@@ -25,6 +31,8 @@ from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsRe
 __all__ = ["handle"]
 
 _BROKER_LOGGER = 8
+REBALANCES = "barnabas.rebalances"
+_REBALANCES_DOC = "The last rebalances of the group that its coordinator has seen, as JSON."
 _LEVELS = {"CRITICAL": "FATAL", "WARNING": "WARN", "NOTSET": "TRACE"}
 
 _Asked = DescribeConfigsRequest.DescribeConfigsResource
@@ -32,8 +40,11 @@ _Result = DescribeConfigsResponse.DescribeConfigsResult
 _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 
-def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(
+    context: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse | asyncio.Future[DescribeConfigsResponse]:
     response = DescribeConfigsResponse()
+    histories: list[asyncio.Future[None]] = []
     for asked in request.resources:
         result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name)
         try:
@@ -44,7 +55,29 @@ def handle(context: RequestContext, request: DescribeConfigsRequest) -> Describe
         else:
             result.configs = [_row(entry, request) for entry in entries]
         response.results.append(result)
-    return response
+        if asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (asked.configuration_keys or ()):
+            histories.append(_add_rebalances(context, request, result))
+    if not histories:
+        return response
+    return gathered(context.services.loop, histories, lambda _: response)
+
+
+def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> asyncio.Future[None]:
+    """Add the rebalances of a group to its result, or the reason why not."""
+    from barnabas.coordinator.rebalance_history import to_json
+
+    def add(rebalances: Any) -> None:
+        value = to_json(rebalances)
+        source = ConfigSource.DEFAULT_CONFIG
+        entry = ConfigEntry(REBALANCES, value, source, ConfigType.STRING, True, False, (), _REBALANCES_DOC)
+        result.configs.append(_row(entry, request))
+
+    def refused(error: KafkaError) -> None:
+        result.error_code, result.error_message = append_error(error), error.message
+
+    services, group_id = context.services, result.resource_name
+    read = services.group_coordinator.read(group_id, lambda shard: shard.rebalances(group_id))
+    return answered(services.loop, read, add, refused)
 
 
 def _entries(context: RequestContext, asked: _Asked) -> Sequence[ConfigEntry]:

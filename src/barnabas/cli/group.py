@@ -1,4 +1,4 @@
-"""`barnabas group`: list, describe, reset-offsets, delete."""
+"""`barnabas group`: list, describe, why, reset-offsets, delete."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from barnabas.cli.failure import Quiet, report_failures
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, session_options
+from barnabas.cli.times import format_time_ms
 
 if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, CommittedOffset, GroupDescription, GroupMember, TopicPartition
+    from barnabas.client.admin import (
+        Admin,
+        CommittedOffset,
+        GroupDescription,
+        GroupMember,
+        GroupRebalance,
+        TopicPartition,
+    )
 
 _LAG_COLUMNS = (
     "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
@@ -22,7 +30,7 @@ _LAG_COLUMNS = (
 
 @click.group()
 def group() -> None:
-    """Groups: list, describe with lag, reset offsets, delete."""
+    """Groups: list, describe with lag, tell why they rebalanced, reset offsets, delete."""
 
 
 @group.command(name="list")
@@ -200,6 +208,51 @@ def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all
         session.output.table(("GROUP", "STATUS"), rows)
     if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
         raise Quiet
+
+
+_REBALANCE_COLUMNS = ("STARTED", "EPOCH", "TOOK-MS", "MEMBERS", "MOVED", "CLIENT-ID", "CAUSE")
+_MOVED_COLUMNS = ("EPOCH", "TOPIC", "PARTITION", "FROM", "TO")
+
+
+@group.command()
+@click.argument("name", metavar="GROUP", shell_complete=complete_groups)
+@click.option("-n", "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many rebalances.")
+@click.option("--moves", is_flag=True, help="Also each partition that changed hands.")
+@session_options
+def why(session: Session, name: str, last: int, moves: bool) -> None:
+    """Tell why a group rebalanced: its last rebalances with cause, who, how long, and what moved.
+
+    The group's coordinator remembers them since it became the coordinator. Brokers other than barnabas do not.
+    """
+    from barnabas.protocol.errors import KafkaError
+
+    with session.admin() as admin:
+        outcomes = admin.group_rebalances([name])
+    found = outcomes[name]
+    if isinstance(found, KafkaError):
+        report_failures([(f"group {name}", found)])
+        raise Quiet
+    shown = found[-last:]
+    tables = [Table(_REBALANCE_COLUMNS, [_rebalance_row(each) for each in shown])]
+    moved = [(each.epoch, *one) for each in shown for one in each.moved]
+    if moves and moved:
+        tables.append(Table(_MOVED_COLUMNS, moved))
+    data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
+    session.output.show(data, *tables)
+
+
+def _rebalance_row(rebalance: GroupRebalance) -> tuple[Any, ...]:
+    took = None if rebalance.ended_ms is None else rebalance.ended_ms - rebalance.started_ms
+    cause = f"{rebalance.cause} (superseded by the next)" if rebalance.superseded else rebalance.cause
+    return (
+        format_time_ms(rebalance.started_ms),
+        rebalance.epoch,
+        took,
+        rebalance.members,
+        len(rebalance.moved),
+        rebalance.client_id,
+        cause,
+    )
 
 
 group.add_command(reset_offsets)

@@ -30,6 +30,7 @@ from barnabas.client.groups import (
     GroupDescription,
     GroupListing,
     GroupMember,
+    GroupRebalance,
 )
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAdmin, OffsetAndTimestamp
 from barnabas.client.outcome import result
@@ -56,6 +57,7 @@ __all__ = [
     "GroupDescription",
     "GroupListing",
     "GroupMember",
+    "GroupRebalance",
     "LogDir",
     "NewTopic",
     "Node",

@@ -9,10 +9,12 @@ ConsumerGroupDescribe (69); KIP-222, KIP-229, KIP-496, KIP-709, KIP-848, KIP-104
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.client.cluster import Node, TopicPartition
+from barnabas.client.configs import ResourceType
 from barnabas.client.outcome import AdminPart, outcome_of, result, results
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
@@ -21,6 +23,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage, er
 from barnabas.protocol.versioned import decode_consumer_protocol
 
 CONSUMER_PROTOCOL = "consumer"
+REBALANCES = "barnabas.rebalances"
 # From version 10 on these name topics by id; names are what people type.
 _HIGHEST_WITH_NAMES = 9
 
@@ -55,6 +58,29 @@ class GroupDescription(NamedTuple):
     assignor: str
     members: list[GroupMember]
     coordinator: Node
+
+
+class MovedPartition(NamedTuple):
+    """A partition that changed hands in a rebalance; an empty id is nobody."""
+
+    topic: str
+    partition: int
+    from_member: str
+    to_member: str
+
+
+class GroupRebalance(NamedTuple):
+    """One rebalance, as the coordinator has seen it; ``ended_ms`` is None while it goes on."""
+
+    epoch: int
+    cause: str
+    member_id: str
+    client_id: str
+    started_ms: int
+    ended_ms: int | None
+    superseded: bool
+    members: int
+    moved: list[MovedPartition]
 
 
 class CommittedOffset(NamedTuple):
@@ -121,6 +147,29 @@ class GroupAdmin(AdminPart):
                         error = error_for(error.code, f"group {group.group_id} does not exist")
                     answers[group.group_id] = error or self._classic_group(group)
             return answers
+
+        return self.cluster.ask_each(group_ids, self.cluster.coordinators, ask)
+
+    def group_rebalances(self, group_ids: Iterable[str]) -> dict[str, list[GroupRebalance] | KafkaError]:
+        """Each group's last rebalances, oldest first; UNSUPPORTED_VERSION from brokers that do not remember them.
+
+        The group's coordinator is asked for a setting of the group that only barnabas has: see decision 7.
+        """
+        request_class = messages.DescribeConfigsRequest
+
+        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, list[GroupRebalance] | KafkaError]:
+            request = request_class(
+                resources=[
+                    request_class.DescribeConfigsResource(
+                        resource_type=ResourceType.GROUP, resource_name=group_id, configuration_keys=[REBALANCES]
+                    )
+                    for group_id in batch
+                ]
+            )
+            return {
+                each.resource_name: outcome_of(each.error_code, each.error_message) or _rebalances(each)
+                for each in connection.request(request).results
+            }
 
         return self.cluster.ask_each(group_ids, self.cluster.coordinators, ask)
 
@@ -350,3 +399,24 @@ def _per_partition(response: Any) -> dict[TopicPartition, bool | KafkaError]:
         for topic in response.topics
         for each in topic.partitions
     }
+
+
+def _rebalances(described: Any) -> list[GroupRebalance] | KafkaError:
+    for entry in described.configs:
+        if entry.name == REBALANCES:
+            found = json.loads(entry.value)["rebalances"]
+            return [
+                GroupRebalance(
+                    **{
+                        **each,
+                        "moved": [
+                            MovedPartition(one["topic"], one["partition"], one["from"], one["to"])
+                            for one in each["moved"]
+                        ],
+                    }
+                )
+                for each in found
+            ]
+    return error_for(
+        ErrorCode.UNSUPPORTED_VERSION, "its coordinator does not remember rebalances: not a barnabas broker?"
+    )

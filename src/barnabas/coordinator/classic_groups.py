@@ -96,6 +96,7 @@ class ClassicGroups:
     def on_loaded(self, group: Group) -> None:
         """Watch the members that were loaded."""
         assert isinstance(group, ClassicGroup), group
+        self.rebalance.note_loaded(group)
         for member in group.members.values():
             self.rebalance.reschedule_heartbeat(group, member)
         if len(group.members) > self._environment.config.group_max_size:

@@ -141,7 +141,6 @@ class ConsumerGroups:
             group.unsubscribe_all()
             del self._environment.groups[group.group_id]
             self._targets_before.pop(group.group_id, None)
-            self._environment.history.forget(group.group_id)
             return
         group.set_group_epoch(record.value.epoch, record.value.metadata_hash)
         self._environment.history.begun(group.group_id, record.value.epoch)

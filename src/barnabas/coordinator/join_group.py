@@ -180,7 +180,9 @@ class JoinGroup:
         # A new member cannot send heartbeats before its first answer; one that has gone away must not stay for ever.
         self._rebalance.schedule_heartbeat(group, member_id, self._config.new_member_join_timeout_ms)
         return self._rebalance.prepare_or_complete_join(
-            group, f"new member {member_id}, instance {request.group_instance_id} (client reason: {joining.reason})"
+            group,
+            f"new member {member_id}, instance {request.group_instance_id} (client reason: {joining.reason})",
+            member,
         )
 
     # -- members that are there --------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class JoinGroup:
     ) -> CoordinatorResult[None]:
         self._update(joining, group, member)
         return self._rebalance.prepare_or_complete_join(
-            group, f"member {member.member_id} {what} in {group.state.value} (client reason: {joining.reason})"
+            group, f"member {member.member_id} {what} in {group.state.value} (client reason: {joining.reason})", member
         )
 
     def _update(self, joining: Joining, group: ClassicGroup, member: ClassicGroupMember) -> None:
@@ -249,11 +251,11 @@ class JoinGroup:
         reason = f"static member {instance_id} came back as {new_id} (client reason: {joining.reason})"
         if group.is_in_state(ClassicGroupState.STABLE):
             if group.select_protocol() != group.protocol_name:
-                return self._rebalance.prepare_or_complete_join(group, f"{reason} with another protocol")
+                return self._rebalance.prepare_or_complete_join(group, f"{reason} with another protocol", member)
             return self._keep_assignment(_StaticReplacement(joining, group, member, old_id, leader_before, before))
         if group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             # The leader may have been given the old member id: its assignment would miss this member.
-            return self._rebalance.prepare(group, reason)
+            return self._rebalance.prepare(group, reason, member)
         assert group.is_in_state(ClassicGroupState.PREPARING_REBALANCE), group
         return self._rebalance.maybe_complete_join(group)
 

@@ -22,10 +22,12 @@ from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.classic_group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.coordinator.classic_member import ClassicGroupMember
+from barnabas.coordinator.consumer_protocol import read_assignment
 from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_records import group_metadata_record
+from barnabas.coordinator.rebalance_history import Holdings
 from barnabas.coordinator.result import CoordinatorResult
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
 logger = logging.getLogger(__name__)
@@ -41,6 +43,8 @@ class Rebalance:
         self._config = environment.config
         self._timer = environment.timer
         self._now_ms = environment.now_ms
+        # What each member of a group had by the last assignment: for the history alone.
+        self._held: dict[str, Holdings] = {}
 
     def _find(self, group_id: str) -> ClassicGroup | None:
         """The group, if it is there and still a classic one: timers ask."""
@@ -48,14 +52,22 @@ class Rebalance:
 
     # -- starting ----------------------------------------------------------------------------------------------------
 
-    def prepare_or_complete_join(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
+    def prepare_or_complete_join(
+        self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None = None
+    ) -> CoordinatorResult[None]:
         """Start a rebalance, or, if one is being prepared, see whether all have joined."""
         if group.can_rebalance:
-            return self.prepare(group, reason)
+            return self.prepare(group, reason, member)
         return self.maybe_complete_join(group)
 
-    def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
-        """Start a rebalance; an empty group waits a while for further members (KIP-134)."""
+    def prepare(
+        self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None = None
+    ) -> CoordinatorResult[None]:
+        """Start a rebalance; an empty group waits a while for further members (KIP-134).
+
+        Args:
+            member: whose doing it is, if it is a member's.
+        """
         if group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             self.propagate_error(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_sync_members.clear()
@@ -65,6 +77,7 @@ class Rebalance:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             self._schedule_initial(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
         logger.info("group %s: rebalance after generation %d: %s", group.group_id, group.generation_id, reason)
+        self._note_cause(group, reason, member)
         group.transition_to(ClassicGroupState.PREPARING_REBALANCE, self._now_ms())
         if initial:
             return NOTHING
@@ -123,6 +136,7 @@ class Rebalance:
         group.init_next_generation(self._now_ms())
         if group.is_empty:
             logger.info("group %s: generation %d is empty", group.group_id, group.generation_id)
+            self._note_assignment(group)
             return CoordinatorResult(
                 None, [group_metadata_record(group, {})], replay=False, on_append=_warn_not_written(group.group_id)
             )
@@ -177,6 +191,7 @@ class Rebalance:
         assert group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE), group
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
+        self._note_assignment(group)
         self._answer_syncs(group, ErrorCode.NONE)
 
     def propagate_error(self, group: ClassicGroup, error: ErrorCode) -> None:
@@ -199,6 +214,25 @@ class Rebalance:
                 # A session that ended while the member waited here was ignored: watch it again from now.
                 self.reschedule_heartbeat(group, member)
 
+    # -- the history -------------------------------------------------------------------------------------------------
+
+    def _note_cause(self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None) -> None:
+        history, generation_id = self._environment.history, group.generation_id + 1
+        member_id, client_id = ("", "") if member is None else (member.member_id, member.client_id)
+        history.because(group.group_id, generation_id, reason, member_id, client_id)
+        history.begun(group.group_id, generation_id)
+
+    def _note_assignment(self, group: ClassicGroup) -> None:
+        """The generation has its assignment, or nobody is left to have one."""
+        after = holdings_of(group)
+        self._environment.history.moved(group.group_id, self._held.get(group.group_id, {}), after)
+        self._environment.history.ended(group.group_id, len(group.members))
+        self._held[group.group_id] = after
+
+    def note_loaded(self, group: ClassicGroup) -> None:
+        """What the members of a loaded group have."""
+        self._held[group.group_id] = holdings_of(group)
+
     # -- sessions ----------------------------------------------------------------------------------------------------
 
     def reschedule_heartbeat(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
@@ -218,7 +252,8 @@ class Rebalance:
         self._timer.cancel(_heartbeat_key(group.group_id, member_id))
 
     def cancel_all(self, group: ClassicGroup) -> None:
-        """The group is deleted: none of its timers may fire."""
+        """The group is deleted, or of another type now: none of its timers may fire."""
+        self._held.pop(group.group_id, None)
         self._timer.cancel(_join_key(group.group_id))
         self._timer.cancel(_sync_key(group.group_id))
         for member_id in (*group.members, *group.pending_join_members):
@@ -240,7 +275,7 @@ class Rebalance:
         logger.info("group %s: session of member %s ended", group_id, member_id)
         self.drop_member(group, member_id)
         if group.is_in_state(ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
-            return self.prepare_or_complete_join(group, f"session of member {member_id} ended")
+            return self.prepare_or_complete_join(group, f"session of member {member_id} ended", member)
         if group.is_in_state(ClassicGroupState.PREPARING_REBALANCE) and group.has_all_members_joined:
             return self.complete_join(group)
         return NOTHING
@@ -252,6 +287,18 @@ class Rebalance:
         group.complete_join(member, JoinGroupResponse(member_id=UNKNOWN_MEMBER_ID, error_code=gone))
         group.complete_sync(member, SyncGroupResponse(error_code=gone))
         group.remove(member_id)
+
+
+def holdings_of(group: ClassicGroup) -> Holdings:
+    """What each member has, of a group of consumers whose assignments can be read; empty for others."""
+    held = {}
+    for member in group.members.values() if group.uses_consumer_group_protocol else ():
+        try:
+            assigned = read_assignment(member.assignment).assigned_partitions if member.assignment else []
+        except MalformedMessage:
+            return {}
+        held[member.member_id] = frozenset((topic.topic, index) for topic in assigned for index in topic.partitions)
+    return held
 
 
 def _warn_not_written(group_id: str) -> Callable[[KafkaError | None], None]:

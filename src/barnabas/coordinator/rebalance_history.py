@@ -16,8 +16,9 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 Holdings = Mapping[str, frozenset[tuple[str, int]]]
@@ -116,6 +117,11 @@ class RebalanceHistory:
         self._by_group.pop(group_id, None)
         self._causes.pop(group_id, None)
 
+    def keep_only(self, group_ids: Collection[str]) -> None:
+        """Forget all groups but these."""
+        for group_id in self._by_group.keys() - group_ids:
+            self.forget(group_id)
+
     def of(self, group_id: str) -> list[RebalanceRecord]:
         """The rebalances of a group, oldest first."""
         return list(self._by_group.get(group_id, ()))
@@ -123,3 +129,28 @@ class RebalanceHistory:
     def _current(self, group_id: str) -> RebalanceRecord | None:
         records = self._by_group.get(group_id)
         return records[-1] if records and records[-1].ended_ms is None else None
+
+
+def to_json(rebalances: list[RebalanceRecord]) -> str:
+    """The rebalances of a group for programs, oldest first; times in epoch milliseconds, null while it goes on."""
+    return json.dumps(
+        {
+            "rebalances": [
+                {
+                    "epoch": each.epoch,
+                    "cause": each.cause,
+                    "member_id": each.member_id,
+                    "client_id": each.client_id,
+                    "started_ms": each.started_ms,
+                    "ended_ms": each.ended_ms,
+                    "superseded": each.superseded,
+                    "members": each.members,
+                    "moved": [
+                        {"topic": topic, "partition": partition, "from": before, "to": after}
+                        for topic, partition, before, after in each.moved
+                    ],
+                }
+                for each in rebalances
+            ]
+        }
+    )
