@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from barnabas.client.brokers import BrokerAdmin, ClusterDescription, LogDir, ReplicaSize
+from barnabas.client.brokers import BrokerAdmin, ClusterDescription, LogDir, ProducerState, ReplicaSize
 from barnabas.client.closeable import Closeable
 from barnabas.client.cluster import Cluster, Node, PartitionMetadata, TopicMetadata, TopicPartition
 from barnabas.client.configs import ConfigAdmin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
@@ -35,12 +35,7 @@ from barnabas.client.groups import (
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAdmin, OffsetAndTimestamp
 from barnabas.client.outcome import result
 from barnabas.client.topics import CreatedTopic, NewTopic, TopicAdmin
-from barnabas.client.transactions import (
-    ProducerState,
-    TransactionAdmin,
-    TransactionDescription,
-    TransactionListing,
-)
+from barnabas.client.transactions import TransactionAdmin, TransactionDescription, TransactionListing
 
 __all__ = [
     "EARLIEST",
