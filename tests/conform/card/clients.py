@@ -77,4 +77,40 @@ CLIENTS = (
         lambda: toolchains.go_driver("sarama"),
         without={"consumer group": NO_CONSUMER_PROTOCOL, "share group": NO_SHARE_CONSUMER},
     ),
+    Client(
+        "kafkajs",
+        "JavaScript",
+        lambda: toolchains.node_driver("kafkajs"),
+        codecs=("none", "gzip", "snappy"),
+        traits=("null headers", "delete offsets"),
+        without={
+            "static member": "knows no static members",
+            "consumer group": NO_CONSUMER_PROTOCOL,
+            "share group": NO_SHARE_CONSUMER,
+        },
+    ),
+    Client(
+        "rdkafka",
+        "Rust, librdkafka",
+        lambda: toolchains.rust_driver("rust"),
+        traits=("delete offsets",),
+        without={"share group": NO_SHARE_CONSUMER},
+    ),
+    Client(
+        "kcat",
+        "C, librdkafka",
+        lambda: [sys.executable, str(DRIVERS / "kcat.py"), toolchains.tool("kcat")],
+        without={
+            "times": "cannot set a record's time",
+            **dict.fromkeys(
+                ("classic group", "static member", "consumer group", "group administration"),
+                "commits in the background only and does not tell",
+            ),
+            "share group": NO_SHARE_CONSUMER,
+            "transactions": "a transaction of one run reaches one partition",
+            "offsets in transaction": "sends no offsets in a transaction",
+            **dict.fromkeys(("topics", "configs", "deleted records"), "administers nothing"),
+            "quota": "does not wait for the broker between records",
+        },
+    ),
 )

@@ -111,3 +111,32 @@ def go_driver(name: str) -> list[str]:
         run(tool("go"), "build", "-o", str(target / name), f"./{name}", cwd=folder)
 
     return [str(built(name, sources, build) / name)]
+
+
+@cache
+def node_driver(name: str) -> list[str]:
+    """A driver for Node.js, with the packages that its lock file names."""
+    folder = DRIVERS / name
+    sources = [folder / "package.json", folder / "package-lock.json", folder / "driver.js"]
+
+    def build(target: Path) -> None:
+        for source in sources:
+            shutil.copy(source, target)
+        run(tool("npm"), "ci", "--no-audit", "--no-fund", cwd=target)
+
+    return [tool("node"), str(built(name, sources, build) / "driver.js")]
+
+
+@cache
+def rust_driver(name: str) -> list[str]:
+    """The Rust driver, with the crates that its lock file names; librdkafka itself is compiled with it."""
+    folder = DRIVERS / name
+    sources = [folder / "Cargo.toml", folder / "Cargo.lock", folder / "build.rs", *sorted(folder.glob("src/*.rs"))]
+
+    def build(target: Path) -> None:
+        objects = target.parent / "rust-objects"  # shared by all versions of the driver: the crates compile once
+        command = ("build", "--release", "--locked", "--target-dir", str(objects))
+        run(tool("cargo"), *command, cwd=folder)
+        shutil.copy(objects / "release" / "rust-driver", target)
+
+    return [str(built(name, sources, build) / "rust-driver")]
