@@ -22,9 +22,9 @@ def limits(*, deliveries: int = 5, locks: int = 2000, until: float = 30.0, **oth
 class Window:
     """A window over record batches of ten, unless told otherwise."""
 
-    def __init__(self, start: int = 0, **kwargs: int) -> None:
+    def __init__(self, start: int = 0, *, deliveries: int = 5, locks: int = 2000) -> None:
         self.records = ShareRecords(start)
-        self.limits = limits(**kwargs)
+        self.limits = limits(deliveries=deliveries, locks=locks)
 
     def acquire(
         self,
@@ -50,7 +50,7 @@ class Window:
             strict=strict,
             limits=self.limits,
         )
-        return [tuple(part) for part in acquired]
+        return [(part.first, part.last, part.delivery_count) for part in acquired]
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> list[Change]:
         changes = self.records.acknowledge(member, [Acknowledgement(first, last, types)], self.limits)
