@@ -74,6 +74,10 @@ LIKE_IT_AND_CLEAN = {
         "p0 ok send s0:1@0 s0:2@1", "p1 ok assign 0", "p1 ok poll r0:1@0,2@1", "p1 ok assign 1", "p1 ok assign 0",
         "p1 ok poll r0:1@0", "final r0:1@0,2@1",
     ],
+    "a consumer that leaves its group and goes on alone": [
+        "p0 ok send s0:1@0 s0:2@1 s0:3@2", "p1 ok subscribe 0", "p1 ok poll r0:1@0", "p1 ok assign 0", "p1 ok poll r0:3@2",
+        "final r0:1@0,2@1,3@2",
+    ],
     "a rebalance within the operation": [
         "p0 ok send s0:1@0 s0:2@1", "p1 ok poll r0:2@1 r0:1@0 ~0", "final r0:1@0,2@1",
     ],

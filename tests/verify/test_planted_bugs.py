@@ -24,9 +24,17 @@ SECONDS = 6
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     name = os.environ.get("BARNABAS_VERIFY_BROKER", "barnabas")
-    settings = {"group.initial.rebalance.delay.ms": "0"}
+    settings = {
+        "group.initial.rebalance.delay.ms": "0",
+        # What crashed clients leave open is waited for at the end.
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    }
     with broker(name, tmp_path_factory.mktemp("broker"), settings) as running:
         yield running.bootstrap_servers
+
+
+def settings(bootstrap: str, protocol: str) -> Settings:
+    return Settings(bootstrap, seconds=SECONDS, protocol=protocol, transaction_timeout_ms=3000, call_timeout_s=10)
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])

@@ -178,8 +178,9 @@ def external_polls(analysis: Analysis) -> Iterator[Anomaly]:
         for op in ops:
             if op.f in ("assign", "subscribe"):
                 if op.outcome is not Outcome.FAIL:
+                    kept = op.keys if subscribed == (op.f == "subscribe") else ()
                     subscribed = op.f == "subscribe"
-                    last = {key: found for key, found in last.items() if key in op.keys}
+                    last = {key: found for key, found in last.items() if key in kept}
                 continue
             for key, pairs in op.reads().items():
                 if not pairs:

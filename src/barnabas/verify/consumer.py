@@ -66,12 +66,13 @@ class ReadCommittedConsumer:
         self.group = group
         self.rebalanced: set[int] = set()
         self.subscribed = False
-        self.consumer = LibraryConsumer({
+        self._settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_committed", "log_level": 0,
             "enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
             "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "session.timeout.ms": 6_000,
             "heartbeat.interval.ms": 500, "topic.metadata.refresh.interval.ms": 5_000, **(settings or {}),
-        })  # fmt: skip
+        }  # fmt: skip
+        self.consumer = LibraryConsumer(self._settings)
         self._before: dict[int, int] = {}
         self._positions: dict[int, int] = {}
 
@@ -92,7 +93,9 @@ class ReadCommittedConsumer:
                 low, high = self.ends(key)
                 positions[key] = max(low, high - tail)
         if self.subscribed:
-            self.consumer.unsubscribe()
+            # unsubscribe() takes effect with a later poll, and would take this assignment away with it.
+            self.consumer.close()
+            self.consumer = LibraryConsumer(self._settings)
             self.subscribed = False
         self._positions = positions
         self.consumer.assign([LibraryPartition(*self.layout.place(key), at) for key, at in positions.items()])
