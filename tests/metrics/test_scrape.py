@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
     DeleteTopicsRequest,
     FetchRequest,
+    GetTelemetrySubscriptionsRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
     ProduceRequest,
@@ -335,6 +336,7 @@ def test_the_page_lists_what_is_served(node: Monitored) -> None:
     node.produce("t", b"a", timestamp=node.now_ms)
     node.fetch("t")
     node.commit("g", "t", 0)
+    node.ask(GetTelemetrySubscriptionsRequest())
     served = set(re.findall(r"^# TYPE (\S+) ", node.text(), re.MULTILINE))
     documented = set()
     for cell in re.findall(r"^\| `([^`]+)`", PAGE.read_text(encoding="utf-8"), re.MULTILINE):

@@ -93,6 +93,8 @@ APIS: dict[int, Api] = {
     66: _api("list_transactions", 0, 2),
     68: _api("consumer_group_heartbeat", 0, 1),
     69: _api("consumer_group_describe", 0, 1),
+    71: _api("get_telemetry_subscriptions", 0, 0),
+    72: _api("push_telemetry", 0, 0),
     74: _api("list_config_resources", 0, 1),
     75: _api("describe_topic_partitions", 0, 0),
     76: _api("share_group_heartbeat", 1, 1),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.replication.share_partition_manager import SharePartitionManager
+    from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
 
@@ -175,6 +176,7 @@ class BrokerServices:
         image: the committed metadata as of now; ask again rather than keep it across a wait.
         now_ms: wall clock, epoch milliseconds.
         quotas: what clients may use.
+        client_metrics: the client telemetry, made when a client first asks for it.
         monotonic_ns: a clock for durations, in nanoseconds.
     """
 
@@ -195,6 +197,7 @@ class BrokerServices:
     fetch_sessions: FetchSessionCache
     share: ShareGroupServices
     quotas: ClientQuotas
+    client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int] = time.perf_counter_ns
     # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
     creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)

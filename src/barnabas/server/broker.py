@@ -75,6 +75,7 @@ from barnabas.server.storage import StorageError, format_directory, read_bootstr
 
 if TYPE_CHECKING:
     from barnabas.server.metrics_endpoint import MetricsEndpoint
+    from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["BrokerServer", "CannotStart"]
 
@@ -125,6 +126,7 @@ class BrokerServer:
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
         self.metrics: MetricsEndpoint | None = None
+        self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners)
         self._loop = loop
@@ -380,6 +382,7 @@ class BrokerServer:
             fetch_sessions=FetchSessionCache(config.max_incremental_fetch_session_cache_slots, self._random),
             share=self._share,
             quotas=self.quotas,
+            client_metrics=self._make_client_metrics,
             monotonic_ns=self._monotonic_ns,
         )
 
@@ -479,6 +482,8 @@ class BrokerServer:
         if delta.configs is not None:
             self.log_manager.cleaner.config = cleaner_config(self.config, image.configs)
         self.connections.apply_delta(delta, image)
+        if self.client_metrics is not None and delta.configs is not None:
+            self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
 
     # Timers
 
@@ -497,6 +502,19 @@ class BrokerServer:
     def _expire_quota_sensors(self) -> None:
         self.quotas.expire(self._now_ms())
         self.connections.quotas.expire(self._now_ms())
+        if self.client_metrics is not None:
+            self.client_metrics.expire(self._now_ms())
+
+    def _make_client_metrics(self) -> ClientMetricsManager:
+        """The client telemetry; its code is loaded when a client first asks."""
+        if self.client_metrics is None:
+            from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+
+            self.client_metrics = ClientMetricsManager(self.config.int_value("telemetry.max.bytes"), self._random)
+            self.client_metrics.configure(self._image.configs)
+            for listener in self.listeners:
+                listener.on_disconnected = self.client_metrics.disconnected
+        return self.client_metrics
 
     # As new
 

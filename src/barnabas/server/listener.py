@@ -79,6 +79,7 @@ class Listener:
         self._max_idle_ms = max_idle_ms
         self.quotas = quotas or ConnectionQuotas()
         self.memory = memory
+        self.on_disconnected: Callable[[str], None] = _nobody_asked
         self.on_room: Callable[[], None] = self.look_for_room
         self.rejected = 0
         self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
@@ -227,6 +228,7 @@ class Listener:
         """Count a connection out, wherever it was."""
         if self._connections.pop(connection, self) is None:
             self.quotas.leave(self.name, connection.info.peer_host)
+            self.on_disconnected(connection.info.connection_id)
             self.on_room()
         elif (timer := self._closing_later.pop(connection, None)) is not None:
             timer.cancel()
@@ -266,6 +268,10 @@ class Listener:
     def _release_buffers(self) -> None:
         for connection in self._connections:
             connection.release_buffer()
+
+
+def _nobody_asked(connection_id: str) -> None:
+    """Nobody wants to know which connections end."""
 
 
 def _plain(host: str) -> str:

@@ -5,11 +5,11 @@ Only imported when `barnabas.metrics.listen` asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
-from barnabas.metrics.exposition import CONTENT_TYPE
+from barnabas.metrics.exposition import CONTENT_TYPE, Family
 from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState
@@ -60,8 +60,15 @@ class MetricsEndpoint:
     def __init__(self, server: BrokerServer, host: str, port: int) -> None:
         services = server.services
         self.request_times = RequestTimes(services.monotonic_ns)
-        self._scraper = Scraper(NodeSource(server, self.request_times), services.monotonic_ns)
+        self._server = server
+        self._scraper = Scraper(NodeSource(server, self.request_times), services.monotonic_ns, self._pushed)
         self.http = HttpListener(services.loop, host, port, {"/metrics": self._metrics})
+
+    def _pushed(self) -> Iterator[Family]:
+        if self._server.client_metrics is not None:
+            from barnabas.metrics import client_families
+
+            yield from client_families.families(self._server.client_metrics)
 
     async def _metrics(self) -> Answer:
         return Answer(CONTENT_TYPE, await self._scraper.text())

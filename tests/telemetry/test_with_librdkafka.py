@@ -1,0 +1,50 @@
+"""librdkafka, an independent client, asks for its subscription and pushes; what it pushes is in the metrics."""
+
+from __future__ import annotations
+
+import urllib.request
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+
+import barnabas
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.messages import IncrementalAlterConfigsRequest
+
+
+@pytest.mark.slow
+def test_librdkafka_pushes_its_metrics() -> None:
+    with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}) as broker:
+        server = broker._server
+        assert server is not None
+        assert server.metrics is not None
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=16,
+            resource_name="all",
+            configs=[
+                IncrementalAlterConfigsRequest.AlterableConfig(name=name, config_operation=0, value=value)
+                for name, value in (("metrics", "org.apache.kafka.producer."), ("interval.ms", "100"))
+            ],
+        )
+
+        async def subscribe() -> None:
+            request = IncrementalAlterConfigsRequest(resources=[resource])
+            await server.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+
+        broker._call(subscribe)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "pushing"})
+        url = f"http://127.0.0.1:{server.metrics.http.port}/metrics"
+        found: dict[str, str] = {}
+        while not found:
+            producer.produce("t", b"x")
+            producer.flush(10)
+            text = urllib.request.urlopen(url, timeout=10).read().decode()
+            for metric in text_string_to_metric_families(text):
+                for sample in metric.samples:
+                    if sample.name.startswith("org_apache_kafka_producer_"):
+                        found = dict(sample.labels)
+        assert found["client_id"] == "pushing"
+        assert found["software_name"]
+        assert server.client_metrics is not None
+        assert server.client_metrics.export_errors == 0
