@@ -47,7 +47,7 @@ def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "completion", "config alter", "config describe", "consume", "group delete", "group describe", "group list",
         "group reset-offsets", "produce", "topic alter", "topic create", "topic delete", "topic describe",
-        "topic list", "topic which-partition",
+        "topic list", "topic which-partition", "verify",
     ]  # fmt: skip
 
 

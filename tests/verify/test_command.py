@@ -1,0 +1,76 @@
+"""`barnabas verify` as a command: verdicts on histories, exit codes, and a run on a broker of its own with a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli.verify import verify
+from barnabas.verify.history import read_history, write_history
+from tests.verify import model
+from tests.verify.stories import history
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(verify, arguments, prog_name="barnabas verify")
+
+
+def test_a_clean_history(tmp_path: Path) -> None:
+    write_history(tmp_path / "clean", model.run(1, steps=300))
+    result = run("--check", str(tmp_path / "clean"))
+    assert result.exit_code == 0
+    assert result.output.endswith("valid: no anomaly\n")
+
+
+def test_a_history_with_an_anomaly(tmp_path: Path) -> None:
+    path = tmp_path / "bad"
+    write_history(path, history("p0 fail txn s0:1", "final r0:1@0"))
+    result = run("--check", str(path))
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert "aborted-read  1      no" in lines
+    assert "aborted-read in key 0: 1 was read, and the txn that sent it was aborted" in lines
+    assert lines[-1] == f"invalid: 1 anomalies; `barnabas verify --check {path}` checks it again"
+    found = json.loads(run("--check", str(path), "--output", "json").output)
+    assert found["valid"] is False
+    assert found["anomalies"] == {"aborted-read": 1}
+    assert found["examples"][0]["name"] == "aborted-read"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--kill-every", "5"], 2, "--kill-every needs --start or --broker-command."),
+        (["--start", "--broker-command", "x"], 2, "--start and --broker-command exclude each other."),
+        (["--check", __file__], 1, "line 1 is no line of a history"),
+        (["-b", "127.0.0.1:1"], 1, "error: "),
+    ],
+)
+def test_what_cannot_be_done(arguments: list[str], code: int, message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert message in result.output
+
+
+def test_a_command_that_ends_is_told(tmp_path: Path) -> None:
+    result = run("-b", "127.0.0.1:1", "--broker-command", "false", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "error: the broker ended with code 1" in result.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("protocol", ["v1", "v2"])
+def test_a_run_with_kills(protocol: str, tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    arguments = ["--start", "--data-dir", str(tmp_path / "broker"), "--time", "6", "--kill-every", "2", "--seed", "1"]
+    result = run(*arguments, "--protocol", protocol, "--history", str(path), "--output", "json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["valid"]
+    assert found["statistics"]["kills"] > 0
+    assert found["statistics"]["operations"]["txn"]["ok"] > 20
+    assert read_history(path).about["protocol"] == protocol
