@@ -31,7 +31,7 @@ def txn() -> None:
     """Transactions: list, describe, abort, find those that hold readers back."""
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """A duration such as 1h30m."""
 
     name = "DURATION"
@@ -160,9 +160,9 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
         raise click.BadParameter(f"{where!r} is not TOPIC:PARTITION", param_hint="--topic")
     partition = TopicPartition(named["topic"], int(named["partition"]))
     producers = result(admin.describe_producers([partition])[partition])
-    found = [each for each in producers if each.txn_start_offset == start_offset]
+    found = [each for each in producers if each.transaction_start_offset == start_offset]
     if not found:
-        begins = sorted(each.txn_start_offset for each in producers if each.txn_start_offset is not None)
+        begins = sorted(each.transaction_start_offset for each in producers if each.transaction_start_offset >= 0)
         hint = f"open transactions begin at {', '.join(map(str, begins))}" if begins else "none is open there"
         raise Failure(f"no transaction begins at offset {start_offset} of {partition}", hint)
     error = None if dry_run else admin.abort_transaction(partition, found[0])
@@ -229,9 +229,9 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
     oldest: dict[TopicPartition, ProducerState] = {}
     for each, found in producers.items():
         if isinstance(found, list):
-            in_transaction = [producer for producer in found if producer.txn_start_offset is not None]
+            in_transaction = [producer for producer in found if producer.transaction_start_offset >= 0]
             if in_transaction:
-                oldest[each] = min(in_transaction, key=lambda producer: producer.txn_start_offset or 0)
+                oldest[each] = min(in_transaction, key=lambda producer: producer.transaction_start_offset)
     owners = _owners(admin, {producer.producer_id for producer in oldest.values()})
     return [_row(each, held[each], producer, owners, now_ms) for each, producer in sorted(oldest.items())]
 
@@ -255,7 +255,7 @@ def _row(
 ) -> tuple[tuple[Any, ...], int]:
     owner = owners.get(producer.producer_id)
     is_known = owner is not None and partition in owner.partitions
-    since_ms = owner.start_ms if is_known and owner is not None and owner.start_ms else producer.last_timestamp_ms
+    since_ms = owner.start_ms if is_known and owner is not None and owner.start_ms else producer.last_timestamp
     open_ms = max(0, now_ms - since_ms)
     stable, end = offsets
     row = (
@@ -279,7 +279,7 @@ def _advice(
 ) -> str:
     if owner is None:
         where = f"{partition.topic}:{partition.partition}"
-        return f"barnabas txn abort --topic {where} --start-offset {producer.txn_start_offset}"
+        return f"barnabas txn abort --topic {where} --start-offset {producer.transaction_start_offset}"
     if owner.state != "Ongoing":
         return "its outcome is decided and its markers are on their way"
     if owner.timeout_ms == NEVER_TIMES_OUT_MS:

@@ -1,9 +1,10 @@
 """Transactions: list, describe, find who holds a partition back, abort. Shell plane; a part of Admin.
 
-Two places know about a transaction: the coordinator of its transactional id, and every partition that it wrote to. They agree, except about a
-*hanging* one, which a partition has open and no coordinator knows; only an administrator's marker ends it.
+Two places know about a transaction: the coordinator of its transactional id, and every partition that it wrote to
+(:meth:`~barnabas.client.brokers.BrokerAdmin.describe_producers`). They agree, except about a *hanging* one, which a partition has open
+and no coordinator knows; only an administrator's marker ends it.
 
-Sources: InitProducerId (22), WriteTxnMarkers (27), DescribeProducers (61), DescribeTransactions (65), ListTransactions (66);
+Sources: InitProducerId (22), WriteTxnMarkers (27), DescribeTransactions (65), ListTransactions (66);
 KIP-360, KIP-664, KIP-994, KIP-1152.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from barnabas.client.brokers import ProducerState
 from barnabas.client.cluster import TopicPartition
 from barnabas.client.outcome import AdminPart, outcome_of, results
 from barnabas.client.wire import BlockingConnection
@@ -20,7 +22,6 @@ from barnabas.protocol.errors import KafkaError, error_for
 
 TRANSACTION_COORDINATOR = 1
 _FENCING_TIMEOUT_MS = 1
-_NO_TRANSACTION = -1
 
 
 class TransactionListing(NamedTuple):
@@ -43,20 +44,6 @@ class TransactionDescription(NamedTuple):
     start_ms: int | None
     partitions: list[TopicPartition]
     coordinator: int
-
-
-class ProducerState(NamedTuple):
-    """A producer as a partition remembers it.
-
-    ``txn_start_offset`` is where its open transaction begins in the partition, None when there is none.
-    """
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    last_sequence: int
-    last_timestamp_ms: int
-    txn_start_offset: int | None
 
 
 class TransactionAdmin(AdminPart):
@@ -128,43 +115,6 @@ class TransactionAdmin(AdminPart):
 
     def _transaction_coordinators(self, transactional_ids: Iterable[str]) -> dict[str, int | KafkaError]:
         return self.cluster.coordinators(transactional_ids, TRANSACTION_COORDINATOR)
-
-    def describe_producers(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, list[ProducerState] | KafkaError]:
-        """The producers that each partition remembers, by its leader."""
-        request_class = messages.DescribeProducersRequest
-
-        def ask(
-            connection: BlockingConnection, batch: list[TopicPartition]
-        ) -> dict[TopicPartition, list[ProducerState] | KafkaError]:
-            topics: dict[str, list[int]] = {}
-            for each in batch:
-                topics.setdefault(each.topic, []).append(each.partition)
-            request = request_class(
-                topics=[
-                    request_class.TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics.items()
-                ]
-            )
-            answers: dict[TopicPartition, list[ProducerState] | KafkaError] = {}
-            for topic in connection.request(request).topics:
-                for found in topic.partitions:
-                    answers[TopicPartition(topic.name, found.partition_index)] = outcome_of(
-                        found.error_code, found.error_message
-                    ) or [
-                        ProducerState(
-                            each.producer_id,
-                            each.producer_epoch,
-                            each.coordinator_epoch,
-                            each.last_sequence,
-                            each.last_timestamp,
-                            None if each.current_txn_start_offset == _NO_TRANSACTION else each.current_txn_start_offset,
-                        )
-                        for each in found.active_producers
-                    ]
-            return answers
-
-        return self.cluster.ask_each(partitions, self.cluster.leaders, ask)
 
     def fence_producers(self, transactional_ids: Iterable[str]) -> dict[str, tuple[int, int] | KafkaError]:
         """Takes each transactional id away from its producer, which aborts an open transaction.
