@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import apache_kafka
 import pytest
 
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
+from tests.conform.card.programs import program_of
 from tests.conform.card.results import OURS, THEIRS, Card
 
+OUTCOME = pytest.StashKey[pytest.TestReport]()
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 # What a client waits for is the broker's to say: cleaning, the heartbeats of KIP-848, transactions that time out.
 SETTINGS = {
@@ -55,3 +57,34 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
     else:
         PAGE.write_text(found.page())
+
+
+@pytest.fixture(autouse=True)
+def _in_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Put the outcome of a program's test into the card."""
+    test = request.node
+    belongs = program_of(test.originalname)
+    if belongs is None:
+        yield
+        return
+    found: Card = request.getfixturevalue("card")
+    yield
+    program, scenario = belongs
+    report = test.stash.get(OUTCOME, None)
+    if report is not None and not report.skipped:
+        parameters = getattr(test, "callspec", None)
+        where = [value for value in parameters.params.values() if value in (OURS, THEIRS)] if parameters else []
+        found.says(program.name, program.version)
+        for name in where or (OURS,):
+            found.step(program.name, scenario, name, f"{test.name} failed" if report.failed else None)
+        if program.compares:
+            found.step(program.name, scenario, THEIRS, None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep a test's outcome for the fixture above."""
+    report = yield
+    if report.when == "call":
+        item.stash[OUTCOME] = report
+    return report

@@ -115,9 +115,12 @@ def test_two_instances_share_the_tasks(
         one.close()
 
 
+@pytest.mark.parametrize("name", BROKERS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_counts_are_exact_though_the_broker_is_killed(protocol: str, word_count: str, tmp_path: Path) -> None:
-    with broker("barnabas", tmp_path / "broker", SETTINGS) as killed:
+def test_counts_are_exact_though_the_broker_is_killed(
+    protocol: str, name: str, word_count: str, tmp_path: Path
+) -> None:
+    with broker(name, tmp_path / "broker", SETTINGS) as killed:
         bootstrap = killed.bootstrap_servers
         create_topics(bootstrap)
         lines = Lines(bootstrap)

@@ -16,11 +16,18 @@ from tests.conform.card.stage import CODECS
 DRIVERS = Path(__file__).parents[1] / "drivers"
 NO_CONSUMER_PROTOCOL = "speaks the classic group protocol only"
 NO_SHARE_CONSUMER = "has no share consumer"
+TRAITS = {
+    "null headers": "sends no header without a value",
+    "delete offsets": "deletes no offsets of a group",
+    "delete group": "deletes no group",
+    "config errors": "does not tell that a change of settings was refused",
+}
 
 
 @dataclass(frozen=True)
 class Client:
-    """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out."""
+    """One row. `prepare` returns the driver's command without the address; `without` maps a scenario to why it is left out, `traits`
+    are what it leaves out of a scenario."""
 
     name: str
     language: str
@@ -40,15 +47,7 @@ def java(version: str, *sources: str) -> Callable[[], list[str]]:
 
 CLIENTS = (
     Client("Java 4.4", "Java", java("4.4.0", "Sharing")),
-    Client(
-        "Java 3.9",
-        "Java",
-        java("3.9.2"),
-        without={
-            "consumer group": "its consumer protocol is a preview that Apache Kafka 4 does not serve",
-            "share group": NO_SHARE_CONSUMER,
-        },
-    ),
+    Client("Java 3.9", "Java", java("3.9.2"), without={"share group": NO_SHARE_CONSUMER}),
     Client(
         "confluent-kafka",
         "Python, librdkafka",
@@ -93,7 +92,7 @@ CLIENTS = (
         "rdkafka",
         "Rust, librdkafka",
         lambda: toolchains.rust_driver("rust"),
-        traits=("delete offsets",),
+        traits=("delete offsets", "config errors"),
         without={"share group": NO_SHARE_CONSUMER},
     ),
     Client(
