@@ -503,7 +503,7 @@ class PartitionLog:
 
     def expire_producers(self) -> int:
         """Forgets producers that have been silent for producer.id.expiration.ms."""
-        return self._producers.expire(self._now_ms()) if self._producers.producers else 0
+        return self._producers.expire(self._now_ms())
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
