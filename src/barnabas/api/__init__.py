@@ -9,7 +9,6 @@ advertised, and a client that sends it anyway gets an error answer (`dispatch`).
   broker's settings allow two-phase commit, or unstable versions at all (`UNSTABLE`).
 - SASL and ACLs are answered as by a Kafka that has neither configured.
 - WriteTxnMarkers and AddPartitionsToTxn from version 4 on are for brokers, and for administrators who end transactions.
-- Share groups are absent until their whole protocol is served.
 
 Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for what a range promises.
 """
