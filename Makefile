@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check simulate conform bench docs serve clean
+.PHONY: help install java demo test check simulate conform card bench docs serve clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -47,6 +47,10 @@ simulate: install  ## the broker in virtual time; SEED=n replays one, SEEDS=n ru
 conform: install java  ## other people's clients and tools, on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
 	$(BIN)/python -m pytest -q -m conform $(ARGS)
+
+card: install java  ## the clients of docs/compatibility.md alone; ARGS="-k sarama" renews one row
+	$(BIN)/python tools/apache_kafka.py install
+	$(BIN)/python -m pytest -q -m conform tests/conform/test_card.py $(ARGS)
 
 bench: install java  ## barnabas and Apache Kafka side by side; writes docs/benchmarks.md
 	$(BIN)/python tools/apache_kafka.py install

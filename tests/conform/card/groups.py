@@ -70,7 +70,7 @@ def static_member(stage: Stage) -> None:
 
 
 def share_group(stage: Stage) -> None:
-    """Two share consumers take records in turn; what one releases comes again, what it rejects does not."""
+    """What a share consumer releases comes again, what it accepts or rejects does not; the next one goes on after it."""
     topic = stage.topic("queue")
     group = stage.name("workers")
     stage.broker_admin().set_group_config(group, share_auto_offset_reset="earliest")
