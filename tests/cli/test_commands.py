@@ -46,14 +46,14 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "completion", "config alter", "config describe", "consume", "group delete", "group describe", "group list",
-        "group reset-offsets", "produce", "topic alter", "topic create", "topic delete", "topic describe",
-        "topic list", "topic which-partition", "verify",
+        "group reset-offsets", "group why", "produce", "topic alter", "topic create", "topic delete", "topic describe",
+        "topic list", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
 
 
 def test_destructive_verbs_have_a_dry_run() -> None:
     for path in ALL:
-        if path[-1] in ("alter", "delete", "create", "reset-offsets"):
+        if path[-1] in ("abort", "alter", "delete", "create", "reset-offsets"):
             assert "--dry-run" in run(*path, "--help").output
 
 
