@@ -210,7 +210,11 @@ class IndexFile(ABC):
     def reset(self) -> None:
         """Empties the index and its file, to be rebuilt."""
         self.clear_memory()
-        if self._disk.exists(self.path):
+        try:
+            is_empty = not self._disk.file_size(self.path)
+        except FileNotFoundError:
+            return
+        if not is_empty:
             self._truncate_file(0)
 
     def clear_memory(self) -> None:

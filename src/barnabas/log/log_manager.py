@@ -218,8 +218,10 @@ class LogManager:
             if self._disk.is_dir(path):
                 self._unopened[key] = path
         if not self.had_clean_shutdown:
+            # A topic's settings are the same for all of its partitions, and putting them together takes as long as opening one.
+            configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
             for key in list(self._unopened):
-                self._open_listed(key, self._config_for(key[0]))
+                self._open_listed(key, configs[key[0]])
 
     def _read_checkpoint(self, name: str) -> dict[Key, int]:
         offsets = checkpoints.read_offsets(self._disk, f"{self.root_dir}/{name}")
