@@ -40,6 +40,7 @@ _ABORTABLE = (
     ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.STALE_MEMBER_EPOCH,
 )  # fmt: skip
 _MAGIC = b"CGMDv2:"
+_PAUSE_SECONDS = 0.02
 
 
 class _Unanswered(Exception):
@@ -76,18 +77,31 @@ class TransactionalProducer:
         transactional_id: whose transactions.
         timeout_s: within which every call ends.
         transaction_timeout_ms: after which the broker aborts.
+        cluster, clock, sleep: seams for tests.
 
     Raises:
         Refused: the broker does not speak the second protocol, or refuses the id.
         Unknown: nobody answers.
     """
 
-    def __init__(self, bootstrap: str, transactional_id: str, *, timeout_s: float, transaction_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        transactional_id: str,
+        *,
+        timeout_s: float,
+        transaction_timeout_ms: int,
+        cluster: Cluster | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.transactional_id = transactional_id
         self.timeout_s = timeout_s
         self.producer_id = -1
         self.producer_epoch = -1
-        self._cluster = Cluster(bootstrap, client_id=f"verify-{transactional_id}", timeout_ms=5000)
+        self._cluster = cluster or Cluster(bootstrap, client_id=f"verify-{transactional_id}", timeout_ms=5000)
+        self._clock = clock
+        self._sleep = sleep
         self._sequences: dict[TopicPartition, int] = {}
         self._offsets: list[int | None] = []
         self._started = False
@@ -246,7 +260,7 @@ class TransactionalProducer:
         Raises:
             _Answered, _Unanswered
         """
-        deadline = time.monotonic() + self.timeout_s
+        deadline = self._clock() + self.timeout_s
         silence = False
         while True:
             self._sent = False
@@ -263,11 +277,11 @@ class TransactionalProducer:
                 last = error
             if not last.code.retriable and not isinstance(last, ClientError):
                 raise _Answered(last, silence)
-            if time.monotonic() > deadline:
+            if self._clock() > deadline:
                 raise _Unanswered(silence, last)
             if last.code != ErrorCode.CONCURRENT_TRANSACTIONS:
                 self._cluster.forget()
-            time.sleep(0.02)
+            self._sleep(_PAUSE_SECONDS)
 
     _sent = False
 
