@@ -218,6 +218,22 @@ def test_a_state_without_news_is_written_again_so_that_the_rest_can_go() -> None
     assert len(host.records()) == 4, "when all is quiet nothing is written"
 
 
+def test_a_crash_after_any_record_leaves_the_state_as_it_was_then() -> None:
+    """Every prefix of the log is what some crash leaves: replayed, it gives the state that had been answered last."""
+    host = Host(snapshot_update_records_per_snapshot=3)
+    host.begin()
+    known = [host.read().value]
+    for step in range(12):
+        host.write((step * 2, step * 2, 2, 1), (step * 2 + 1, step * 2 + 1, 0, 1), start=step, complete=1)
+        known.append(host.read().value)
+    batches = list(host.log.batches[0])
+    assert len(batches) == len(known)
+    for length, expected in enumerate(known, start=1):
+        host.log.batches[0] = batches[:length]
+        host.fail_over()
+        assert host.read().value == expected
+
+
 def test_a_coordinator_without_the_partition_says_so() -> None:
     host = Host()
     host.coordinator.on_resigned(0)

@@ -286,6 +286,7 @@ class ShareGroups:
             assert member_id not in found.target_assignment, f"{found!r}: {member_id} is still to be assigned"
             self._env.timer.cancel(_session_key(group_id, member_id))
             found.remove_member(member_id)
+            self._note_end(found)
 
     def _replay_epoch(self, record: CoordinatorRecord) -> None:
         group_id = record.key.group_id
@@ -327,10 +328,17 @@ class ShareGroups:
             group = self._persisted(group_id)
             known = group.members.get(member_id) or ShareGroupMember(member_id=member_id)
             group.update_member(known.with_assignment(record.value))
+            self._note_end(group)
             return
         found = self._env.find(group_id, ShareGroup)
         if found is not None and member_id in found.members:
             found.update_member(found.members[member_id].with_assignment(None))
+
+    def _note_end(self, group: ShareGroup) -> None:
+        """A rebalance has ended when every member has heard of the target assignment."""
+        epoch = group.assignment_epoch
+        if epoch >= group.group_epoch and all(member.member_epoch == epoch for member in group.members.values()):
+            self._env.history.ended(group.group_id, group.member_count)
 
     def _replay_state_partitions(self, record: CoordinatorRecord) -> None:
         group_id = record.key.group_id

@@ -527,6 +527,7 @@ class BrokerServer:
         await self._delete_every_topic()
         await self._clear_every_config()
         await self._clear_quotas_and_credentials()
+        self._share.reset()
         self.services.fetch_sessions = FetchSessionCache(
             self.config.max_incremental_fetch_session_cache_slots, self._random
         )

@@ -157,6 +157,11 @@ class ShareServices:
             self.partitions.topics_deleted(topic_ids)
         self.coordinator.on_topics_deleted(topic_ids)
 
+    def reset(self) -> None:
+        """Forget every session and share partition."""
+        self.close()
+        vars(self).pop("partitions", None)
+
     def close(self) -> None:
         """Stop every timer of the share partitions."""
         if "partitions" in vars(self):
