@@ -30,14 +30,16 @@ class ClusterMetadata:
         self.image = delta.apply(MetadataProvenance(self._offset, 1, 0))
         return delta.topics
 
-    def set_topic(self, name: str, partitions: int) -> TopicsDelta:
-        """Create a topic, or give it more partitions."""
+    def set_topic(self, name: str, partitions: int, real_id: bytes | None = None) -> TopicsDelta:
+        """Create a topic, with an id of another cluster's if one is given, or give it more partitions."""
         known = self.image.topics.by_name.get(name)
         records: list[messages.Message] = []
         if known is None:
-            records.append(messages.TopicRecord(name=name, topic_id=topic_id(self._next_id)))
+            chosen = bytes(topic_id(self._next_id)) if real_id is None else real_id
+            records.append(messages.TopicRecord(name=name, topic_id=Uuid(chosen)))
             self._next_id += 1
-        chosen = topic_id(self._next_id - 1) if known is None else known.topic_id
+        else:
+            chosen = known.topic_id
         records += [
             messages.PartitionRecord(topic_id=chosen, partition_id=index, replicas=[1], isr=[1], leader=1)
             for index in range(0 if known is None else len(known.partitions), partitions)

@@ -46,6 +46,10 @@ class ConsumerScriptRunner(ScriptRunner):
             group_configs=GroupConfigs(resolver, lambda: self.cluster.image.configs),
         )
 
+    def _settle(self) -> None:
+        """Also what was put off by no time at all."""
+        self.loop.advance(0)
+
     # -- commands ----------------------------------------------------------------------------------------------------
 
     def do_policy(self, policy: str) -> None:
@@ -103,11 +107,10 @@ class ConsumerScriptRunner(ScriptRunner):
             return f"epoch={response.member_epoch} assigned=[{self._topics(assigned)}]"
 
         beating = Beating(request, name, "/127.0.0.1")
-        self._expect_or_error(
-            f"{name}: beat",
-            self.coordinator.write(request.group_id, lambda s: s.consumer_group_heartbeat(beating)),
-            show,
-        )
+        self._expect_or_error(f"{name}: beat", self._beat(beating), show)
+
+    def _beat(self, beating: Beating) -> Any:
+        return self.coordinator.write(beating.request.group_id, lambda shard: shard.consumer_group_heartbeat(beating))
 
     def _owned(self, name: str, owned: str | None) -> Any:
         if owned is None:
@@ -154,9 +157,10 @@ class ConsumerScriptRunner(ScriptRunner):
                 f"by={described.assignor_name}{members}"
             )
 
-        self._expect_or_error(
-            "describe", self.coordinator.read(group, lambda s: s.describe_consumer_group(group)), show
-        )
+        self._expect_or_error("describe", self._describe_consumers(group), show)
+
+    def _describe_consumers(self, group: str) -> Any:
+        return self.coordinator.read(group, lambda shard: shard.describe_consumer_group(group))
 
     def do_why(self, group: str) -> None:
         """why GROUP: the history of its rebalances"""
@@ -195,6 +199,10 @@ class ConsumerScriptRunner(ScriptRunner):
         subscription = ConsumerProtocolSubscription(topics=given.get("topics", "t").split(","), owned_partitions=owned)
         return b"\0\1" + subscription.encode(1)
 
+    def _topic_id(self, topic: str) -> bytes:
+        known = self.cluster.image.topics.by_name.get(topic)
+        return bytes(16) if known is None else known.topic_id
+
     def _given_assignment(self, text: str) -> bytes:
         """`@t:0,1` is an assignment in the consumers' own message, `+t:0,1` one with user data; else the text itself."""
         if text[:1] not in ("@", "+"):
@@ -223,10 +231,12 @@ class ConsumerScriptRunner(ScriptRunner):
                 shown += [f"{name}:{','.join(map(str, some))}@{epoch}" for epoch, some in by_epoch.items()]
             else:
                 shown.append(f"{name}:{','.join(map(str, sorted(partitions)))}")
-        return "/".join(shown)
+        return "/".join(sorted(shown))
 
     def _described(self, assignment: Any) -> str:
-        return "/".join(f"{p.topic_name}:{','.join(map(str, p.partitions))}" for p in assignment.topic_partitions)
+        return "/".join(
+            sorted(f"{p.topic_name}:{','.join(map(str, p.partitions))}" for p in assignment.topic_partitions)
+        )
 
     def _with_epochs(self, parts: Any) -> str:
         return self._topics({p.topic_id: dict(zip(p.partitions, p.assignment_epochs, strict=True)) for p in parts})

@@ -101,13 +101,17 @@ class ScriptRunner:
                 self.trace = []
                 words = line[1:].split()
                 getattr(self, "do_" + words[0].replace("-", "_"))(*words[1:])
-                self.loop.run_ready()
+                self._settle()
                 self._trace_log()
                 self._trace_states()
                 out += [line, *self.trace]
             elif not line.strip() or line.startswith("#"):
                 out.append(line)
         return "\n".join(out) + "\n"
+
+    def _settle(self) -> None:
+        """Let happen what a command has made ready."""
+        self.loop.run_ready()
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -241,6 +245,7 @@ class ScriptRunner:
             request.topics.append(
                 OffsetCommitRequest.OffsetCommitRequestTopic(
                     name=topic,
+                    topic_id=self._topic_id(topic),
                     partitions=[
                         OffsetCommitRequest.OffsetCommitRequestPartition(
                             partition_index=int(index), committed_offset=int(offset), committed_metadata=metadata
@@ -257,6 +262,10 @@ class ScriptRunner:
             )
 
         self._expect(f"{name}: commit", self.coordinator.offset_commit(request, version), show)
+
+    def _topic_id(self, topic: str) -> bytes:
+        """The id that the API finds for a name."""
+        return bytes(16)
 
     def do_fetch(self, *partitions: str) -> None:
         """fetch all|TOPIC:PARTITION ... [group=G] [stable]"""

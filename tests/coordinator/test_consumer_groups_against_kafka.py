@@ -1,0 +1,73 @@
+"""The golden scripts of consumer groups against running brokers: Apache Kafka answers as they say, and so do we over sockets.
+
+A script plays in real time, so those are left out that need a broker's setting, a failover, a log that refuses, or a session's length.
+Ids that the coordinator makes up for classic members are compared by the order in which they come.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conform.brokers import broker
+from tests.coordinator.consumer_wire import ConsumerWireRunner
+from tests.coordinator.scripts_of import SCRIPTS
+from tests.coordinator.wire_coordinator import answers as answers_of
+
+PLAYED = (
+    "consumer_group/commits_by_partition",
+    "consumer_group_classic/rolling",
+    "consumer_group_classic/static",
+    "consumer_group_classic/timeouts",
+    "consumer_group_heartbeat/fencing",
+    "consumer_group_heartbeat/join_stay_leave",
+    "consumer_group_heartbeat/other_groups",
+    "consumer_group_steps/assignment_interval",
+    "consumer_group_steps/topics_change",
+    "consumer_group_timers/rebalance",
+    "consumer_groups/administration",
+    "group_migration/downgrade",
+    "group_migration/downgrade_static",
+    "group_migration/not_consumers",
+    "group_migration/upgrade",
+)
+
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(300)]
+
+_MADE_UP = re.compile(r"\b(?:[\w-]{22}|[a-z]+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]+\.\d+)(?![\w-])")
+
+
+def answers(trace: str) -> dict[str, list[str]]:
+    """The answers by command, with made-up ids numbered, members in the order of their ids, and without the history."""
+    ids: dict[str, str] = {}
+    trace = re.sub(r" metadata=\d+B", "", trace)  # It has the topics' names, prefixed.
+    shown = _MADE_UP.sub(lambda match: ids.setdefault(match[0], f"#{len(ids) + 1}"), _without_log(trace))
+    return answers_of(shown)
+
+
+def _without_log(trace: str) -> str:
+    return "\n".join(line for line in trace.splitlines() if not line.startswith(("log ", "  group ", "  epoch ")))
+
+
+def play(name: str, address: tuple[str, int]) -> str:
+    runner = ConsumerWireRunner(address, f"{name.replace('/', '-')}-")
+    return runner.run((SCRIPTS / f"{name}.txt").read_text())
+
+
+@pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])
+def test_scripts(name: str, tmp_path: Path) -> None:
+    """All at once, as they mostly wait."""
+    settings = {
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.regex.refresh.interval.ms": "10000",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    with broker(name, tmp_path, settings) as under_test:
+        host, _, port = under_test.bootstrap_servers.partition(":")
+        with ThreadPoolExecutor(len(PLAYED)) as threads:
+            played = list(threads.map(lambda script: play(script, (host, int(port))), PLAYED))
+    for script, trace in zip(PLAYED, played, strict=True):
+        assert (script, answers(trace)) == (script, answers((SCRIPTS / f"{script}.txt").read_text()))
