@@ -320,7 +320,8 @@ class ReplicaManager:
         traffic.bytes_in += len(records)
         traffic.messages_in += info.last_offset - info.base_offset + 1
         if partition.observers or partition in self._fetch_watchers:
-            self._wake_fetches(partition, len(records))
+            # A marker is small, and lets readers see everything behind it.
+            self._wake_fetches(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
     def await_commits(
