@@ -123,13 +123,13 @@ class Sharing:
     def got(self, future: asyncio.Future[Any]) -> list[tuple[int, int, int, int]]:
         assert future.done()
         return [
-            (partition_id.index, part.first_offset, part.last_offset, part.delivery_count)
+            (partition_id.partition, part.first_offset, part.last_offset, part.delivery_count)
             for partition_id, data in future.result().items()
             for part in data.acquired_records
         ]
 
     def errors(self, future: asyncio.Future[Any]) -> dict[int, int]:
-        return {partition_id.index: data.error_code for partition_id, data in future.result().items()}
+        return {partition_id.partition: data.error_code for partition_id, data in future.result().items()}
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> Any:
         future = self.manager.acknowledge("g", member, {self.id(): [Acknowledgement(first, last, types or (ACCEPT,))]})

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.replication.share_acquisition import Reading
 from barnabas.replication.share_in_flight import RecordState
 from barnabas.replication.share_records import Acknowledgement, Acquired, Change, Limits, ShareRecords
 
@@ -41,15 +42,8 @@ class Window:
         offset = self.records.next_fetch_offset() if start is None else start
         first = offset // size * size
         batches = [(base, min(base + size - 1, to)) for base in range(first, to + 1, size)]
-        acquired = self.records.acquire(
-            member,
-            batches,
-            fetch_offset=offset,
-            max_records=most,
-            batch_size=batch_size,
-            strict=strict,
-            limits=self.limits,
-        )
+        read = Reading(member, batches, offset, batch_size, strict, self.limits)
+        acquired = self.records.acquire(read, most)
         return [(part.first, part.last, part.delivery_count) for part in acquired]
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> list[Change]:
@@ -330,9 +324,7 @@ def test_records_that_compaction_took_are_finished() -> None:
     window = Window()
     window.acquire(to=29)
     window.acknowledge(0, 19, RELEASE)
-    acquired = window.records.acquire(
-        "m", [(15, 19)], fetch_offset=0, max_records=500, batch_size=10, strict=False, limits=window.limits
-    )
+    acquired = window.records.acquire(Reading("m", [(15, 19)], 0, 10, False, window.limits), 500)
     assert acquired == [Acquired(15, 19, 2)]
     assert [(first, last) for first, last, state, _ in window.states() if state is X] == [(0, 9), (10, 14)]
 

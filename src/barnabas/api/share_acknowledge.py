@@ -63,7 +63,7 @@ def _response(context: RequestContext, group_id: str, outcome: AcknowledgeAnswer
     topics: dict[bytes, _Topic] = {}
     answered = []
     for partition_id, error in outcome.items():
-        data = ShareAcknowledgeResponse.PartitionData(partition_index=partition_id.index)
+        data = ShareAcknowledgeResponse.PartitionData(partition_index=partition_id.partition)
         if error is not None:
             data.error_code = int(error.code)
             data.error_message = error.message

@@ -154,7 +154,7 @@ def _wanted(by_id: Mapping[bytes, TopicImage], session: ShareSession, refused: F
         topic = by_id.get(partition_id.topic_id)
         if shared.topic is None:
             refused[partition_id] = _refused(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
-        elif topic is None or partition_id.index not in topic.partitions:
+        elif topic is None or partition_id.partition not in topic.partitions:
             refused[partition_id] = _refused(partition_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
             wanted.append(partition_id)
@@ -162,7 +162,7 @@ def _wanted(by_id: Mapping[bytes, TopicImage], session: ShareSession, refused: F
 
 
 def _refused(partition_id: TopicPartitionId, error: ErrorCode) -> _Data:
-    return _Data(partition_index=partition_id.index, error_code=int(error), records=b"")
+    return _Data(partition_index=partition_id.partition, error_code=int(error), records=b"")
 
 
 def _later(context: RequestContext, error: KafkaError, delay_ms: int) -> asyncio.Future[ShareFetchResponse]:
@@ -200,7 +200,7 @@ def _response(
             )
         }
     for partition_id, error in acknowledged.items():
-        data = fetched.setdefault(partition_id, _Data(partition_index=partition_id.index, records=b""))
+        data = fetched.setdefault(partition_id, _Data(partition_index=partition_id.partition, records=b""))
         if error is not None:
             data.acknowledge_error_code = int(error.code)
             data.acknowledge_error_message = error.message

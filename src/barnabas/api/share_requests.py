@@ -144,7 +144,7 @@ def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionI
     leaders = set()
     for partition_id, data in answered:
         topic = topics.get(partition_id.topic_id)
-        registration = None if topic is None else topic.partitions.get(partition_id.index)
+        registration = None if topic is None else topic.partitions.get(partition_id.partition)
         if data.error_code in POINTS_TO_LEADER and registration is not None:
             data.current_leader = type(response).LeaderIdAndEpoch(
                 leader_id=registration.leader, leader_epoch=registration.leader_epoch

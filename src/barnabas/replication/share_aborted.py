@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from barnabas.replication.share_records import Acquired
+from barnabas.replication.share_window import Acquired
 
 __all__ = ["aborted_ranges", "without"]
 

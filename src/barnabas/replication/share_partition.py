@@ -26,6 +26,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
 from barnabas.replication.share_aborted import aborted_ranges, without
+from barnabas.replication.share_acquisition import Reading
 from barnabas.replication.share_in_flight import RecordState
 from barnabas.replication.share_records import Acknowledgement, Acquired, Change, ShareRecords
 from barnabas.replication.share_settings import PersistedState, Persister, ShareSettings
@@ -203,7 +204,7 @@ class SharePartition:
         aborted: Iterable[tuple[int, int]] = (),
         abort_markers: Iterable[tuple[int, int]] = (),
     ) -> list[Acquired]:
-        """Give what was read to a member; see `ShareRecords.acquire`.
+        """Give what was read to a member; see `share_acquisition`.
 
         Args:
             batches: headers of the record batches read.
@@ -213,15 +214,9 @@ class SharePartition:
         if not self.is_active or self.records is None:
             return []
         limits = self._settings.limits(self.group_id, self._loop.time())
-        acquired = self.records.acquire(
-            member_id,
-            [(header.base_offset, header.last_offset) for header in batches],
-            fetch_offset=fetch_offset,
-            max_records=max_records,
-            batch_size=batch_size,
-            strict=strict,
-            limits=limits,
-        )
+        offsets = [(header.base_offset, header.last_offset) for header in batches]
+        read = Reading(member_id, offsets, fetch_offset, batch_size, strict, limits)
+        acquired = self.records.acquire(read, max_records)
         for first, last in aborted_ranges(batches, aborted, abort_markers) if acquired else ():
             self.records.archive(first, last, RecordState.ACQUIRED)
             acquired = without(acquired, first, last)

@@ -151,7 +151,7 @@ class SharePartitionManager:
             shared = None
         if shared is None:
             hosted = self._replicas.topics_by_id.get(partition_id.topic_id)
-            partition = None if hosted is None else hosted.partitions.get(partition_id.index)
+            partition = None if hosted is None else hosted.partitions.get(partition_id.partition)
             if partition is None or not partition.is_leader:
                 raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             shared = self._partitions[key] = SharePartition(
@@ -316,5 +316,5 @@ def _outcome(future: asyncio.Future[None]) -> KafkaError | None:
 
 def _failed(partition_id: TopicPartitionId, error: KafkaError) -> PartitionData:
     return PartitionData(
-        partition_index=partition_id.index, error_code=int(error.code), error_message=error.message, records=b""
+        partition_index=partition_id.partition, error_code=int(error.code), error_message=error.message, records=b""
     )

@@ -29,7 +29,7 @@ class TopicPartitionId(NamedTuple):
     """A partition of a topic by id."""
 
     topic_id: bytes
-    index: int
+    partition: int
 
 
 class SessionKey(NamedTuple):
@@ -53,7 +53,7 @@ class SharedPartition:
         self.must_answer = must_answer
 
     def __repr__(self) -> str:
-        return f"<SharedPartition {self.topic}-{self.id.index}>"
+        return f"<SharedPartition {self.topic}-{self.id.partition}>"
 
 
 class ShareSession:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from barnabas.replication.fetch_reader import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.replication.partition import Partition
-from barnabas.replication.share_records import Limits
+from barnabas.replication.share_window import Limits
 
 __all__ = ["DeadLetters", "GroupSettings", "PersistedState", "Persister", "ShareSettings"]
 
