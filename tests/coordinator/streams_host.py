@@ -62,13 +62,15 @@ class StreamsHost:
         self.image = MetadataImage()
         self._next_id = 0
         self.epoch = 0
-        self.coordinator: GroupCoordinator
+        self.coordinator: GroupCoordinator = None  # type: ignore[assignment]
         self.fail_over()
         self.create_topics(topics if topics is not None else {"lines": 2, "r": 2, "c": 2})
 
     def fail_over(self) -> None:
         """A new coordinator reads the log."""
         self.epoch += 1
+        if self.coordinator is not None:
+            self.coordinator.close()
         resolver = ConfigResolver(config_schema(), 1, {}, {})
         self.coordinator = GroupCoordinator(
             self.config,
@@ -119,7 +121,8 @@ class StreamsHost:
 
     def send(self, request: Request, version: int = 1) -> StreamsHeartbeatResult:
         beat = StreamsHeartbeat(request, version, f"client-{request.member_id}", "/127.0.0.1")
-        return self.done(streams_service.heartbeat(self.coordinator, self.loop, beat))
+        found: StreamsHeartbeatResult = self.done(streams_service.heartbeat(self.coordinator, self.loop, beat))
+        return found
 
     def done(self, future: asyncio.Future[Any]) -> Any:
         self.loop.run_ready()
@@ -141,7 +144,8 @@ class StreamsHost:
 
     @property
     def groups(self) -> dict[str, Group]:
-        return shard_of(self).groups
+        found: dict[str, Group] = shard_of(self).groups
+        return found
 
     def records(self) -> list[CoordinatorRecord]:
         """All records of the log."""

@@ -423,3 +423,18 @@ def test_a_fixed_repartition_topic_decides(partitions: int) -> None:
     host.create_topics({"r": partitions, "c": partitions})
     a.settle()
     assert len(a.held.split()) == 2 + partitions
+
+
+def test_a_member_that_has_not_got_its_last_answer_is_told_again() -> None:
+    host = StreamsHost()
+    a, b = Member(host, "a"), Member(host, "b")
+    a.join()
+    b.join()
+    had = dict(a.tasks)
+    a.beat()
+    a.tasks = had  # It says that it has them all, so the answer that took two away was lost.
+    again = a.beat()
+    assert again.active_tasks is not None
+    assert a.held == "0_0 1_0"
+    a.settle(b)
+    assert b.held == "0_1 1_1"

@@ -1,6 +1,7 @@
 """What a streams group's member is told (control plane).
 
-- Its tasks, when it joins or when they have changed.
+- Its tasks, when it joins, when they have changed, or when it says that it has others: it has not got the last answer. (Kafka
+  leaves the last case to the rebalance timeout.)
 - All endpoints, when it knows an older epoch of them; the epoch grows when a member with an endpoint gets other tasks.
 - Statuses: what keeps the application from running, and a shutdown that a member has asked for.
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.streams_group import StreamsGroup
 from barnabas.coordinator.streams_member import JOIN_EPOCH, StreamsGroupMember
-from barnabas.coordinator.streams_tasks import Tasks, without_epochs
+from barnabas.coordinator.streams_tasks import Tasks, TasksTuple, tasks_of, without_epochs
 from barnabas.coordinator.streams_topic_configuration import ConfiguredTopology, PartitionCount, StreamsStatus
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
@@ -66,7 +67,7 @@ def build_response(
         acceptable_recovery_lag=configs.int_value(group_id, "streams.acceptable.recovery.lag"),
     )
     tasks_changed = member.assigned != updated.assigned
-    if answer.joining or tasks_changed:
+    if answer.joining or tasks_changed or _has_other_tasks(answer):
         response.active_tasks = _ids(without_epochs(updated.assigned.active))
         response.standby_tasks = _ids(updated.assigned.standby)
         response.warmup_tasks = _ids(updated.assigned.warmup)
@@ -89,6 +90,15 @@ def build_response(
             )
     response.status = answer.statuses
     return response
+
+
+def _has_other_tasks(answer: StreamsAnswer) -> bool:
+    """Whether the member says that it has other tasks than it should have by now."""
+    request = answer.request
+    if request.active_tasks is None or request.standby_tasks is None or request.warmup_tasks is None:
+        return False
+    owned = TasksTuple(tasks_of(request.active_tasks), tasks_of(request.standby_tasks), tasks_of(request.warmup_tasks))
+    return not owned.same_tasks(answer.updated.assigned)
 
 
 def _tell_endpoints(
