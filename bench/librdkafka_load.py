@@ -1,6 +1,7 @@
 """Load by librdkafka in a process of its own: prints one JSON line with the seconds the work took.
 
 python -m bench.librdkafka_load produce BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES ACKS
+python -m bench.librdkafka_load transact BOOTSTRAP TOPIC COUNT SIZE BATCH_BYTES RECORDS_PER_TRANSACTION ABORT_EVERY
 python -m bench.librdkafka_load consume BOOTSTRAP TOPIC COUNT
 """
 
@@ -16,17 +17,38 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 PARTITIONS = 6
 
 
-def produce(bootstrap: str, topic: str, count: int, size: int, batch_bytes: int, acks: str) -> float:
-    producer = Producer({
+def produce(
+    bootstrap: str,
+    topic: str,
+    count: int,
+    size: int,
+    batch_bytes: int,
+    acks: str,
+    per_transaction: int = 0,
+    aborted: int = 0,
+) -> float:
+    """Seconds to produce `count` records; in transactions of `per_transaction`, of which every `aborted`-th is aborted."""
+    config = {
         "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 5, "batch.size": batch_bytes,
         "queue.buffering.max.messages": 200_000, "queue.buffering.max.kbytes": 512_000,
-    })  # fmt: skip
+    }  # fmt: skip
+    if per_transaction:
+        config["transactional.id"] = f"bench-{os.getpid()}"
+    producer = Producer(config)
+    if per_transaction:
+        producer.init_transactions(60)
     producer.list_topics(topic, 30)
+    transactions = 0
     payload = os.urandom(size // 2).hex().encode()
     # A run of records per partition, so that batches fill in all of them.
     run = max(1, batch_bytes // size)
     began = time.perf_counter()
     for index in range(count):
+        if per_transaction and not index % per_transaction:
+            if index:
+                transactions += 1
+                end_transaction(producer, abort=bool(aborted) and not transactions % aborted)
+            producer.begin_transaction()
         while True:
             try:
                 producer.produce(topic, payload, partition=index // run % PARTITIONS)
@@ -35,12 +57,22 @@ def produce(bootstrap: str, topic: str, count: int, size: int, batch_bytes: int,
                 producer.poll(0.01)
         if not index % 10_000:
             producer.poll(0)
+    if per_transaction:
+        end_transaction(producer, abort=False)
     if producer.flush(120):
         raise SystemExit("records were left over")
     return time.perf_counter() - began
 
 
+def end_transaction(producer: Producer, *, abort: bool) -> None:
+    if abort:
+        producer.abort_transaction(60)
+    else:
+        producer.commit_transaction(60)
+
+
 def consume(bootstrap: str, topic: str, count: int) -> float:
+    # librdkafka reads with isolation.level=read_committed unless told otherwise.
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "auto.offset.reset": "error",
         "fetch.message.max.bytes": 1 << 20, "queued.max.messages.kbytes": 65_536, "check.crcs": False,
@@ -60,6 +92,11 @@ def main(what: str, bootstrap: str, topic: str, count: str, *more: str) -> None:
     if what == "produce":
         size, batch_bytes, acks = more
         seconds = produce(bootstrap, topic, int(count), int(size), int(batch_bytes), acks)
+    elif what == "transact":
+        size, batch_bytes, per_transaction, aborted = more
+        seconds = produce(
+            bootstrap, topic, int(count), int(size), int(batch_bytes), "all", int(per_transaction), int(aborted)
+        )
     else:
         seconds = consume(bootstrap, topic, int(count))
     print(json.dumps({"seconds": seconds}))

@@ -20,7 +20,14 @@ import apache_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conform.brokers import BarnabasProcess, KafkaProcess
 
-from bench.bare_sockets import connect, measure, percentile, produce_frame
+from bench.bare_sockets import (
+    commit_requests,
+    connect,
+    find_coordinator_frame,
+    percentile,
+    produce_frame,
+    produce_requests,
+)
 from bench.process_cost import Cost, resident_megabytes
 
 Figures = dict[str, float]
@@ -125,11 +132,58 @@ def consume(running: Running, size: int, megabytes: int, reads: int = 3) -> Figu
     return {"MB/s": count * size / 1e6 / seconds, "broker CPU s/GB": cpu / (count * size / 1e9)}
 
 
+def transactions(running: Running, size: int, batch: int, per_transaction: int, megabytes: int) -> Figures:
+    """A transactional producer, and a read_committed consumer behind it; every tenth transaction is aborted."""
+    # A whole number of transactions, and of tens of them but for the last, which is committed.
+    count = megabytes * 1_000_000 // size // per_transaction * per_transaction
+    ended = count // per_transaction
+    committed = count - (ended - 1) // 10 * per_transaction
+    with running.topic() as topic:
+        address = running.broker.bootstrap_servers
+        with Cost(running.pid) as produced:
+            seconds = librdkafka("transact", address, topic, count, size, batch, per_transaction, 10)
+        with Cost(running.pid) as consumed:
+            read_seconds = librdkafka("consume", address, topic, committed)
+    gigabytes = count * size / 1e9
+    return {
+        "produced MB/s": count * size / 1e6 / seconds,
+        "produce: broker CPU s/GB": produced.cpu / gigabytes,
+        "transactions/s": ended / seconds,
+        "consumed MB/s": committed * size / 1e6 / read_seconds,
+        "consume: broker CPU s/GB": consumed.cpu / gigabytes,
+    }
+
+
 def requests(running: Running, connections: int, seconds: float) -> Figures:
     with running.topic() as topic:
-        measure(running.broker.port, topic, connections, seconds / 2)
+        produce_requests(running.broker.port, topic, connections, seconds / 2)
         with Cost(running.pid) as cost:
-            answered, took, latencies = measure(running.broker.port, topic, connections, seconds)
+            answered, took, latencies = produce_requests(running.broker.port, topic, connections, seconds)
+    return request_figures(cost, answered, took, latencies)
+
+
+def commits(running: Running, groups: int, seconds: float) -> Figures:
+    """Offset commits of many groups at once."""
+    with running.topic() as topic:
+        wait_for_coordinator(running.broker.port)
+        commit_requests(running.broker.port, topic, groups, seconds / 2)
+        with Cost(running.pid) as cost:
+            answered, took, latencies = commit_requests(running.broker.port, topic, groups, seconds)
+    return request_figures(cost, answered, took, latencies)
+
+
+def wait_for_coordinator(port: int) -> None:
+    """Waits until groups have a coordinator that has loaded: the first question creates its topic."""
+    while True:
+        with connect(port) as connection:
+            connection.sendall(find_coordinator_frame("bench-0"))
+            if connection.recv(4096)[8:10] == b"\0\0":
+                time.sleep(1)
+                return
+        time.sleep(0.1)
+
+
+def request_figures(cost: Cost, answered: int, took: float, latencies: list[float]) -> Figures:
     return {
         "requests/s": answered / took,
         "broker CPU µs": cost.cpu / answered * 1e6,
@@ -172,23 +226,42 @@ def launch(broker: Broker) -> subprocess.Popen[bytes]:
 
 
 def partitions(name: str, count: int) -> Figures:
-    """Create `count` partitions in four topics, write to each, then look at the memory."""
+    """Create `count` partitions in four topics, write to each, look at the memory; then stop, and start again."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         running = start(name, Path(folder))
         try:
             before = resident_megabytes(running.pid)
             began = time.perf_counter()
             names = [f"many-{index}" for index in range(4)]
-            for future in running.admin.create_topics([NewTopic(n, count // 4, 1) for n in names]).values():
-                future.result(120)
+            for topic in names:
+                # One request each: a request may cause at most ten thousand records.
+                running.admin.create_topics([NewTopic(topic, count // 4, 1)])[topic].result(120)
             for topic in names:
                 wait_until_writable(running.broker.port, topic, range(count // 4))
             writable = time.perf_counter() - began
             time.sleep(3)
             after = resident_megabytes(running.pid)
-            return {"created and writable s": writable, "MB": after, "added MB": max(after - before, 0.1)}
+            began = time.perf_counter()
+            process = running.broker.process
+            assert process is not None
+            process.terminate()
+            process.wait(300)
+            stopped = time.perf_counter() - began
+            began = time.perf_counter()
+            running.broker.process = launch(running.broker)
+            while not apache_kafka.answers(running.broker.port):
+                time.sleep(0.01)
+            wait_until_writable(running.broker.port, names[-1], range(count // 4 - 1, count // 4))
+            started = time.perf_counter() - began
+            return {
+                "created and writable s": writable,
+                "MB": after,
+                "added MB": max(after - before, 0.1),
+                "stop s": stopped,
+                "start to first write s": started,
+            }
         finally:
-            running.broker.stop()
+            running.broker.kill()
 
 
 @dataclass(frozen=True)
@@ -202,7 +275,7 @@ class Scenario:
 
 def catalogue(megabytes: int, seconds: float) -> list[Scenario]:
     rows = [Scenario("start, stop, idle memory", run_alone=start_up)]
-    rows += [Scenario(f"{n} partitions", run_alone=lambda name, n=n: partitions(name, n)) for n in (1000, 4000)]  # type: ignore[misc]
+    rows += [Scenario(f"{n} partitions", run_alone=lambda name, n=n: partitions(name, n)) for n in (1000, 4000, 10_000)]  # type: ignore[misc]
     for size in (100, 1000):
         for batch in (16_384, 131_072):
             for acks in ("1", "all"):
@@ -217,6 +290,10 @@ def catalogue(megabytes: int, seconds: float) -> list[Scenario]:
     for size in (100, 1000):
         amount = megabytes if size == 1000 else megabytes // 5
         rows.append(Scenario(f"consume {size} B, librdkafka", lambda r, s=size, m=amount: consume(r, s, m)))  # type: ignore[misc]
+    for per_transaction in (1000, 10_000):
+        title = f"transactions of {per_transaction} records of 1000 B, 128 KB batches, librdkafka"
+        rows.append(Scenario(title, lambda r, n=per_transaction: transactions(r, 1000, 131_072, n, megabytes)))  # type: ignore[misc]
+    rows.append(Scenario("offset commits, 1000 groups, a connection each", lambda r: commits(r, 1000, seconds)))
     for connections in (1, 100, 1000):
         title = f"one-record requests, acks=all, {connections} connections"
         rows.append(Scenario(title, lambda r, c=connections: requests(r, c, seconds)))  # type: ignore[misc]
