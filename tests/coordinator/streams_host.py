@@ -54,7 +54,7 @@ def word_count(epoch: int = 0) -> Request.Topology:
 class StreamsHost:
     """One broker's streams groups."""
 
-    def __init__(self, topics: Mapping[str, int] | None = None, **settings: int) -> None:
+    def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
         self.loop = VirtualLoop()
         self.log = MemoryLog(self.loop)
         self.settings = {"streams.initial.rebalance.delay.ms": "0", "streams.assignment.interval.ms": "0"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def counts(found: ConfiguredTopology) -> dict[str, int]:
     return {name: topic.partitions for name, topic in found.to_create.items()}
 
 
-def reads(name: str, *sources: str, **more: object) -> Subtopology:
+def reads(name: str, *sources: str, **more: Any) -> Subtopology:
     return Subtopology(subtopology_id=name, source_topics=list(sources), **more)
 
 
