@@ -6,7 +6,7 @@ On one replica nearly every future is done when it is made; then these work at o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from barnabas.protocol.errors import KafkaError
@@ -95,3 +95,22 @@ def mapped(loop: FutureMaker, future: asyncio.Future[T], on_result: Callable[[T]
 
     when_done(future, step)
     return response
+
+
+def after_all(futures: Iterable[asyncio.Future[Any]], then: Callable[[], None]) -> None:
+    """Go on when all are done, however they ended; their exceptions count as seen."""
+    waited = list(futures)
+    left = len(waited)
+
+    def one(done: asyncio.Future[Any]) -> None:
+        nonlocal left
+        if not done.cancelled():
+            done.exception()
+        left -= 1
+        if not left:
+            then()
+
+    if not waited:
+        then()
+    for future in waited:
+        when_done(future, one)

@@ -154,7 +154,7 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
             for topic_id, partitions in target.items():
                 assigned.setdefault(topic_id, set()).update(partitions)
         return any(
-            topic.name in self.subscribed_topic_names and assigned.get(topic_id) != topic.partitions
+            topic.name in self.subscribed_topic_names and frozenset(assigned.get(topic_id, ())) != topic.partitions
             for topic_id, topic in self.state_partitions.initialized.items()
         )
 

@@ -16,56 +16,43 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator import share_group_offsets as offsets
 from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.future_steps import FutureMaker, answered, gathered, when_done
-from barnabas.coordinator.group import GroupType
+from barnabas.coordinator.future_steps import FutureMaker, after_all, answered, gathered, when_done
 from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.share_coordinator_shard import StateSummary
 from barnabas.coordinator.share_group import LEAVE_EPOCH
+from barnabas.coordinator.share_group_described import (
+    UNINITIALIZED,
+    DescribedOffsets,
+    OffsetsOfGroup,
+    StateKeeper,
+    share_part,
+)
 from barnabas.coordinator.share_group_partitions import PartitionIds
-from barnabas.coordinator.share_groups import HeartbeatOutcome, ShareGroups
+from barnabas.coordinator.share_groups import HeartbeatOutcome
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     AlterShareGroupOffsetsResponse,
     DeleteShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
     ShareGroupDescribeResponse,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.group_shard import GroupCoordinatorShard
+    pass
 
-__all__ = ["ShareGroupService", "StateKeeper"]
+__all__ = ["ShareGroupService"]
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-UNINITIALIZED = -1
-
 DescribedGroup = ShareGroupDescribeResponse.DescribedGroup
-OffsetsOfGroup = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
-OffsetsOfTopic = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic
-OffsetsOfPartition = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponsePartition
-
-
-class StateKeeper(Protocol):
-    """The share coordinator, wherever it is; each call fails with KafkaError."""
-
-    def initialize_state(
-        self, group_id: str, topic_id: bytes, partition: int, state_epoch: int, start_offset: int
-    ) -> asyncio.Future[None]: ...
-
-    def read_summary(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[StateSummary]: ...
-
-    def delete_state(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[None]: ...
 
 
 class ShareGroupService:
@@ -88,7 +75,7 @@ class ShareGroupService:
         self._keeper = keeper
         self._loop = loop
         self._image = image
-        self._end_offset = end_offset
+        self._described = DescribedOffsets(coordinator, keeper, loop=loop, image=image, end_offset=end_offset)
 
     def __repr__(self) -> str:
         return f"<ShareGroupService {self._coordinator!r}>"
@@ -118,7 +105,7 @@ class ShareGroupService:
             return outcome.response
 
         future = self._coordinator.write(
-            request.group_id, lambda shard: _share(shard).heartbeat(request, client_id, client_host)
+            request.group_id, lambda shard: share_part(shard).heartbeat(request, client_id, client_host)
         )
         return answered(self._loop, future, on_outcome, on_error)
 
@@ -139,14 +126,18 @@ class ShareGroupService:
             writes = []
             if begun:
                 writes.append(
-                    self._coordinator.write(group_id, lambda shard: _share(shard).initialized(group_id, _ids(begun)))
+                    self._coordinator.write(
+                        group_id, lambda shard: share_part(shard).initialized(group_id, _ids(begun))
+                    )
                 )
             if failed:
                 logger.warning("share group %s: %d partitions could not be initialized", group_id, len(failed))
                 writes.append(
-                    self._coordinator.write(group_id, lambda shard: _share(shard).uninitialized(group_id, _ids(failed)))
+                    self._coordinator.write(
+                        group_id, lambda shard: share_part(shard).uninitialized(group_id, _ids(failed))
+                    )
                 )
-            _after_all(writes, lambda: finished.set_result(outcome))
+            after_all(writes, lambda: finished.set_result(outcome))
 
         _settle(calls, on_settled)
         return finished
@@ -159,7 +150,7 @@ class ShareGroupService:
                 return self._done(DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID))
             return answered(
                 self._loop,
-                self._coordinator.read(group_id, lambda shard: _share(shard).describe(group_id)),
+                self._coordinator.read(group_id, lambda shard: share_part(shard).describe(group_id)),
                 lambda described: described,
                 lambda error: DescribedGroup(
                     group_id=group_id,
@@ -176,95 +167,7 @@ class ShareGroupService:
         self, request: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     ) -> asyncio.Future[OffsetsOfGroup]:
         """Start offsets and lags of partitions, or of all that the group has; errors are in the answer."""
-        group_id = request.group_id
-        if request.topics is None:
-            future = self._coordinator.read(group_id, lambda shard: _share(shard).initialized_partitions(group_id))
-            answer: asyncio.Future[OffsetsOfGroup] = self._loop.create_future()
-
-            def on_partitions(done: asyncio.Future[dict[bytes, frozenset[int]]]) -> None:
-                error = done.exception()
-                if isinstance(error, KafkaError):
-                    code = append_error(error)
-                    answer.set_result(
-                        OffsetsOfGroup(group_id=group_id, error_code=code, error_message=code.default_message)
-                    )
-                    return
-                topics = self._image().topics.by_id
-                wanted = [
-                    (topics[topic_id].name, topic_id, sorted(partitions))
-                    for topic_id, partitions in done.result().items()
-                    if topic_id in topics
-                ]
-                self._summaries(group_id, wanted, [], answer)
-
-            when_done(future, on_partitions)
-            return answer
-        answer = self._loop.create_future()
-        wanted, unknown = [], []
-        for topic in request.topics:
-            known = self._image().topics.by_name.get(topic.topic_name)
-            if known is not None:
-                wanted.append((topic.topic_name, bytes(known.topic_id), list(topic.partitions)))
-            else:
-                # Nothing is known about the topic, which is no error.
-                unknown.append(
-                    OffsetsOfTopic(
-                        topic_name=topic.topic_name,
-                        partitions=[
-                            OffsetsOfPartition(partition_index=index, start_offset=UNINITIALIZED)
-                            for index in topic.partitions
-                        ],
-                    )
-                )
-        self._summaries(group_id, wanted, unknown, answer)
-        return answer
-
-    def _summaries(
-        self,
-        group_id: str,
-        wanted: Sequence[tuple[str, bytes, list[int]]],
-        unknown: list[OffsetsOfTopic],
-        answer: asyncio.Future[OffsetsOfGroup],
-    ) -> None:
-        calls = {
-            (topic_id, index): self._keeper.read_summary(group_id, topic_id, index)
-            for _, topic_id, partitions in wanted
-            for index in partitions
-        }
-
-        def done() -> None:
-            topics = [
-                OffsetsOfTopic(
-                    topic_name=name,
-                    topic_id=topic_id,
-                    partitions=[self._offsets_of(name, index, calls[topic_id, index]) for index in partitions],
-                )
-                for name, topic_id, partitions in wanted
-            ]
-            answer.set_result(OffsetsOfGroup(group_id=group_id, topics=[*topics, *unknown]))
-
-        _after_all(calls.values(), done)
-
-    def _offsets_of(self, topic: str, index: int, call: asyncio.Future[StateSummary]) -> OffsetsOfPartition:
-        """One partition; what the share coordinator does not know is absent, not an error."""
-        if call.exception() is not None:
-            return OffsetsOfPartition(partition_index=index, start_offset=UNINITIALIZED, lag=UNINITIALIZED)
-        summary = call.result()
-        found = OffsetsOfPartition(
-            partition_index=index,
-            start_offset=summary.start_offset,
-            leader_epoch=summary.leader_epoch,
-            lag=UNINITIALIZED,
-        )
-        if UNINITIALIZED not in (summary.start_offset, summary.delivery_complete_count):
-            try:
-                end = self._end_offset(topic, index)
-            except KafkaError as error:
-                return OffsetsOfPartition(
-                    partition_index=index, error_code=error.code, error_message=error.code.default_message
-                )
-            found.lag = end - summary.start_offset - summary.delivery_complete_count
-        return found
+        return self._described.of(request)
 
     def alter_offsets(self, group_id: str, topics: Iterable[Any]) -> asyncio.Future[AlterShareGroupOffsetsResponse]:
         """Begin partitions of an empty group at other offsets; errors are in the response."""
@@ -328,7 +231,7 @@ class ShareGroupService:
                     )
                 ]
                 response = DeleteShareGroupOffsetsResponse(responses=[*results, *refused])
-                _after_all(written if gone else (), lambda: answer.set_result(response))
+                after_all(written if gone else (), lambda: answer.set_result(response))
 
             self._delete(group_id, partitions, on_deleted)
 
@@ -396,12 +299,6 @@ class ShareGroupService:
         return future
 
 
-def _share(shard: GroupCoordinatorShard) -> ShareGroups:
-    part = shard.part(GroupType.SHARE)
-    assert isinstance(part, ShareGroups), part
-    return part
-
-
 def _check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():
@@ -424,25 +321,6 @@ def _ids(keys: Iterable[tuple[bytes, int]]) -> dict[bytes, frozenset[int]]:
     return {topic_id: frozenset(partitions) for topic_id, partitions in by_topic.items()}
 
 
-def _after_all(futures: Iterable[asyncio.Future[Any]], then: Callable[[], None]) -> None:
-    """Go on when all are done, however they ended."""
-    waited = list(futures)
-    left = len(waited)
-
-    def one(done: asyncio.Future[Any]) -> None:
-        nonlocal left
-        if not done.cancelled():
-            done.exception()
-        left -= 1
-        if not left:
-            then()
-
-    if not waited:
-        then()
-    for future in waited:
-        when_done(future, one)
-
-
 def _settle(
     calls: Mapping[tuple[bytes, int], asyncio.Future[None]],
     then: Callable[[dict[tuple[bytes, int], KafkaError | None]], None],
@@ -458,7 +336,7 @@ def _settle(
             outcome[key] = error
         then(outcome)
 
-    _after_all(calls.values(), done)
+    after_all(calls.values(), done)
 
 
 def _altered_error(error: ErrorCode, message: str | None = None) -> AlterShareGroupOffsetsResponse:
