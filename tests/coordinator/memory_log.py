@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record_batch import check_batch, patch
@@ -19,9 +20,13 @@ class MemoryLog:
         self._ends: dict[int, int] = {}
         self.refuse: ErrorCode | None = None
         self.hold_commits = False
+        self.last_options: tuple[Any, int] = (None, 0)
         self._held: list[tuple[asyncio.Future[int], int]] = []
 
-    def append(self, partition: int, batch: bytearray) -> asyncio.Future[int]:
+    def append(
+        self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+    ) -> asyncio.Future[int]:
+        self.last_options = (guard, transaction_version)
         if self.refuse is not None:
             raise KafkaError(self.refuse)
         base_offset = self._ends.get(partition, 0)

@@ -10,6 +10,7 @@ import pytest
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record_batch import check_batch
 from tests.coordinator.scripts_of import name_of, play, scripts_of
 from tests.coordinator.sums import Hosted, Sum, code, number
@@ -184,3 +185,78 @@ def test_close_gives_up_every_shard() -> None:
 @pytest.mark.parametrize("path", scripts_of("runtime"), ids=name_of)
 def test_script(path: Path) -> None:
     play(path)
+
+
+class TestTransactions:
+    """Records inside a producer's transaction, and the marker that settles them."""
+
+    def add(self, host: Hosted, value: int, guard: object = None) -> Any:
+        return host.runtime.schedule_transactional_write(
+            0, 7, 3, lambda shard: CoordinatorResult(value, [number(value)]), guard
+        )
+
+    def end(self, host: Hosted, *, committed: bool = True) -> Any:
+        batch = build_end_transaction_marker(
+            commit=committed, coordinator_epoch=0, producer_id=7, producer_epoch=4, timestamp=0
+        )
+        return host.runtime.complete_transaction(0, 7, batch=batch, committed=committed, transaction_version=2)
+
+    def test_records_carry_their_producer(self) -> None:
+        host = Hosted()
+        host.elect()
+        guard = object()
+        assert self.add(host, 5, guard).result() == 5
+        header = check_batch(host.log.batches[0][0], 0)
+        assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, -1)
+        assert header.is_transactional
+        assert host.shards[0].replayed == [(0, 7)]
+        assert host.log.last_options == (guard, 0)
+
+    def test_the_marker_settles_them_now_and_when_loaded_again(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        assert self.end(host, committed=False).result() is None
+        assert host.log.last_options == (None, 2)
+        host.add(1)
+        host.elect(0, 1)
+        for shard in host.shards:
+            assert "abort 7" in shard.events
+            assert shard.replayed == [(0, 7), (2, -1)]
+
+    def test_a_marker_waits_for_its_commit_and_for_those_before(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.hold_commits = True
+        written, marked = self.add(host, 5), self.end(host)
+        assert not marked.done()
+        host.log.release()
+        host.loop.run_ready()
+        assert written.done()
+        assert marked.result() is None
+
+    def test_a_refused_marker_settles_nothing(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.refuse = ErrorCode.INVALID_PRODUCER_EPOCH
+        assert code(self.end(host)) is ErrorCode.INVALID_PRODUCER_EPOCH
+        assert host.shards[0].events == ["loaded"]
+
+    def test_a_lost_marker_is_forgotten_by_loading_again(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        host.log.hold_commits = True
+        marked = self.end(host)
+        host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        host.loop.run_ready()
+        assert code(marked) is ErrorCode.NOT_COORDINATOR
+        assert host.shards[-1].events == ["loaded"]
+
+    def test_without_a_shard(self) -> None:
+        host = Hosted()
+        assert code(self.end(host)) is ErrorCode.NOT_COORDINATOR
+        assert code(self.add(host, 1)) is ErrorCode.NOT_COORDINATOR
+        assert host.runtime.epoch(0) is None
+        host.elect(0, 9)
+        assert host.runtime.epoch(0) == 9

@@ -122,6 +122,33 @@ def test_pipelined_produce_is_handled_while_earlier_ones_wait_and_answered_in_or
     run(test)
 
 
+def test_nothing_overtakes_a_produce_that_holds_the_order() -> None:
+    async def test() -> None:
+        parked: dict[int, asyncio.Future[Any]] = {}
+
+        def answer(context: RequestContext, body: bytes) -> Any:
+            if body == b"verify":
+                context.holds_order = True
+            if body:
+                parked[context.correlation_id] = asyncio.get_running_loop().create_future()
+                return parked[context.correlation_id]
+            return echo(context, body)
+
+        async with listening(answer) as (listener, dispatcher):
+            reader, writer = await connect(listener)
+            writer.write(request(PRODUCE, 1, b"wait") + request(PRODUCE, 2, b"verify") + request(PRODUCE, 3))
+            await until(lambda: 2 in parked)
+            assert dispatcher.handled == [1, 2]
+            parked[1].set_result([response(1)])
+            assert (await next_response(reader))[0] == 1
+            assert dispatcher.handled == [1, 2], "still to be appended"
+            parked[2].set_result([response(2)])
+            assert [(await next_response(reader))[0] for _ in range(2)] == [2, 3]
+            assert dispatcher.handled == [1, 2, 3]
+
+    run(test)
+
+
 def test_a_failed_produce_without_acks_ends_the_connection_after_what_was_answered() -> None:
     async def test() -> None:
         def answer(context: RequestContext, body: bytes) -> Any:
