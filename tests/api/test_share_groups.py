@@ -12,6 +12,7 @@ import pytest
 from barnabas.coordinator.share_group import ShareGroup
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
+    AlterClientQuotasRequest,
     AlterShareGroupOffsetsRequest,
     DeleteGroupsRequest,
     DeleteShareGroupOffsetsRequest,
@@ -753,6 +754,22 @@ def test_a_letter_that_was_on_its_way_in_a_crash_is_written_after_it(cluster: Cl
     ((_, headers),) = letters(cluster)
     assert headers["__dlq.errors.offset"] == b"0"
     assert cluster.offsets()[0][1] == 0
+
+
+# -- quotas --------------------------------------------------------------------------------------------------------------
+
+
+def test_records_given_are_charged_to_the_fetch_quota(cluster: Cluster) -> None:
+    entity = AlterClientQuotasRequest.EntityData(entity_type="client-id", entity_name="test")
+    limit = AlterClientQuotasRequest.OpData(key="consumer_byte_rate", value=1_000.0)
+    entry = AlterClientQuotasRequest.EntryData(entity=[entity], ops=[limit])
+    assert cluster.node.ask(AlterClientQuotasRequest(entries=[entry])).entries[0].error_code == 0
+    member = Member(cluster).join()
+    assert member.fetch().throttle_time_ms == 0
+    cluster.produce(b"x" * 50_000)
+    answer = member.fetch()
+    assert acquired(answer) == [(0, 0, 0, 1)]
+    assert answer.throttle_time_ms > 0
 
 
 # -- the share coordinator's requests ------------------------------------------------------------------------------------

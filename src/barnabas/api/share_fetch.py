@@ -31,6 +31,7 @@ from barnabas.api.share_requests import (
     lead_hints,
     read_acknowledgements,
 )
+from barnabas.api.throttling import fetch_bytes_limit
 from barnabas.coordinator.future_steps import gathered
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -70,13 +71,14 @@ def handle(context: RequestContext, request: ShareFetchRequest) -> asyncio.Futur
         fetching: asyncio.Future[FetchAnswer] = services.loop.create_future()
         fetching.set_result({})
     else:
+        max_bytes = min(request.max_bytes, services.config.fetch_max_bytes, fetch_bytes_limit(context))
         wanted = _wanted(services.image().topics.by_id, session, refused)
         params = ShareFetchParams(
             group_id=group_id,
             member_id=member_id,
             max_wait_ms=request.max_wait_ms,
-            min_bytes=min(request.min_bytes, request.max_bytes, services.config.fetch_max_bytes),
-            max_bytes=min(request.max_bytes, services.config.fetch_max_bytes),
+            min_bytes=min(request.min_bytes, max_bytes),
+            max_bytes=max_bytes,
             max_records=request.max_records,
             batch_size=request.batch_size,
             strict=request.share_acquire_mode == RECORD_LIMIT,

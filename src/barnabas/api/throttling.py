@@ -10,6 +10,7 @@ until then (KIP-219). That holds in every version: clients too old to rest by th
 | any | the time its handling took, in percent of a thread |
 | Produce | and its size in bytes; with acks=0 only that |
 | Fetch | and the size of its response; one that is over quota is answered empty, and costs no bytes |
+| ShareFetch | and the size of the records that it gives; they are the member's, so they are given also over quota |
 | CreateTopics, CreatePartitions, DeleteTopics | and the partitions it makes or removes, counted by the controller |
 | between brokers | nothing |
 
@@ -106,6 +107,10 @@ def settle(context: RequestContext, request: Any, response: Any, now_ms: int) ->
         bytes_ms = quotas.produce.record_and_throttle(user, client_id, accounting.request_bytes, now_ms)
         if bytes_ms > throttle_ms:
             throttle_ms, by = bytes_ms, quotas.produce
+    elif key == ApiKey.SHARE_FETCH:
+        bytes_ms = quotas.fetch.record_and_throttle(user, client_id, _shared_bytes(response), now_ms)
+        if bytes_ms > throttle_ms:
+            throttle_ms, by = bytes_ms, quotas.fetch
     if throttle_ms:
         by.throttled(user, client_id, throttle_ms, now_ms)
     if accounting.mutation is not None:
@@ -114,6 +119,11 @@ def settle(context: RequestContext, request: Any, response: Any, now_ms: int) ->
         accounting.throttle_ms = throttle_ms
         if response is not None and key not in _HAS_NO_THROTTLE_TIME:
             response.throttle_time_ms = throttle_ms
+
+
+def _shared_bytes(response: Any) -> int:
+    """The records that a ShareFetch gives."""
+    return sum(len(partition.records or b"") for topic in response.responses for partition in topic.partitions)
 
 
 def fetch_bytes_limit(context: RequestContext) -> int:
