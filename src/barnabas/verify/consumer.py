@@ -19,6 +19,7 @@ from confluent_kafka import (
 from confluent_kafka import Consumer as LibraryConsumer
 from confluent_kafka import TopicPartition as LibraryPartition
 
+from barnabas.verify.librdkafka_settings import steady
 from barnabas.verify.producers import TopicPartition
 
 _ENDS_SECONDS = 5.0
@@ -67,10 +68,9 @@ class ReadCommittedConsumer:
         self.rebalanced: set[int] = set()
         self.subscribed = False
         self._settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap, "group.id": group, "isolation.level": "read_committed", "log_level": 0,
-            "enable.auto.commit": False, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
-            "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "session.timeout.ms": 6_000,
-            "heartbeat.interval.ms": 500, "topic.metadata.refresh.interval.ms": 5_000, **(settings or {}),
+            **steady(bootstrap), "group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
+            "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500, **(settings or {}),
         }  # fmt: skip
         self.consumer = LibraryConsumer(self._settings)
         self._before: dict[int, int] = {}

@@ -14,6 +14,7 @@ is invoked, and when it completes as
     assign      keys                   the consumer reads these keys from now on
     subscribe   keys                   the consumer is in a group and gets some of these keys
     crash                              the process is thrown away without a goodbye
+    stuck                              the run ended and the process's client library does not come back
     kill, start                        a broker, by the process NEMESIS
     committed   [Offsets, …]           the groups' offsets at the end
 

@@ -9,7 +9,6 @@ after a commit that nobody heard of.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,13 +17,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka import Producer as LibraryProducer
 from confluent_kafka import TopicPartition as LibraryPartition
 
+from barnabas.verify.librdkafka_settings import steady
 from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
 
 _CALL_SECONDS = 5.0
-_SILENT = logging.getLogger("barnabas.verify.librdkafka")
-"""Being fenced is fatal to the library and everyday here; what happened is in the history."""
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False
 
 
 class LibrdkafkaProducer:
@@ -45,9 +41,8 @@ class LibrdkafkaProducer:
     ) -> None:
         self.timeout_s = timeout_s
         settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0, "log_level": 0, "logger": _SILENT,
-            "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "retry.backoff.ms": 20, "retry.backoff.max.ms": 200,
-            "socket.timeout.ms": 10_000, "message.timeout.ms": int(timeout_s * 1000), "topic.metadata.refresh.interval.ms": 5_000,
+            **steady(bootstrap), "enable.idempotence": True, "linger.ms": 0, "retry.backoff.ms": 20,
+            "retry.backoff.max.ms": 200, "socket.timeout.ms": 10_000, "message.timeout.ms": int(timeout_s * 1000),
         }  # fmt: skip
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id

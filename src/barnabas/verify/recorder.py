@@ -74,7 +74,7 @@ class Recorder:
             return History(tuple(self._ops), self.about)
 
     def close(self) -> None:
-        """Closes the file; nothing may be recorded afterwards."""
+        """Closes the file; what a stuck client still records is kept in memory."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

@@ -26,7 +26,7 @@ from barnabas.verify.transactional_producer import TransactionalProducer, transa
 from barnabas.verify.verdict import Verdict, check
 from barnabas.verify.worker import Connect, Worker
 
-PROTOCOLS = ("auto", "v1", "v2")
+_GRACE_SECONDS = 30.0
 
 
 class CannotRun(Exception):
@@ -135,7 +135,8 @@ class Run:
 
     def _work(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> None:
         workers = list(self._workers(recorder, layout, keys, protocol, name))
-        threads = [threading.Thread(target=each.run, name=each.name) for each in workers]
+        # Daemons: a client library that never comes back must not keep the run from its verdict.
+        threads = [threading.Thread(target=each.run, name=each.name, daemon=True) for each in workers]
         killer = None
         if self.broker is not None and self.settings.kill_every_s:
             rng = random.Random(f"{self.settings.seed}-kills")
@@ -155,8 +156,14 @@ class Run:
             killer.stopping.set()
             killing.join()  # with the broker running
         self.stopping.set()
+        deadline = time.monotonic() + self.settings.call_timeout_s + _GRACE_SECONDS
         for thread in threads:
-            thread.join()
+            thread.join(max(0.0, deadline - time.monotonic()))
+        stuck = [each for each, thread in zip(workers, threads, strict=True) if thread.is_alive()]
+        for each in stuck:
+            recorder.record(
+                each.process, Outcome.INFO, "stuck", error=f"a call of the client library does not end: {each.name}"
+            )
         failures = [each.failure for each in workers] + [killer.failure if killer is not None else None]
         for failure in filter(None, failures):
             raise CannotRun(f"{type(failure).__name__}: {failure}") from failure
