@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.coordinator.streams_topic_configuration import StreamsStatus
 from barnabas.protocol.errors import ErrorCode
-from tests.coordinator.streams_host import GROUP, Member, Request, StreamsHost, info, word_count
+from tests.coordinator.streams_host import GROUP, Member, Request, StreamsHost, info, shard_of, word_count
 
 
 def test_the_first_member_gets_all_tasks() -> None:
@@ -438,3 +438,24 @@ def test_a_member_that_has_not_got_its_last_answer_is_told_again() -> None:
     assert a.held == "0_0 1_0"
     a.settle(b)
     assert b.held == "0_1 1_1"
+
+
+def test_why_tasks_moved() -> None:
+    host = StreamsHost()
+    a, b = Member(host, "a"), Member(host, "b")
+    a.join()
+    b.join()
+    host.loop.advance(1_500)
+    a.settle(b)
+    b.leave()
+    a.settle()
+    first, second, third = shard_of(host).environment.history.of(GROUP)
+    assert (first.cause, first.epoch, first.members) == (
+        "member a joined, topics changed, the topology's topics are there",
+        2,
+        1,
+    )
+    assert (second.cause, second.member_id, second.client_id) == ("member b joined", "b", "client-b")
+    assert second.moved == (("0", 1, "a", "b"), ("1", 1, "a", "b"))
+    assert (second.ended_ms, second.members) == (host.loop.now_ms, 2)
+    assert (third.cause, third.moved) == ("member b was removed: it left", (("0", 1, "", "a"), ("1", 1, "", "a")))

@@ -116,6 +116,9 @@ class StreamsReplay:
             return
         group = self._group(group_id)
         group.set_assignment_metadata(value.assignment_epoch, value.assignment_timestamp)
+        rebalances = self._env.history.of(group_id)
+        if not rebalances or rebalances[-1].ended_ms is not None:
+            return  # Read from the log: nobody saw the rebalance.
         target = {
             member_id: frozenset((name, index) for name, indexes in tasks.active.items() for index in indexes)
             for member_id, tasks in group.target_assignment.items()

@@ -77,7 +77,7 @@ class StreamsAssignments:
         if self._timers.is_delayed(group.group_id):
             say(StreamsStatus.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay.")
             return group.assignment_epoch, {}
-        members, target = _with_update(group, updated)
+        target = _target_with(group, updated)
         if group.assignment_epoch >= group_epoch:
             return group.assignment_epoch, target
         interval_ms = self._env.group_configs.int_value(group.group_id, "streams.assignment.interval.ms")
@@ -86,6 +86,7 @@ class StreamsAssignments:
         if group.assignment_timestamp_ms and now_ms < group.assignment_timestamp_ms + interval_ms:
             say(StreamsStatus.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured assignment interval.")
             return group.assignment_epoch, target
+        members = _members_with(group, updated)
         new = _compute(group, members, configured, int(settings[STANDBY_REPLICAS]))
         for member_id, tasks in new.items():
             if target.get(member_id) != tasks:
@@ -107,20 +108,31 @@ class StreamsAssignments:
         return CoordinatorResult(None, out)
 
 
-def _with_update(
-    group: StreamsGroup, updated: StreamsGroupMember | None
-) -> tuple[dict[str, StreamsGroupMember], dict[str, TasksTuple]]:
-    """Members and target as they will be with this heartbeat's member; a returning static member has its old target."""
-    members, target = dict(group.members), dict(group.target_assignment)
-    if updated is None:
-        return members, target
-    members[updated.member_id] = updated
-    before = None if updated.instance_id is None else group.static_members.get(updated.instance_id)
-    if before is not None and before != updated.member_id:
-        del members[before]
-        if before in target:
-            target[updated.member_id] = target.pop(before)
-    return members, target
+def _replaced(group: StreamsGroup, updated: StreamsGroupMember | None) -> str | None:
+    """The id of the static member whose place the updated one takes."""
+    if updated is None or updated.instance_id is None:
+        return None
+    before = group.static_members.get(updated.instance_id)
+    return None if before == updated.member_id else before
+
+
+def _members_with(group: StreamsGroup, updated: StreamsGroupMember | None) -> dict[str, StreamsGroupMember]:
+    """The members as they will be with this heartbeat's."""
+    members = dict(group.members)
+    members.pop(_replaced(group, updated) or "", None)
+    if updated is not None:
+        members[updated.member_id] = updated
+    return members
+
+
+def _target_with(group: StreamsGroup, updated: StreamsGroupMember | None) -> Mapping[str, TasksTuple]:
+    """The target as it stands; a returning static member has that of the one it replaces."""
+    before = _replaced(group, updated)
+    if updated is None or before is None or before not in group.target_assignment:
+        return group.target_assignment
+    target = dict(group.target_assignment)
+    target[updated.member_id] = target.pop(before)
+    return target
 
 
 def _compute(
