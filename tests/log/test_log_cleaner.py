@@ -8,8 +8,22 @@ import pytest
 
 from barnabas.log.cleanable_log import CleanerConfig, measure
 from barnabas.log.log_cleaner import RETRY_MS
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.primitives import Uuid
+from barnabas.records.builder import build_batch
 from tests.log.compacted import DIRECTORY, KEY, NOW_MS, ROOT, Compacted, SteppingWorker, latest_of_each_key
+from tests.log.small_log import Clock
 from tests.simulation.disk import SimDisk
+
+TOPIC_ID = Uuid(bytes(range(16)))
+COMPACT_AND_DELETE = LogConfig(
+    cleanup_policy=frozenset({"compact", "delete"}),
+    segment_bytes=250,
+    min_cleanable_dirty_ratio=0.0,
+    retention_ms=5000,
+)
 
 
 def fill(compacted: Compacted, batches: int = 24) -> None:
@@ -265,6 +279,65 @@ def test_segments_that_are_gone_are_not_replaced() -> None:
         worker.step()
     worker.end_cancelled()
     assert compacted.pairs() == left
+
+
+# In a data directory
+
+
+def manager(disk: SimDisk, clock: Clock, worker: SteppingWorker | None = None) -> LogManager:
+    opened = LogManager(
+        disk,
+        ROOT,
+        now_ms=clock,
+        config_for=lambda _: COMPACT_AND_DELETE,
+        make_cleaner_worker=None if worker is None else lambda _: worker,
+        cleaner_config=CleanerConfig(dedupe_buffer_bytes=24_000, backoff_ms=0),
+        retention_check_interval_ms=1000,
+    )
+    opened.open()
+    return opened
+
+
+def fill_log(log: PartitionLog, batches: int = 24) -> None:
+    for i in range(batches):
+        log.append_as_leader(build_batch([(NOW_MS, b"k%d" % (i % 3), b"%03d" % i * 10, ())]), 0)
+    log.high_watermark = log.log_end_offset
+
+
+def test_retention_waits_for_the_end_of_a_cleaning() -> None:
+    disk, clock = SimDisk(), Clock()
+    worker = SteppingWorker(disk)
+    opened = manager(disk, clock, worker)
+    log = opened.get_or_create("orders", 0, TOPIC_ID, COMPACT_AND_DELETE)
+    fill_log(log)
+    opened.housekeeping()
+    assert opened.cleaner.is_cleaning(KEY)
+    clock.ms += 10_000
+    opened.housekeeping()
+    assert log.log_start_offset == 0
+    opened.cleaner.config = CleanerConfig(enable=False)
+    while opened.cleaner.is_cleaning(KEY):
+        worker.step()
+    # Everything is older than retention.ms; only the active segment's successor is left.
+    assert log.log_start_offset == 24
+    opened.close()
+
+
+def test_a_new_topic_of_an_old_name_begins_dirty() -> None:
+    disk, clock = SimDisk(), Clock()
+    opened = manager(disk, clock)
+    fill_log(opened.get_or_create("orders", 0, TOPIC_ID, COMPACT_AND_DELETE))
+    opened.housekeeping()
+    cleaned_to = opened.cleaner.cleaned_to(KEY)
+    assert cleaned_to > 0
+    opened.close()
+    again = manager(disk, clock)
+    assert again.cleaner.cleaned_to(KEY) == cleaned_to
+    # A topic of another id: the old directory is set aside.
+    again.get_or_create("orders", 0, Uuid(bytes(range(1, 17))), COMPACT_AND_DELETE)
+    assert again.cleaner.cleaned_to(KEY) == 0
+    assert disk.contents(f"{ROOT}/cleaner-offset-checkpoint") == b"0\n0\n"
+    again.close()
 
 
 # Failures

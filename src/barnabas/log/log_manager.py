@@ -398,8 +398,10 @@ class LogManager:
         if now_ms >= self._next_index_write_ms:
             self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
             for log in self._logs.values():
-                with self._logged(f"write the index entries of {log.name}"):
+                try:
                     log.write_index_entries()
+                except OSError as error:
+                    logger.error("%s: cannot write the index entries of %s: %s", self.root_dir, log.name, error)
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
             with self._logged("write the checkpoints"):
