@@ -338,8 +338,12 @@ def test_a_group_is_full(tmp_path: Path) -> None:
 
 
 def test_without_the_feature_nothing_is_served(cluster: Cluster) -> None:
+    Member(cluster, "before").join().fetch()
+    partitions = cluster.node.server.services.share.partitions
+    assert len(partitions) == 2
     update = UpdateFeaturesRequest.FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
     assert cluster.node.ask(UpdateFeaturesRequest(feature_updates=[update])).error_code == 0
+    assert len(partitions) == 0
     member = Member(cluster)
     assert member.heartbeat(0, ["q"]).error_code == ErrorCode.UNSUPPORTED_VERSION
     assert member.fetch().error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -318,6 +318,16 @@ def test_what_is_written_down(sharing: Sharing) -> None:
     ]
 
 
+def test_what_is_counted(sharing: Sharing) -> None:
+    sharing.hosting.append("q", *[b"x"] * 5)
+    sharing.got(sharing.fetch())
+    sharing.outcome(sharing.acknowledge(0, 1))
+    sharing.outcome(sharing.acknowledge(2, 4, ACCEPT, RELEASE, 0))
+    sharing.outcome(sharing.acknowledge(0, 4))
+    assert sharing.manager.records_acquired == 5
+    assert sharing.manager.records_acknowledged == {ACCEPT: 3, RELEASE: 1, 0: 1}
+
+
 def test_the_answer_waits_for_the_write(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch())

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -46,6 +47,8 @@ class SharePartitionManager:
     Attributes:
         sessions: of the members that read here.
         settings: of the groups.
+        records_acquired: how many records have been given to members.
+        records_acknowledged: how many have been acknowledged, by type (`AcknowledgeType`).
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class SharePartitionManager:
     ) -> None:
         self.sessions = sessions
         self.settings = settings
+        self.records_acquired = 0
+        self.records_acknowledged: Counter[int] = Counter()
         self._replicas = replicas
         self._persister = persister
         self._loop = loop
@@ -132,6 +137,7 @@ class SharePartitionManager:
                 future.set_exception(error)
                 return
             for shared, data in result.result().items():
+                self.records_acquired += sum(part.last_offset - part.first_offset + 1 for part in data.acquired_records)
                 answer[_id_of(shared.partition)] = data
             future.set_result(answer)
 
@@ -188,7 +194,7 @@ class SharePartitionManager:
     # -- acknowledging -----------------------------------------------------------------------------------------------
 
     def acknowledge(
-        self, group_id: str, member_id: str, batches: Mapping[TopicPartitionId, Iterable[Acknowledgement]]
+        self, group_id: str, member_id: str, batches: Mapping[TopicPartitionId, Sequence[Acknowledgement]]
     ) -> asyncio.Future[AcknowledgeAnswer]:
         """Take a member's word on records; the answer has an error or None for each partition."""
         waits: dict[TopicPartitionId, asyncio.Future[None]] = {}
@@ -199,7 +205,25 @@ class SharePartitionManager:
                 continue
             waits[partition_id] = shared.acknowledge(member_id, acknowledgements)
             self._end_on_error(shared, waits[partition_id])
+            self._count(acknowledgements, waits[partition_id])
         return self._gathered(waits)
+
+    def _count(self, acknowledgements: Sequence[Acknowledgement], future: asyncio.Future[None]) -> None:
+        """Count what has been taken."""
+
+        def done(result: asyncio.Future[None]) -> None:
+            if result.cancelled() or result.exception() is not None:
+                return
+            for asked in acknowledgements:
+                if len(asked.types) == 1:
+                    self.records_acknowledged[asked.types[0]] += asked.last - asked.first + 1
+                else:
+                    self.records_acknowledged.update(asked.types)
+
+        if future.done():
+            done(future)
+        else:
+            future.add_done_callback(done)
 
     def release_session(self, group_id: str, member_id: str) -> asyncio.Future[AcknowledgeAnswer]:
         """End a member's session and take back all that it holds.

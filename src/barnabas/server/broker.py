@@ -475,8 +475,7 @@ class BrokerServer:
         self._image = image
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
-        if delta.topics is not None and delta.topics.deleted:
-            self._share.topics_deleted(delta.topics.deleted.keys())
+        self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:
             self.quotas.apply(delta.client_quotas.changed)
         if delta.configs is not None:

@@ -12,7 +12,7 @@ topic exists.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
     from barnabas.coordinator.group_config import GroupConfigs
     from barnabas.coordinator.share_group_service import ShareGroupService
+    from barnabas.metadata.delta import MetadataDelta
+    from barnabas.metadata.image import MetadataImage
     from barnabas.replication.share_dead_letters import DeadLetterWriter
     from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.share_persister import LocalPersister
 
 __all__ = ["ShareServices"]
 
+FEATURE = "share.version"
 DEAD_LETTERS_SINCE = 2
 """The level of share.version that brings dead letters."""
 _PREFIX = "errors.deadletterqueue"
@@ -47,7 +50,7 @@ class _Cluster:
         return self._services.config_resolver.broker_value(self._services.image().configs, f"{_PREFIX}.{name}")
 
     def allows_dead_letters(self) -> bool:
-        return self._services.image().features.all_finalized().get("share.version", 0) >= DEAD_LETTERS_SINCE
+        return self._services.image().features.all_finalized().get(FEATURE, 0) >= DEAD_LETTERS_SINCE
 
     def auto_creates(self) -> bool:
         return bool(self._value("auto.create.topics.enable"))
@@ -151,11 +154,15 @@ class ShareServices:
             end_offset=end_offset,
         )
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> None:
-        """Forget the share partitions of topics that are gone."""
-        if "partitions" in vars(self):
-            self.partitions.topics_deleted(topic_ids)
-        self.coordinator.on_topics_deleted(topic_ids)
+    def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Take a commit of the metadata log: forget topics that are gone, and everything when share groups are switched off."""
+        if delta.topics is not None and delta.topics.deleted:
+            topic_ids = delta.topics.deleted.keys()
+            if "partitions" in vars(self):
+                self.partitions.topics_deleted(topic_ids)
+            self.coordinator.on_topics_deleted(topic_ids)
+        if delta.features is not None and image.features.all_finalized().get(FEATURE, 0) < 1:
+            self.reset()
 
     def reset(self) -> None:
         """Forget every session and share partition."""
