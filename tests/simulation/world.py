@@ -32,6 +32,7 @@ from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.disk import SimDisk
 from tests.simulation.history import History, Partition
 from tests.simulation.network import Network
+from tests.simulation.transactions import READ_COMMITTED, Transactor, end_offset, read_committed
 from tests.simulation.virtual_loop import Crash, Stuck, VirtualLoop
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader, fetch
 
@@ -57,6 +58,7 @@ class Plan:
     disk_error_rate: float
     reset_every_seconds: float
     crash_in_write_rate: float
+    transactors: int
 
     @staticmethod
     def draw(seed: int) -> Plan:
@@ -75,6 +77,7 @@ class Plan:
             disk_error_rate=rng.choice((0.0, 0.0, 0.0, 0.005)),
             reset_every_seconds=rng.choice((0.2, 1.0, 1000.0)),
             crash_in_write_rate=rng.choice((0.0, 0.005, 0.05)),
+            transactors=rng.choice((0, 1, 2)),
         )
 
 
@@ -117,6 +120,11 @@ class World:
         self.committers = [
             Committer(f"g{n}", self.partitions[0], self.history, random.Random(plan.seed * 7919 + 50 + n))
             for n in range(plan.committers)
+        ]
+        self.shared = [Partition("x", index) for index in range(2)]
+        self.transactors = [
+            Transactor(f"x{n}", n % 2 + 1, self.shared, self.history, random.Random(plan.seed * 7919 + 90 + n))
+            for n in range(plan.transactors)
         ]
         self.time = 0.0
         self.port = 9092
@@ -177,7 +185,14 @@ class World:
     async def incarnation(self, loop: VirtualLoop, seconds: float | None, with_faults: bool) -> None:
         rng = random.Random(self.rng.random())
         began = loop.time()
-        server = BrokerServer(self.config(), loop=loop, disk=self.disk, now_ms=loop.now_ms, random=rng)
+        server = BrokerServer(
+            self.config(),
+            loop=loop,
+            disk=self.disk,
+            now_ms=loop.now_ms,
+            random=rng,
+            monotonic_ns=lambda: int(loop.time() * 1e9),
+        )
         try:
             await server.start()
         except (CannotStart, OSError) as error:
@@ -186,7 +201,8 @@ class World:
         if self.history.crashes:
             self.history.recoveries.append((loop.time() - began, ""))
         address = (HOST, self.port)
-        await self.create_topic(address)
+        await self.create_topic(address, "t", self.plan.partitions)
+        await self.create_topic(address, "x", len(self.shared))
         if seconds is None:
             await self.read_everything(address)
             await server.stop()
@@ -194,7 +210,8 @@ class World:
         if with_faults:
             self.noisy_disk()
             self.break_connections(loop)
-        workers = [*self.producers, *self.committers, *(Reader(p, self.history) for p in self.partitions)]
+        readers = [Reader(partition, self.history) for partition in self.partitions]
+        workers = [*self.producers, *self.committers, *self.transactors, *readers]
         tasks = [loop.create_task(worker.run(address, loop)) for worker in workers]
         loop.call_later(seconds * rng.uniform(0.2, 1.0), crash)
         for task in asyncio.as_completed(tasks):
@@ -219,9 +236,9 @@ class World:
 
     # --- what is done outside the workload -----------------------------------------------------------------------------
 
-    async def create_topic(self, address: tuple[str, int]) -> None:
+    async def create_topic(self, address: tuple[str, int], name: str, partitions: int) -> None:
         client = Client(address, "admin")
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=self.plan.partitions, replication_factor=1)
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
         request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
         while True:
             answer = await client.request(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
@@ -250,6 +267,17 @@ class World:
         for committer in self.committers:
             offset = await self.committed(client, committer.group, committer.partition)
             self.history.final_commits[committer.group, committer.partition] = offset
+        await self.read_transactions(client)
+
+    async def read_transactions(self, client: Client) -> None:
+        """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
+        for transactor in self.transactors:
+            self.history.final_transactional_offsets[transactor.name] = await transactor.take_over(client)
+        for partition in self.shared if self.transactors else ():
+            end, stable = [await end_offset(client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
+            if stable < end:
+                self.history.held_back.append(f"{partition} is stable up to {stable} of {end}")
+            self.history.final_committed[partition] = await read_committed(client, *partition)
 
     async def bound(self, client: Client, partition: Partition, time: int) -> int:
         wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=time)

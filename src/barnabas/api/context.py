@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -198,7 +197,7 @@ class BrokerServices:
     share: ShareGroupServices
     quotas: ClientQuotas
     client_metrics: Callable[[], ClientMetricsManager]
-    monotonic_ns: Callable[[], int] = time.perf_counter_ns
+    monotonic_ns: Callable[[], int]
     # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
     creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     # Internal topics of streams applications that the controller refused: name → why, and until when not to ask again.
