@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.api import APIS
+from barnabas.api import APIS, TELEMETRY
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ApiVersionsRequest
 from tests.api.serving import Serving
@@ -30,8 +30,14 @@ def test_exactly_what_is_served_is_advertised(serving: Serving, version: int) ->
     answer = ask(serving, version)
     assert answer.error_code == 0
     assert {r.api_key: (r.min_version, r.max_version) for r in answer.api_keys} == {
-        key: (served.min_version, served.max_version) for key, served in APIS.items()
+        key: (served.min_version, served.max_version) for key, served in APIS.items() if key not in TELEMETRY
     }
+
+
+def test_telemetry_is_listed_where_somebody_receives_it(tmp_path: Path) -> None:
+    node = Serving(tmp_path, barnabas_metrics_listen="127.0.0.1:0")
+    assert {listed.api_key for listed in ask(node, 4).api_keys} == set(APIS)
+    node.close()
 
 
 def test_trap_02_a_feature_from_level_0_is_listed_from_version_4_on(serving: Serving) -> None:

@@ -117,6 +117,11 @@ UNSTABLE = {22: (6, ("unstable.api.versions.enable", "transaction.two.phase.comm
 """Versions that Kafka does not call stable, and the settings any of which opens them."""
 
 
+RECEIVER = "barnabas.metrics.listen"
+TELEMETRY = frozenset({71, 72})
+"""Advertised only where somebody reads what clients push, that is where `RECEIVER` is set, as in Kafka with its plugin."""
+
+
 def max_version(key: int, config: Switches) -> int:
     """The highest version of an API that this broker answers, and advertises."""
     unstable = UNSTABLE.get(key)

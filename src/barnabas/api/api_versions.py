@@ -2,6 +2,7 @@
 
 - Answers the table in `barnabas.api`: exactly what is served, Produce from 0 (see there). An unknown version is answered
   by `dispatch` with a version 0 body.
+- Client telemetry is listed where `/metrics` is served: without a receiver every client would ask for a subscription in vain.
 - Finalized features come from the metadata image, but none is promised beyond what is served: `transaction.version`,
   `group.version`, `share.version` and `streams.version` are held at 0, that is left out, until their APIs are in the
   table. A client takes the finalized level, not the version range, as the promise (franz-go decides transactions so).
@@ -20,7 +21,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from barnabas.api import APIS, max_version
+from barnabas.api import APIS, RECEIVER, TELEMETRY, max_version
 from barnabas.api.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_version import supported_features
@@ -58,7 +59,9 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
         context.connection.client_software_version = request.client_software_version
     if version >= 5 and _is_elsewhere(context, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    response = ApiVersionsResponse(api_keys=_ranges(tuple(max_version(key, services.config) for key in APIS)))
+    config = services.config
+    keys = tuple(APIS) if config.str_value(RECEIVER) else tuple(key for key in APIS if key not in TELEMETRY)
+    response = ApiVersionsResponse(api_keys=_ranges(keys, tuple(max_version(key, config) for key in keys)))
     if version >= 3:
         image = services.image()
         response.supported_features = _supported(version)
@@ -74,10 +77,10 @@ def _is_elsewhere(context: RequestContext, request: ApiVersionsRequest) -> bool:
 
 
 @cache
-def _ranges(max_versions: tuple[int, ...]) -> list[ApiVersionsResponse.ApiVersion]:
+def _ranges(keys: tuple[int, ...], max_versions: tuple[int, ...]) -> list[ApiVersionsResponse.ApiVersion]:
     return [
-        ApiVersionsResponse.ApiVersion(api_key=key, min_version=api.min_version, max_version=highest)
-        for (key, api), highest in zip(APIS.items(), max_versions, strict=True)
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=APIS[key].min_version, max_version=highest)
+        for key, highest in zip(keys, max_versions, strict=True)
     ]
 
 

@@ -2,7 +2,7 @@
 
 - Answers which metrics this client shall push and how often; nothing to push is an empty list, and the client asks again after
   the interval. See `telemetry.client_metrics_manager` for who gets what.
-- Served always: the broker itself is the receiver, where Apache Kafka needs a plugin.
+- The broker itself is the receiver, where Apache Kafka needs a plugin; advertised only while `/metrics` is served.
 
 v0 flexible. KIP-714.
 """
