@@ -42,7 +42,7 @@ def handle(
     check_consumer_groups_enabled(context)
     services = context.services
     try:
-        check_request(request, context.version, services.config.list_value("group.consumer.assignors"))
+        check_request(request, context.version, services.group_coordinator.consumer_assignors)
     except KafkaError as error:
         return _refused(error)
     from barnabas.coordinator.consumer_group_heartbeat import Beating

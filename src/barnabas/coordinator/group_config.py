@@ -11,12 +11,14 @@ Source: Kafka classes `GroupCoordinatorConfig`, `GroupConfigManager`, `GroupConf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigKey, ConfigResourceType, ConfigValue
 from barnabas.metadata.configs_image import ConfigurationsImage
+
+KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,14 @@ class GroupCoordinatorConfig:
     group_streams_max_size: int = 2_147_483_647
     rebalance_history_size: int = 50
     """How many rebalances of a group are remembered, to be shown to people."""
+
+
+def assignor_names(given: Iterable[str]) -> tuple[str, ...]:
+    """The names of assignors as members give them, from a setting that may name Kafka's classes instead."""
+    return tuple(
+        name.rpartition(".")[2].removesuffix("Assignor").lower() if name.startswith(KAFKAS_ASSIGNORS) else name
+        for name in given
+    )
 
 
 class GroupConfigs:

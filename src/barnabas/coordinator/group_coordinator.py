@@ -9,8 +9,6 @@ has too few replicas is COORDINATOR_NOT_AVAILABLE, a lost leadership NOT_COORDIN
 
 The code of the groups themselves is imported with the first partition led: most of a broker's starts are without it.
 
-Limits: groups of the classic protocol only.
-
 Sources: Kafka class `GroupCoordinatorService`.
 """
 
@@ -175,6 +173,11 @@ class GroupCoordinator:
     def active_shards(self) -> list[GroupCoordinatorShard]:
         """The shards that answer, for whoever counts groups and their lag."""
         return self._runtime.active_shards()
+
+    @property
+    def consumer_assignors(self) -> tuple[str, ...]:
+        """The assignors that members of consumer groups may ask for, by name."""
+        return self._config.group_consumer_assignors
 
     # -- any operation -----------------------------------------------------------------------------------------------
 

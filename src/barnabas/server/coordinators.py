@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
 from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.coordinator.producer_id_manager import ProducerIdManager
 from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
@@ -222,7 +222,7 @@ def _group_config(config: BrokerConfig) -> GroupCoordinatorConfig:
         group_max_size=config.group_max_size,
         group_coordinator_rebalance_protocols=config.list_value("group.coordinator.rebalance.protocols"),
         group_consumer_max_size=config.int_value("group.consumer.max.size"),
-        group_consumer_assignors=config.list_value("group.consumer.assignors"),
+        group_consumer_assignors=assignor_names(config.list_value("group.consumer.assignors")),
         group_consumer_migration_policy=config.str_value("group.consumer.migration.policy"),
         group_consumer_regex_refresh_interval_ms=config.int_value("group.consumer.regex.refresh.interval.ms"),
         group_share_max_size=config.int_value("group.share.max.size"),
