@@ -368,6 +368,16 @@ def test_the_start_offset_waits_for_a_gap() -> None:
     assert window.records.start_offset == 15
 
 
+def test_a_gap_that_compaction_took_is_not_waited_for() -> None:
+    window = restored(0, (10, 14, int(ACK), 1), (20, 24, int(ACK), 1))
+    for batches, start in ([(10, 14)], 15), ([(25, 29)], 25):
+        offset = window.records.next_fetch_offset()
+        window.records.acquire(Reading("m", batches, offset, 10, False, window.limits), 500)
+        assert window.records.start_offset == start
+    window.acknowledge(25, 29, ACCEPT)
+    assert (window.records.start_offset, window.records.batches) == (30, [])
+
+
 @pytest.mark.parametrize("states", [[(3, 2, 0, 1)], [(0, 5, 0, 1), (4, 6, 0, 1)], [(-1, 5, 0, 1)]])
 def test_states_that_are_no_window_are_refused(states: Sequence[tuple[int, int, int, int]]) -> None:
     with pytest.raises(ValueError, match="does not continue"):

@@ -66,6 +66,10 @@ class _Acquisition:
         fetch_offset = self._read.fetch_offset
         if window.batches and fetch_offset < base and window.archive(fetch_offset, base - 1, RecordState.AVAILABLE):
             window.look_back = True
+        if window.gap_active and fetch_offset < base:
+            # The log has nothing there any more.
+            window.move_gap(base)
+            window.advance()
         floor = window.floor(base)
         if floor is None:
             base = max(base, window.start_offset)

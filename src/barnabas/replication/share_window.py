@@ -227,8 +227,10 @@ class ShareWindow:
         if not self._batches:
             return False
         floor = self.floor(self.start_offset)
-        if floor is None:  # A gap that must be read again begins the window.
-            return False
+        if floor is None:
+            if self.gap_active and self._gap_start is not None and self._gap_start < self._firsts[0]:
+                return False  # A gap that must be read again begins the window.
+            self.start_offset = self._firsts[0]
         finished = self._last_finished()
         if finished < self.start_offset:
             return False
