@@ -136,6 +136,10 @@ class TransactionCoordinator:
         if self._markers is not None:
             self._markers.close()
 
+    def active_shards(self) -> list[TransactionCoordinatorShard]:
+        """The shards that answer, for whoever counts transactions."""
+        return self._runtime.active_shards()
+
     # -- requests ----------------------------------------------------------------------------------------------------
 
     def init_producer_id(self, request: InitProducerId) -> asyncio.Future[Initialized]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from barnabas.metrics import process_families, topic_families
+from barnabas.metrics import coordinator_families, process_families, topic_families
 from barnabas.metrics.exposition import Family
 from barnabas.metrics.group_families import GroupFamilies
 from barnabas.metrics.node_families import NodeFamilies
@@ -72,6 +72,15 @@ class Scraper:
         yield from self._node.families()
         yield from topic_families.families(self._source, rows, cluster_name)
         yield from self._groups.families({(row.topic, row.number): row for row in rows}, cluster_name)
+        yield from self._coordinators(rows)
         if self._more is not None:
             yield from self._more()
         yield from process_families.families()
+
+    def _coordinators(self, rows: list[PartitionRow]) -> Iterator[Family]:
+        services = self._source.services
+        now_ms = services.now_ms()
+        yield from coordinator_families.transactions(services.transaction_coordinator, rows, now_ms)
+        if self._source.share_partitions is not None:
+            yield from coordinator_families.share_groups(self._source.share_partitions)
+        yield from coordinator_families.cleaner(services.replica_manager.log_manager.cleaner, now_ms)

@@ -7,7 +7,7 @@ the start is opened for it, since its offsets and its size are in its files; a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.api.context import BrokerServices
 from barnabas.log.partition_log import PartitionLog
@@ -17,6 +17,9 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.protocol.errors import KafkaError
 from barnabas.quota.connection_quotas import ConnectionQuotas
 from barnabas.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from barnabas.replication.share_partition_manager import SharePartitionManager
 
 __all__ = ["PartitionRow", "QuorumState", "Source", "partition_rows"]
 
@@ -39,6 +42,7 @@ class Source(Protocol):
 
     Attributes:
         listener_counts: connections by listener name.
+        share_partitions: None while no share group has asked for a record.
     """
 
     @property
@@ -47,6 +51,8 @@ class Source(Protocol):
     def request_times(self) -> RequestTimes: ...
     @property
     def connection_quotas(self) -> ConnectionQuotas: ...
+    @property
+    def share_partitions(self) -> SharePartitionManager | None: ...
     def listener_counts(self) -> Sequence[tuple[str, int]]: ...
     def quorum(self) -> QuorumState: ...
 

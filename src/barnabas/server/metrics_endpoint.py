@@ -17,6 +17,7 @@ from barnabas.quota.connection_quotas import ConnectionQuotas
 from barnabas.server.http_listener import Answer, HttpListener
 
 if TYPE_CHECKING:
+    from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.broker import BrokerServer
 
 __all__ = ["MetricsEndpoint"]
@@ -36,6 +37,12 @@ class NodeSource:
     @property
     def connection_quotas(self) -> ConnectionQuotas:
         return self._server.connections.quotas
+
+    @property
+    def share_partitions(self) -> SharePartitionManager | None:
+        # Only looked at: asking for it would make it.
+        found: SharePartitionManager | None = vars(self._server.services.share).get("partitions")
+        return found
 
     def listener_counts(self) -> Sequence[tuple[str, int]]:
         return [(listener.name, listener.connection_count) for listener in self._server.listeners]

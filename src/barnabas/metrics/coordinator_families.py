@@ -1,0 +1,132 @@
+"""Transactions, share groups and the log cleaner. Control plane.
+
+- What holds back readers of committed records is in two numbers: how far each partition's last stable offset is behind its high
+  watermark, and how long the oldest open transaction has been open.
+- Share groups have samples once this node has given out a record.
+
+Sources: Kafka's `Partition` (LastStableOffsetLag), `ReplicaManager` (ProducerIdCount), `LogCleaner`, `LogCleanerManager`,
+`ShareGroupMetrics`; the JMX exporter's naming.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
+from barnabas.log.log_cleaner import LogCleaner
+from barnabas.metrics.exposition import Family, family, labels
+from barnabas.metrics.source import PartitionRow
+
+if TYPE_CHECKING:
+    from barnabas.replication.share_partition_manager import SharePartitionManager
+
+__all__ = ["cleaner", "share_groups", "transactions"]
+
+_ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
+
+
+def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
+    """Transactions as their coordinator and their partitions see them."""
+    from barnabas.coordinator.transaction_state import TransactionState
+
+    by_state: Counter[TransactionState] = Counter()
+    oldest_ms = now_ms
+    for shard in coordinator.active_shards():
+        for transaction in shard.transactions.values():
+            by_state[transaction.state] += 1
+            if transaction.state is TransactionState.ONGOING:
+                oldest_ms = min(oldest_ms, transaction.start_ms)
+    yield family(
+        "barnabas_transaction_state_count",
+        "gauge",
+        "Transactional ids by the state of their transaction.",
+        ((labels({"state": state.title}), by_state[state]) for state in TransactionState),
+    )
+    yield family(
+        "barnabas_transaction_oldest_ongoing_seconds",
+        "gauge",
+        "How long the oldest open transaction has been open.",
+        [("", (now_ms - oldest_ms) / 1000)],
+    )
+    yield family(
+        "kafka_server_replicamanager_produceridcount",
+        "gauge",
+        "Producer ids that the logs of this broker remember.",
+        [("", sum(len(row.log.producers()) for row in rows if row.log is not None))],
+    )
+    yield family(
+        "kafka_cluster_partition_laststableoffsetlag",
+        "gauge",
+        "Records between the last stable offset and the high watermark.",
+        (
+            (row.labels, 0 if row.log is None else row.log.high_watermark - row.log.last_stable_offset)
+            for row in rows
+            if row.replica is not None and row.replica.is_leader
+        ),
+    )
+
+
+def share_groups(partitions: SharePartitionManager) -> Iterator[Family]:
+    """Records given to members of share groups."""
+    yield family(
+        "barnabas_sharegroup_records_acquired_total",
+        "counter",
+        "Records given to members of share groups.",
+        [("", partitions.records_acquired)],
+    )
+    yield family(
+        "kafka_server_sharegroupmetrics_recordacknowledgements_total",
+        "counter",
+        "Records acknowledged by members of share groups, by type.",
+        (
+            (labels({"ackType": name}), partitions.records_acknowledged[number])
+            for number, name in _ACKNOWLEDGE_TYPES.items()
+        ),
+    )
+
+
+def cleaner(cleaner: LogCleaner, now_ms: int) -> Iterator[Family]:
+    """The compaction of logs."""
+    stats = cleaner.stats
+    samples: tuple[tuple[str, str, str, float], ...] = (
+        (
+            "logcleaner_cleaner_recopy_percent",
+            "gauge",
+            "Written per read in the last cleaning.",
+            stats.cleaner_recopy_percent,
+        ),
+        (
+            "logcleaner_max_buffer_utilization_percent",
+            "gauge",
+            "How full the last cleaning's table of keys was.",
+            stats.max_buffer_utilization_percent,
+        ),
+        ("logcleaner_max_clean_time_secs", "gauge", "Seconds of the last cleaning.", stats.max_clean_time_seconds),
+        (
+            "logcleaner_max_compaction_delay_secs",
+            "gauge",
+            "How long the oldest record has waited beyond max.compaction.lag.ms.",
+            stats.max_compaction_delay_seconds,
+        ),
+        ("logcleaner_deadthreadcount", "gauge", "How often the cleaning process died.", cleaner.worker_deaths),
+        ("logcleanermanager_max_dirty_percent", "gauge", "Dirty share of the dirtiest log.", stats.max_dirty_percent),
+        (
+            "logcleanermanager_time_since_last_run_ms",
+            "gauge",
+            "Milliseconds since logs were last looked at.",
+            max(0, now_ms - stats.last_run_ms),
+        ),
+        (
+            "logcleanermanager_uncleanable_partitions_count",
+            "gauge",
+            "Logs that cannot be cleaned.",
+            len(cleaner.uncleanable),
+        ),
+        ("logcleaner_cleanings_total", "counter", "Cleanings done.", stats.cleanings),
+        ("logcleaner_bytes_read_total", "counter", "Bytes that they read.", stats.bytes_read),
+        ("logcleaner_bytes_written_total", "counter", "Bytes that they wrote.", stats.bytes_written),
+    )
+    for name, kind, text, value in samples:
+        yield family(f"kafka_log_{name}", kind, text, [("", value)])
