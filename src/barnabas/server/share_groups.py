@@ -16,11 +16,9 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from barnabas.api.topic_creation import create_internal_topic
 from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.protocol.messages import CreateTopicsRequest
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
@@ -63,6 +61,8 @@ class _Cluster:
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
     def create(self, topic: str) -> asyncio.Future[Any]:
+        from barnabas.protocol.messages import CreateTopicsRequest
+
         config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
         settings = {f"{_PREFIX}.group.enable": "true", "message.timestamp.type": "CreateTime"}
         creatable = CreateTopicsRequest.CreatableTopic(
@@ -95,6 +95,7 @@ class ShareServices:
     @cached_property
     def persister(self) -> LocalPersister:
         """Where share partitions' states are kept."""
+        from barnabas.api.topic_creation import create_internal_topic
         from barnabas.server.share_persister import LocalPersister
 
         services = self._services()

@@ -3,7 +3,7 @@
     SharePartition ──► Persister ──► ShareCoordinator ──► __share_group_state
 
 The state's topic is made when it is first needed. A coordinator that is not there yet (the topic has no leader, its state is being read)
-is asked again after a while, five times at most.
+is asked again after a while, for some ten seconds in all.
 
 Limits: one node. With several, the coordinator of a share partition may be elsewhere, and the requests 83 to 87 go there.
 
@@ -28,9 +28,10 @@ __all__ = ["LocalPersister"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-ATTEMPTS = 5
+ATTEMPTS = 7
 FIRST_BACKOFF_MS = 20
 BACKOFF_MULTIPLIER = 4
+MAX_BACKOFF_MS = 5_000
 _RETRIABLE = frozenset(
     {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 )
@@ -126,9 +127,13 @@ class LocalPersister:
             if answer.done():
                 return
             if not self._has_topic():
-                self._create_topic().add_done_callback(lambda done: (_observe(done), run()))
+                self._create_topic().add_done_callback(on_topic)
             else:
                 run()
+
+        def on_topic(created: asyncio.Future[Any]) -> None:
+            _observe(created)
+            run()
 
         def run() -> None:
             future = ask()
@@ -141,13 +146,19 @@ class LocalPersister:
             nonlocal left, backoff_ms
             if answer.done():
                 return
+            if future.cancelled():
+                answer.cancel()
+                return
+            if (failure := future.exception()) is not None:
+                answer.set_exception(failure)
+                return
             outcome = future.result()
             left -= 1
             if outcome.error is ErrorCode.NONE:
                 answer.set_result(result_of(outcome.value))  # type: ignore[arg-type]
             elif outcome.error in _RETRIABLE and left > 0:
                 self._loop.call_later(backoff_ms / 1000, step)
-                backoff_ms *= BACKOFF_MULTIPLIER
+                backoff_ms = min(backoff_ms * BACKOFF_MULTIPLIER, MAX_BACKOFF_MS)
             else:
                 answer.set_exception(KafkaError(outcome.error, outcome.message))
 
