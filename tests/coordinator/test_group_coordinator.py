@@ -32,7 +32,10 @@ def test_java_string_hash(text: str, value: int) -> None:
 
 
 def test_partition_for() -> None:
-    assert partition_for("polygenelubricants", 50) == 0
+    assert partition_for("polygenelubricants", 50) == 0  # The smallest hash, which has no positive twin.
+    # Seen in the logs of Apache Kafka 4.3.1: a negative hash counts by its magnitude.
+    assert java_string_hash("gda3985") == -122328825
+    assert partition_for("gda3985", 50) == 25
     assert all(0 <= partition_for(f"group-{index}", 50) < 50 for index in range(1000))
 
 

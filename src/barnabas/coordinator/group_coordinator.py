@@ -63,6 +63,9 @@ R = TypeVar("R")
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 
 
+_JAVA_INT_MIN = -(1 << 31)
+
+
 def java_string_hash(text: str) -> int:
     """Java's `String.hashCode`: over UTF-16 units, as a signed 32-bit number."""
     value = 0
@@ -77,8 +80,12 @@ def java_string_hash(text: str) -> int:
 
 
 def partition_for(key: str, partition_count: int) -> int:
-    """The partition of an internal topic that a group (or a transactional id) belongs to."""
-    return (java_string_hash(key) & 0x7FFFFFFF) % partition_count
+    """The partition of an internal topic that a group (or a transactional id, or a share partition) belongs to.
+
+    By the magnitude of Java's hash, as Kafka's `Utils.abs` has it: the logs of one are then those of the other.
+    """
+    value = java_string_hash(key)
+    return 0 if value == _JAVA_INT_MIN else abs(value) % partition_count
 
 
 class GroupCoordinator:
