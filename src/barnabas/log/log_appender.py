@@ -326,7 +326,7 @@ class LogAppender:
         batch = view[position : position + header.size]
         aborted = apply_batch(self._producers, header, lambda: batch)
         if aborted is not None:
-            segment.transaction_index.append(aborted)
+            segment.transaction_index.note(aborted)
 
     # Rolling
 

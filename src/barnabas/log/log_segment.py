@@ -228,12 +228,14 @@ class LogSegment:
             self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.seal()
         self.time_index.seal()
+        self.transaction_index.write_pending()
         self._positions.clear()
 
     def write_index_entries(self) -> None:
         """Writes the index entries that are only in memory, unsynced, while the segment goes on growing."""
         self.offset_index.write_pending()
         self.time_index.write_pending()
+        self.transaction_index.write_pending()
 
     def write_indexes(self) -> None:
         """Writes the index entries that are only in memory, and the last timestamp, as before a close."""

@@ -8,7 +8,9 @@
         26  8  lastStableOffset when the marker was written
 
 A fetch with isolation level read_committed carries the entries that overlap what it returns. The file exists only when the segment
-has an aborted transaction; few have, so entries are written at once and read from the file when asked for.
+has an aborted transaction; few have, so entries are written at once and read from the file when asked for. One that the disk refuses
+stays in memory, where readers find it, and is tried again with the next and whenever the other indexes are written: the marker is in the
+log by then, and readers must not take the transaction's records for committed.
 
 Crash argument: a function of the `.log`; recovery of a segment empties it and writes it again from the markers. A cut
 inside an entry ends the reading before it, and only unsynced segments, which are recovered, can have such a cut.
@@ -19,10 +21,13 @@ Source: Kafka's `TransactionIndex`, `AbortedTxn`.
 from __future__ import annotations
 
 import contextlib
+import logging
 import struct
 from typing import NamedTuple
 
 from barnabas.log.disk import Disk, write_fully
+
+logger = logging.getLogger(__name__)
 
 ENTRY = struct.Struct(">hqqqq")
 VERSION = 0
@@ -40,12 +45,14 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex:
     """The transaction index of one segment."""
 
-    __slots__ = ("_disk", "_maybe_present", "is_kept", "path")
+    __slots__ = ("_disk", "_maybe_present", "_pending", "is_kept", "path")
 
     def __init__(self, disk: Disk, path: str, *, maybe_present: bool = False) -> None:
         self._disk = disk
         self.path = path
         self._maybe_present = maybe_present
+        # In the log's order; the disk refused the first of them.
+        self._pending: list[AbortedTransaction] = []
         # False once recovery has emptied it: then it must be filled again from the markers.
         self.is_kept = True
 
@@ -53,7 +60,30 @@ class TransactionIndex:
         """Says that the file was seen when the directory was listed."""
         self._maybe_present = True
 
+    def note(self, aborted: AbortedTransaction) -> None:
+        """Adds an entry whose marker is in the log; it counts from now on, even if the disk does not take it yet."""
+        self._pending.append(aborted)
+        try:
+            self.write_pending()
+        except OSError as error:
+            logger.warning("%s: %d entries are not on the disk yet: %s", self.path, len(self._pending), error)
+
+    def write_pending(self) -> None:
+        """Writes what the disk has refused so far.
+
+        Raises:
+            OSError: it refuses again; nothing is lost.
+        """
+        while self._pending:
+            self.append(self._pending[0])
+            del self._pending[0]
+
     def append(self, aborted: AbortedTransaction) -> None:
+        """Writes an entry.
+
+        Raises:
+            OSError: the disk refused; a part of it that was written is written over by the next.
+        """
         file = self._disk.open(self.path, create=True)
         try:
             size = file.size()
@@ -63,6 +93,10 @@ class TransactionIndex:
         self._maybe_present = True
 
     def entries(self) -> list[AbortedTransaction]:
+        """All entries, ascending in the offset of the marker."""
+        return [*self._written(), *self._pending] if self._pending else self._written()
+
+    def _written(self) -> list[AbortedTransaction]:
         if not self._maybe_present:
             return []
         try:
@@ -78,7 +112,8 @@ class TransactionIndex:
 
     def truncate_to(self, offset: int) -> None:
         """Drops the transactions whose marker lies at or above `offset`."""
-        entries = self.entries()
+        self._pending = [entry for entry in self._pending if entry.last_offset < offset]
+        entries = self._written()
         kept = [entry for entry in entries if entry.last_offset < offset]
         if len(kept) != len(entries):
             file = self._disk.open(self.path)
@@ -90,6 +125,7 @@ class TransactionIndex:
     def reset(self) -> None:
         """Empties the index, to be filled again from the log's markers."""
         self.is_kept = False
+        self._pending.clear()
         if self._maybe_present or self._disk.exists(self.path):
             self._maybe_present = False
             with contextlib.suppress(FileNotFoundError):
