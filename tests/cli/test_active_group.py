@@ -1,4 +1,4 @@
-"""A group with a running member: what describe shows of it, and that its offsets are not moved under it."""
+"""A group with a running member: what describe and why show of it, and that its offsets are not moved under it."""
 
 import json
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from tests.conform.brokers import broker
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
 PROTOCOLS = [
     ("barnabas", "classic"),
+    ("barnabas", "consumer"),
     pytest.param(("apache-kafka", "classic"), marks=pytest.mark.conform),
     pytest.param(("apache-kafka", "consumer"), marks=pytest.mark.conform),
 ]
@@ -73,3 +74,31 @@ def test_a_running_member(member: tuple[str, str]) -> None:
         kept = run(address, *arguments)
         assert kept.exit_code == 1
         assert kept.stderr == "error: group g still has members (stop its consumers first)\n"
+
+
+def test_why(member: tuple[str, str], request: pytest.FixtureRequest) -> None:
+    address, protocol = member
+    if "apache-kafka" in request.node.name:
+        refused = run(address, "why", "g")
+        assert refused.exit_code == 1
+        assert "does not remember rebalances" in refused.stderr
+        return
+    (rebalance,) = json.loads(run(address, "why", "g", "--output", "json").stdout)
+    assert rebalance["client_id"] == "reader"
+    assert rebalance["members"] == 1
+    assert not rebalance["superseded"]
+    assert rebalance["ended_ms"] >= rebalance["started_ms"]
+    assert ("joined" if protocol == "consumer" else "new member") in rebalance["cause"]
+    moved = [(each["topic"], each["partition"], each["from_member"], each["to_member"]) for each in rebalance["moved"]]
+    assert moved == [("t", index, "", rebalance["member_id"]) for index in (0, 1)]
+
+    lines = run(address, "why", "g", "--moves").stdout.splitlines()
+    assert lines[0].split() == ["STARTED", "EPOCH", "TOOK-MS", "MEMBERS", "MOVED", "CLIENT-ID", "CAUSE"]
+    assert lines[1].split()[1:6:3] == [str(rebalance["epoch"]), "2"]
+    assert lines[3].split() == ["EPOCH", "TOPIC", "PARTITION", "FROM", "TO"]
+    assert lines[4].split()[1:4] == ["t", "0", "-"]
+    assert len(lines) == 6
+
+    missing = run(address, "why", "nobody")
+    assert missing.exit_code == 1
+    assert "nobody not found" in missing.stderr
