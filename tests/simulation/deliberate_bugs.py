@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from barnabas.coordinator.runtime import CoordinatorRuntime
+from barnabas.coordinator.transaction_shard import TransactionCoordinatorShard
 from barnabas.log import log_segment, partition_log
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
@@ -88,7 +89,7 @@ def skip_an_offset() -> Iterator[None]:
 def commit_without_log() -> Iterator[None]:
     """A group's commit is answered from memory and never written. Caught by committed_offsets, after any crash."""
 
-    def append(self: CoordinatorRuntime[Any], context: Any, result: Any, finish: Any) -> None:
+    def append(self: CoordinatorRuntime[Any], context: Any, result: Any, finish: Any, transaction: Any = None) -> None:
         for record in result.records:
             if result.replay:
                 context.shard.replay(record, context.next_offset, -1)
@@ -99,6 +100,26 @@ def commit_without_log() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def forget_what_was_decided() -> Iterator[None]:
+    """A coordinator that starts leaves decided transactions alone. Caught by whole_transactions, after a crash between two markers."""
+
+    def on_loaded(self: TransactionCoordinatorShard) -> None:
+        for transactional_id, metadata in list(self.transactions.items()):
+            if metadata.state.is_prepared:
+                del self.transactions[transactional_id]
+
+    with replaced(TransactionCoordinatorShard, "on_loaded", on_loaded):
+        yield
+
+
+@contextmanager
+def read_beyond_the_stable_offset() -> Iterator[None]:
+    """Open transactions do not hold readers back. Caught by whole_transactions: nothing says that they were aborted."""
+    with replaced(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark)):
+        yield
+
+
 BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "flush_without_sync": flush_without_sync,
     "forget_sequences": forget_sequences,
@@ -106,4 +127,6 @@ BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "recover_without_checksums": recover_without_checksums,
     "skip_an_offset": skip_an_offset,
     "commit_without_log": commit_without_log,
+    "forget_what_was_decided": forget_what_was_decided,
+    "read_beyond_the_stable_offset": read_beyond_the_stable_offset,
 }

@@ -39,6 +39,26 @@ class Commit:
 
 
 @dataclass
+class Transaction:
+    """One transaction: where its batches were acknowledged, how it was to end, and whether that was acknowledged.
+
+    `is_commit` is None while its producer has not asked for an end, which then never comes.
+    """
+
+    producer: str
+    number: int
+    partitions: list[Partition] = field(default_factory=list)
+    has_offset: bool = False
+    is_commit: bool | None = None
+    acknowledged: bool = False
+
+    @property
+    def value(self) -> bytes:
+        """What each of its records holds."""
+        return f"{self.producer}:{self.number}".encode()
+
+
+@dataclass
 class History:
     batches: list[Batch] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
@@ -48,6 +68,14 @@ class History:
     final_bounds: dict[Partition, tuple[int, int]] = field(default_factory=dict)
     """Log start offset and log end offset at the end."""
     final_commits: dict[tuple[str, Partition], int] = field(default_factory=dict)
+    transactions: list[Transaction] = field(default_factory=list)
+    final_committed: dict[Partition, list[bytes]] = field(default_factory=dict)
+    """What a read_committed reader sees at the end."""
+    final_transactional_offsets: dict[str, int] = field(default_factory=dict)
+    """Of the group of each transactional producer."""
+    held_back: list[str] = field(default_factory=list)
+    """Partitions whose last stable offset stays behind at the end."""
+    lost_unflushed_writes: bool = False
     recoveries: list[tuple[float, str]] = field(default_factory=list)
     """For each start after a crash: virtual seconds it took, and what went wrong, if anything."""
     crashes: list[str] = field(default_factory=list)
@@ -58,6 +86,7 @@ class History:
         """A power cut breaks every promise that was not flushed to disk."""
         self.crashes.append("power cut")
         if not flushed:
+            self.lost_unflushed_writes = True
             for batch in self.batches:
                 batch.survives = False
             for commit in self.commits:

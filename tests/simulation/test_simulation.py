@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.simulation import checkers
 from tests.simulation.deliberate_bugs import BUGS
-from tests.simulation.history import Batch, Commit, History, Partition
+from tests.simulation.history import Batch, Commit, History, Partition, Transaction
 from tests.simulation.world import Plan, run
 
 SEEDS_PER_TEST = 5
 SEEDS_FOR_A_BUG = 300
 P = Partition("t", 0)
+X0, X1 = Partition("x", 0), Partition("x", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +110,45 @@ def test_a_record_nobody_sent_is_found() -> None:
 
 def test_a_hole_in_the_offsets_is_found() -> None:
     assert names(history([b"a"], batch(b"a", at=0), end=2)) == {"dense_offsets"}
+
+
+def transactional(*seen: Partition, offset: int = 1, **fields: Any) -> History:
+    """A transaction over both partitions of x with offset 1, seen where it says."""
+    x0, x1 = Partition("x", 0), Partition("x", 1)
+    found = History(transactions=[Transaction("x0", 1, [x0, x1], True, True, True)])
+    for name, value in fields.items():
+        setattr(found.transactions[0], name, value)
+    found.final_committed = {each: [b"x0:1"] * seen.count(each) for each in (x0, x1)}
+    found.final_transactional_offsets = {"x0": offset}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seen", "offset", "fields", "clean"),
+    [
+        ((X0, X1), 1, {}, True),
+        ((X0,), 1, {}, False),
+        ((), -1, {}, False),
+        ((), -1, {"acknowledged": False}, True),
+        ((X0, X1), 1, {"acknowledged": False}, True),
+        ((X0, X1), 1, {"is_commit": False}, False),
+        ((X0, X1), 1, {"is_commit": None, "acknowledged": False}, False),
+        ((), -1, {"is_commit": False}, True),
+        ((X0, X1), -1, {}, False),
+        ((X0, X0, X1), 1, {}, False),
+    ],
+)
+def test_what_is_wrong_with_transactions_is_found(
+    seen: tuple[Partition, ...], offset: int, fields: dict[str, Any], clean: bool
+) -> None:
+    found = transactional(*seen, offset=offset, **fields)
+    assert names(found) == (set() if clean else {"whole_transactions"})
+    found.power_cut(flushed=False)
+    assert names(found) == set()
+
+
+def test_a_partition_that_is_held_back_is_found() -> None:
+    assert names(History(held_back=["x-0 is stable up to 1 of 2"])) == {"whole_transactions"}
 
 
 @pytest.mark.parametrize(("actual", "wrong"), [(1, True), (2, False), (3, False), (None, True)])

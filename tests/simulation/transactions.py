@@ -7,6 +7,7 @@ the producer adds them first and keeps its epoch. The consumer filters aborted r
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 from barnabas.protocol.api_keys import ApiKey
@@ -40,7 +41,8 @@ from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.simulation.client import Client
-from tests.simulation.workload import NOT_YET
+from tests.simulation.history import History, Partition, Transaction
+from tests.simulation.workload import LOST, NOT_YET
 
 GROUP = 0
 TRANSACTION = 1
@@ -112,9 +114,10 @@ class TransactionalProducer:
     async def send(self, topic: str, index: int, value: bytes) -> None:
         if self._version == 1:
             await self._add(topic, index)
+        loop: Any = asyncio.get_running_loop()
         sequence = self._sequences.get((topic, index), 0)
         batch = build_batch(
-            [(0, b"k", value, [])],
+            [(loop.now_ms(), b"k", value, [])],
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             base_sequence=sequence,
@@ -190,6 +193,59 @@ class TransactionalProducer:
         if self._version == 2:
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
             self._sequences.clear()
+
+
+class Transactor:
+    """Writes transactions to random partitions until stopped, in version 1 or 2; some with an offset, some aborted."""
+
+    def __init__(
+        self, name: str, version: int, partitions: list[Partition], history: History, rng: random.Random
+    ) -> None:
+        self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
+        self._producer: TransactionalProducer | None = None
+        self._number = 0
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, self.name)
+        self._producer = None
+        while True:
+            try:
+                await self._step(client)
+            except (*LOST, Refused):
+                # Whatever became of it: the next InitProducerId ends it.
+                self._producer = None
+                await asyncio.sleep(self._rng.random() * 0.2)
+            if self._rng.random() < 0.3:
+                await asyncio.sleep(self._rng.random() * 0.1)
+
+    async def _step(self, client: Client) -> None:
+        if self._producer is None:
+            await self._find(client)
+            producer = TransactionalProducer(client, self.name, self._version)
+            await producer.init()
+            self._producer = producer
+        self._number += 1
+        transaction = Transaction(self.name, self._number)
+        self._history.transactions.append(transaction)
+        for partition in self._rng.sample(self._partitions, self._rng.randrange(1, len(self._partitions) + 1)):
+            await self._producer.send(*partition, transaction.value)
+            transaction.partitions.append(partition)
+        if self._rng.random() < 0.5:
+            await self._producer.commit_offset(self.name, *self._partitions[0], self._number)
+            transaction.has_offset = True
+        transaction.is_commit = self._rng.random() < 0.7
+        await self._producer.end(commit=transaction.is_commit)
+        transaction.acknowledged = True
+
+    async def _find(self, client: Client) -> None:
+        await find_coordinator(client, TRANSACTION, self.name)
+        await find_coordinator(client, GROUP, self.name)
+
+    async def take_over(self, client: Client) -> int:
+        """End what is open as its next producer would; returns the group's offset."""
+        await self._find(client)
+        await TransactionalProducer(client, self.name, self._version).init()
+        return await committed_offset(client, self.name, *self._partitions[0])
 
 
 async def state_of(client: Client, transactional_id: str) -> str:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.simulation.checkers import committed_offsets, dense_offsets, durability, exactly_once_in_order, recovery
+from tests.simulation.checkers import (
+    committed_offsets,
+    dense_offsets,
+    durability,
+    exactly_once_in_order,
+    recovery,
+    whole_transactions,
+)
 from tests.simulation.history import History
 
 ALL: dict[str, Callable[[History], list[str]]] = {
@@ -12,5 +19,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "exactly_once_in_order": exactly_once_in_order.check,
     "dense_offsets": dense_offsets.check,
     "committed_offsets": committed_offsets.check,
+    "whole_transactions": whole_transactions.check,
     "recovery": recovery.check,
 }
