@@ -34,7 +34,8 @@ class OffsetMap:
             ValueError: not even one key would fit, so that no cleaning could ever progress.
         """
         self.slots = memory_bytes // ENTRY_BYTES
-        self.limit = int(self.slots * load_factor)
+        # One slot is always free, where a look-up in vain ends.
+        self.limit = min(int(self.slots * load_factor), self.slots - 1)
         if self.limit < 1:
             raise ValueError(f"a table of {memory_bytes} bytes with load factor {load_factor} holds no key")
         self._size_in_bytes = self.slots * ENTRY_BYTES

@@ -1,0 +1,138 @@
+"""Batches with fewer records: what stays is what it was, to the last header and timestamp."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.records.batch_filter import empty_batch, record_spans, rewrite_batch
+from barnabas.records.builder import build_batch
+from barnabas.records.compression import Compression
+from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.errors import InvalidRecord
+from barnabas.records.record import check_records, records_bytes
+from barnabas.records.record_batch import BatchHeader, check_batch, set_max_timestamp_log_append
+
+RECORDS = st.lists(
+    st.tuples(
+        st.integers(0, 2**41),
+        st.one_of(st.none(), st.binary(max_size=200)),
+        st.one_of(st.none(), st.binary(max_size=200)),
+        st.lists(st.tuples(st.text(max_size=5), st.one_of(st.none(), st.binary(max_size=5))), max_size=2),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def spans_of(batch: bytes | bytearray) -> tuple[BatchHeader, bytes | bytearray, list]:  # type: ignore[type-arg]
+    header = check_batch(batch)
+    data = records_bytes(batch, 0, header)
+    return header, data, list(record_spans(data, header))
+
+
+@given(RECORDS, st.sampled_from(list(Compression)))
+def test_spans_see_what_the_decoder_sees(records: list, codec: Compression) -> None:  # type: ignore[type-arg]
+    batch = build_batch(records, base_offset=70, compression=codec)
+    _, data, spans = spans_of(batch)
+    decoded = check_records(batch)
+    assert [(s.offset, s.timestamp, s.key, s.has_value) for s in spans] == [
+        (r.offset, r.timestamp, r.key, r.value is not None) for r in decoded
+    ]
+    assert b"".join(bytes(data[s.start : s.end]) for s in spans) == data
+
+
+@given(
+    RECORDS,
+    st.sampled_from(list(Compression)),
+    st.one_of(st.none(), st.integers(0, 2**41)),
+    st.booleans(),
+    st.data(),
+)
+def test_what_stays_is_unchanged(
+    records: list,  # type: ignore[type-arg]
+    codec: Compression,
+    horizon: int | None,
+    append_time: bool,
+    data: st.DataObject,
+) -> None:
+    batch = build_batch(
+        records, base_offset=70, leader_epoch=3, compression=codec, producer_id=5, producer_epoch=2, base_sequence=9
+    )
+    if append_time:
+        set_max_timestamp_log_append(batch, 0, 123_456)
+    header, body, spans = spans_of(batch)
+    kept = data.draw(st.lists(st.sampled_from(range(len(spans))), min_size=1, unique=True).map(sorted))
+    rewritten = rewrite_batch(header, body, [spans[i] for i in kept], delete_horizon_ms=horizon)
+    before = check_records(batch)
+    assert check_records(rewritten) == [before[i] for i in kept]
+    after = check_batch(rewritten)
+    for field in (
+        "base_offset",
+        "last_offset",
+        "partition_leader_epoch",
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
+    ):
+        assert getattr(after, field) == getattr(header, field)
+    assert after.compression == codec
+    assert after.has_delete_horizon is (horizon is not None)
+    assert after.base_timestamp == (header.base_timestamp if horizon is None else horizon)
+    assert after.max_timestamp == max(before[i].timestamp for i in kept)
+    if horizon is not None:
+        # The next cleaning keeps the horizon that the first one set.
+        _, body, spans = spans_of(rewritten)
+        again = rewrite_batch(after, body, spans[-1:])
+        assert check_batch(again).base_timestamp == horizon
+        assert check_batch(again).has_delete_horizon
+        assert check_records(again) == [before[kept[-1]]]
+
+
+def test_an_empty_batch_keeps_its_place_and_its_producer() -> None:
+    batch = build_batch(
+        [(5, b"k", b"v", ()), (9, b"k", b"v", ())],
+        base_offset=40,
+        leader_epoch=3,
+        compression=Compression.ZSTD,
+        producer_id=5,
+        producer_epoch=2,
+        base_sequence=7,
+        transactional=True,
+    )
+    empty = check_batch(empty_batch(check_batch(batch)))
+    assert empty.size == 61
+    assert (empty.base_offset, empty.last_offset, empty.next_offset) == (40, 41, 42)
+    assert (empty.producer_id, empty.producer_epoch, empty.base_sequence, empty.last_sequence) == (5, 2, 7, 8)
+    assert (empty.record_count, empty.base_timestamp, empty.max_timestamp) == (0, -1, 9)
+    assert empty.is_transactional
+    assert empty.compression == Compression.NONE
+    assert check_records(empty_batch(check_batch(batch))) == []
+
+
+def test_an_emptied_marker_is_a_marker_still() -> None:
+    marker = build_end_transaction_marker(
+        commit=True, coordinator_epoch=0, producer_id=5, producer_epoch=2, timestamp=9
+    )
+    empty = check_batch(empty_batch(check_batch(marker)))
+    assert empty.is_control
+    assert empty.is_transactional
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x02",  # a length and nothing behind it
+        struct.pack(">b", 0x0C) + b"\0\0\0",  # a record longer than what is there
+        b"\x0c\0\0\0\x20kk",  # a key that runs over its record
+        b"\x0c\0\0\0\x02k\x01\0\0",  # bytes behind the last record
+        b"\xff\xff\xff\xff\xff\xff",  # a length that never ends
+    ],
+)
+def test_broken_records_are_said(body: bytes) -> None:
+    header = check_batch(build_batch([(0, b"k", b"v", ())]))
+    with pytest.raises(InvalidRecord):
+        list(record_spans(body, header))
