@@ -237,6 +237,8 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     moved = [(each.epoch, *one) for each in shown for one in each.moved]
     if moves and moved:
         tables.append(Table(_MOVED_COLUMNS, moved))
+    if not shown:
+        click.echo(f"{name} has not rebalanced since its coordinator began to watch it", err=True)
     data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
     session.output.show(data, *tables)
 
