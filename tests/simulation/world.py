@@ -139,6 +139,10 @@ class World:
             "log.index.interval.bytes": "500",
             "log.index.size.max.bytes": str(8 * self.plan.index_entries_per_segment),
             "log.retention.check.interval.ms": "1000",
+            # The coordinators' topics are compacted all the time.
+            "log.cleaner.backoff.ms": "200",
+            "log.cleaner.min.cleanable.ratio": "0.01",
+            "log.cleaner.dedupe.buffer.size": "100000",
             "group.initial.rebalance.delay.ms": "0",
         }
         if self.plan.flush_every_write:
