@@ -34,6 +34,8 @@ _SHOWN = 3
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what the clients do.")
 @click.option("--protocol", type=click.Choice(["auto", "v1", "v2"]), default="auto", show_default=True,
               help="Of transactions: v1 by librdkafka, v2 (KIP-890) by a producer of our own.")  # fmt: skip
+@click.option("--group-protocol", type=click.Choice(["classic", "consumer"]), default="classic", show_default=True,
+              help="Of consumers in groups; consumer is KIP-848.")  # fmt: skip
 @click.option("--plain", type=click.IntRange(min=0), default=2, show_default=True, help="Clients that send and poll.")
 @click.option("--txn", type=click.IntRange(min=0), default=4, show_default=True, help="Clients with transactions.")
 @click.option("--transform", type=click.IntRange(min=0), default=2, show_default=True,

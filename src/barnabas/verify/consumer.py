@@ -23,6 +23,7 @@ from barnabas.verify.librdkafka_settings import steady
 from barnabas.verify.producers import TopicPartition
 
 _ENDS_SECONDS = 5.0
+_CLASSIC_TIMES = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}
 
 
 class ConsumerFailed(Exception):
@@ -59,10 +60,18 @@ class ReadCommittedConsumer:
         bootstrap: the cluster.
         layout: of the run.
         group: the group it joins when it subscribes.
+        group_protocol: ``classic``, or ``consumer`` (KIP-848), where the broker decides about timeouts.
         settings: further settings of the library.
     """
 
-    def __init__(self, bootstrap: str, layout: Layout, group: str, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        layout: Layout,
+        group: str,
+        group_protocol: str = "classic",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.layout = layout
         self.group = group
         self.rebalanced: set[int] = set()
@@ -70,7 +79,7 @@ class ReadCommittedConsumer:
         self._settings: dict[str, Any] = {
             **steady(bootstrap), "group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False,
             "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50, "fetch.error.backoff.ms": 50,
-            "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500, **(settings or {}),
+            "group.protocol": group_protocol, **(_CLASSIC_TIMES if group_protocol == "classic" else {}), **(settings or {}),
         }  # fmt: skip
         self.consumer = LibraryConsumer(self._settings)
         self._before: dict[int, int] = {}

@@ -34,7 +34,9 @@ def read_everything(
         The keys that could not be read to their end.
     """
     process = recorder.new_process()
-    consumer = ReadCommittedConsumer(bootstrap, layout, f"verify-final-{process}", {"enable.partition.eof": True})
+    consumer = ReadCommittedConsumer(
+        bootstrap, layout, f"verify-final-{process}", settings={"enable.partition.eof": True}
+    )
     recorder.record(process, Outcome.INVOKE, "poll", [Poll({})], keys=keys, final=True)
     ends = _ends(bootstrap, layout, keys)
     consumer.consumer.assign([LibraryPartition(*layout.place(key), 0) for key in keys])

@@ -20,13 +20,14 @@ from barnabas.verify.final_reads import read_committed_offsets, read_everything
 from barnabas.verify.generator import Generator, Keys, Kind, numbers
 from barnabas.verify.history import Outcome
 from barnabas.verify.librdkafka_producer import LibrdkafkaProducer
-from barnabas.verify.producers import Producer
+from barnabas.verify.producers import Producer, ProducerError
 from barnabas.verify.recorder import Recorder
 from barnabas.verify.transactional_producer import TransactionalProducer, transaction_version
 from barnabas.verify.verdict import Verdict, check
 from barnabas.verify.worker import Connect, Worker
 
 _GRACE_SECONDS = 30.0
+_WARM_UP_SECONDS = 60.0
 
 
 class CannotRun(Exception):
@@ -42,6 +43,7 @@ class Settings:
         seconds: how long clients work; the final reads come after.
         seed: of every choice a client makes. Threads and networks make their own, so a seed repeats a workload, not a run.
         protocol: of transactions; auto takes v2 where the cluster has finalized it.
+        group_protocol: of consumers in groups, ``classic`` or ``consumer`` (KIP-848).
         plain, txn, transform: how many clients of each kind.
         partitions: of each of the three topics.
         replication_factor: -1 for the broker's default.
@@ -55,6 +57,7 @@ class Settings:
     seconds: float = 60
     seed: int = 0
     protocol: str = "auto"
+    group_protocol: str = "classic"
     plain: int = 2
     txn: int = 4
     transform: int = 2
@@ -115,6 +118,7 @@ class Run:
         with Admin(settings.bootstrap) as admin:
             replicas = settings.replication_factor
             results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
+        self._warm_up(protocol, name)
         recorder = Recorder(about, self.history_path)
         try:
             self._work(recorder, layout, keys, protocol, name)
@@ -132,6 +136,21 @@ class Run:
         if settings.protocol == "v2" and version < 2:
             raise CannotRun(f"the cluster has not finalized transaction.version 2 (it is at {version})")
         return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol
+
+    def _warm_up(self, protocol: str, name: str) -> None:
+        """One empty transaction: a new cluster makes its coordinator's topic first, and kills would keep it from ever being done."""
+        if not self.settings.txn + self.settings.transform:
+            return
+        deadline = time.monotonic() + _WARM_UP_SECONDS
+        while True:
+            try:
+                producer = self._producer(protocol, f"{name}-warm-up")
+            except ProducerError as error:
+                if time.monotonic() > deadline:
+                    raise CannotRun(f"no transactional producer can be had: {error}") from None
+            else:
+                producer.close()
+                return
 
     def _work(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> None:
         workers = list(self._workers(recorder, layout, keys, protocol, name))
@@ -180,7 +199,7 @@ class Run:
         kinds = [Kind.PLAIN] * settings.plain + [Kind.TXN] * settings.txn + [Kind.TRANSFORM] * settings.transform
         connect = Connect(
             producer=lambda transactional_id: self._producer(protocol, transactional_id),
-            consumer=lambda group: ReadCommittedConsumer(settings.bootstrap, layout, group),
+            consumer=lambda group: ReadCommittedConsumer(settings.bootstrap, layout, group, settings.group_protocol),
         )
         for number, kind in enumerate(kinds):
             rng = random.Random(f"{settings.seed}-{number}")
