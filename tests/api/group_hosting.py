@@ -69,7 +69,7 @@ class GroupHosting:
         self.next_producer_id += 1000
         return future
 
-    def _create_topic(self, api_key: int, version: int, request: Any, *, principal: str) -> asyncio.Future[Any]:
+    def _create_topic(self, api_key: int, version: int, request: Any, **_: Any) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = self.loop.create_future()
         self.asked.append((request, future))
         return future

@@ -280,6 +280,17 @@ def test_the_mutation_quota_is_strict_from_the_version_that_knows_it(serving: Se
     assert serving.ask(DeleteTopicsRequest(topic_names=["c"]), 5).responses[0].error_code == 0
 
 
+def test_a_topic_created_by_asking_for_it_counts_too(serving: Serving) -> None:
+    alter(serving, {"client-id": "test"}, controller_mutation_rate=1.0)
+    for number in range(11):
+        topics = [MetadataRequest.MetadataRequestTopic(name=f"t{number}")]
+        assert serving.ask(MetadataRequest(topics=topics), 9).throttle_time_ms == 0
+    topics = [MetadataRequest.MetadataRequestTopic(name="one-more")]
+    answer = serving.ask(MetadataRequest(topics=topics), 9)
+    assert answer.throttle_time_ms == 1000
+    assert "one-more" in serving.server.services.image().topics.by_name
+
+
 def test_quotas_survive_a_restart_and_reset_forgets_them(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     alter(node, {"user": None, "client-id": None}, producer_byte_rate=7.0)

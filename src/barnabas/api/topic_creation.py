@@ -6,6 +6,7 @@ Metadata creates a topic that a client asks about, FindCoordinator the internal 
 - A topic that exists by the time the controller looks counts as created.
 - A coordinator's topic gets the shape of its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*),
   whoever asks for it.
+- A topic that a client's Metadata request creates counts against its mutation quota, which makes it rest and refuses nothing.
 - A replication factor above the number of live brokers is lowered to it, so that a single node works with any default.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -68,7 +70,11 @@ def create_topics(context: RequestContext, names: list[str], answer: Callable[[d
     new = [name for name in names if name not in creating]
     if new:
         future = services.controller.handle(
-            ApiKey.CREATE_TOPICS, _VERSION, _request(services, new), principal=context.connection.principal
+            ApiKey.CREATE_TOPICS,
+            _VERSION,
+            _request(services, new),
+            principal=context.connection.principal,
+            mutation_quota=mutation_quota(context),
         )
         for name in new:
             creating[name] = future
