@@ -53,6 +53,7 @@ class GroupHosting:
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
         services.creating_topics = {}
+        services.share = SimpleNamespace(coordinator=SimpleNamespace(is_in_use=False))
         services.controller = SimpleNamespace(handle=self._create_topic)
         if create:
             self.create_offsets_topic()
