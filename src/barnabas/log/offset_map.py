@@ -13,10 +13,12 @@ Source: Kafka's `SkimpyOffsetMap`.
 from __future__ import annotations
 
 import hashlib
+import struct
 
 ENTRY_BYTES = 24
 _DIGEST_BYTES = 16
 _FREE = bytes(_DIGEST_BYTES)
+_halves = struct.Struct(">QQ").unpack
 
 
 class OffsetMap:
@@ -55,17 +57,22 @@ class OffsetMap:
         """The position of the digest's slot, or of the free one where it belongs."""
         table = self._table
         slots = self.slots
-        slot = int.from_bytes(digest[:8], "big") % slots
+        halves: tuple[int, int] = _halves(digest)
+        slot = halves[0] % slots
+        position = slot * ENTRY_BYTES
+        found = table[position : position + _DIGEST_BYTES]
+        if found in (digest, _FREE):
+            return position
         # Coprime to no particular number: a step that does not reach a free slot is given up for the next neighbour.
-        step = int.from_bytes(digest[8:], "big") % slots or 1
+        step = halves[1] % slots or 1
         for _ in range(16):
+            slot += step
+            if slot >= slots:
+                slot -= slots
             position = slot * ENTRY_BYTES
             found = table[position : position + _DIGEST_BYTES]
             if found in (digest, _FREE):
                 return position
-            slot += step
-            if slot >= slots:
-                slot -= slots
         while True:
             position = slot * ENTRY_BYTES
             found = table[position : position + _DIGEST_BYTES]
