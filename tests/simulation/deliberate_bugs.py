@@ -115,7 +115,7 @@ def forget_what_was_decided() -> Iterator[None]:
 
 @contextmanager
 def read_beyond_the_stable_offset() -> Iterator[None]:
-    """Open transactions do not hold readers back. Caught by whole_transactions: nothing says that they were aborted."""
+    """Open transactions do not hold readers back. Caught by whole_transactions, when one is aborted after it was read."""
     with replaced(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark)):
         yield
 

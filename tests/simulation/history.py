@@ -71,6 +71,8 @@ class History:
     transactions: list[Transaction] = field(default_factory=list)
     final_committed: dict[Partition, list[bytes]] = field(default_factory=dict)
     """What a read_committed reader sees at the end."""
+    seen_committed: dict[Partition, set[bytes]] = field(default_factory=dict)
+    """What read_committed readers saw at any time."""
     final_transactional_offsets: dict[str, int] = field(default_factory=dict)
     """Of the group of each transactional producer."""
     held_back: list[str] = field(default_factory=list)

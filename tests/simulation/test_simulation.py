@@ -147,6 +147,12 @@ def test_what_is_wrong_with_transactions_is_found(
     assert names(found) == set()
 
 
+def test_a_record_that_was_read_too_early_is_found() -> None:
+    found = transactional(offset=-1, is_commit=False)
+    found.seen_committed = {X0: {b"x0:1"}}
+    assert names(found) == {"whole_transactions"}
+
+
 def test_a_partition_that_is_held_back_is_found() -> None:
     assert names(History(held_back=["x-0 is stable up to 1 of 2"])) == {"whole_transactions"}
 

@@ -248,6 +248,25 @@ class Transactor:
         return await committed_offset(client, self.name, *self._partitions[0])
 
 
+class CommittedReader:
+    """Reads with read_committed over and over, and notes all that it has ever seen."""
+
+    def __init__(self, partitions: list[Partition], history: History) -> None:
+        self._partitions, self._history = partitions, history
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, "committed-reader")
+        while True:
+            for partition in self._partitions:
+                try:
+                    values = await read_committed(client, *partition)
+                except (*LOST, Refused):
+                    await asyncio.sleep(0.1)
+                else:
+                    self._history.seen_committed.setdefault(partition, set()).update(values)
+            await asyncio.sleep(0.05)
+
+
 async def state_of(client: Client, transactional_id: str) -> str:
     """The name of a transactional id's state."""
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
@@ -290,7 +309,8 @@ async def read_committed(client: Client, topic: str, index: int) -> list[bytes]:
         )
         answer = await client.request(ApiKey.FETCH, 11, request, FetchResponse)
         result = answer.responses[0].partitions[0]
-        assert not result.error_code, ErrorCode(result.error_code).name
+        if result.error_code:
+            raise Refused(result.error_code)
         aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
         skipping: set[int] = set()
         data = memoryview(result.records or b"")

@@ -32,7 +32,7 @@ from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.disk import SimDisk
 from tests.simulation.history import History, Partition
 from tests.simulation.network import Network
-from tests.simulation.transactions import READ_COMMITTED, Transactor, end_offset, read_committed
+from tests.simulation.transactions import READ_COMMITTED, CommittedReader, Transactor, end_offset, read_committed
 from tests.simulation.virtual_loop import Crash, Stuck, VirtualLoop
 from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader, fetch
 
@@ -216,6 +216,8 @@ class World:
             self.break_connections(loop)
         readers = [Reader(partition, self.history) for partition in self.partitions]
         workers = [*self.producers, *self.committers, *self.transactors, *readers]
+        if self.transactors:
+            workers.append(CommittedReader(self.shared, self.history))
         tasks = [loop.create_task(worker.run(address, loop)) for worker in workers]
         loop.call_later(seconds * rng.uniform(0.2, 1.0), crash)
         for task in asyncio.as_completed(tasks):

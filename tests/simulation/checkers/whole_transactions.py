@@ -17,6 +17,9 @@ def check(history: History) -> list[str]:
         by_name.setdefault(transaction.producer, []).append(transaction)
         seen = {where for where, values in history.final_committed.items() if transaction.value in values}
         found += judge(transaction, seen)
+    for where, values in history.seen_committed.items():
+        gone = values - set(history.final_committed.get(where, ()))
+        found += [f"{value!r} was seen in {where} and is not committed" for value in sorted(gone)]
     for values in history.final_committed.values():
         found += [f"{value!r} is there twice" for value in {*values} if values.count(value) > 1]
     for name, offset in history.final_transactional_offsets.items():
