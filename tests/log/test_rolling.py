@@ -30,6 +30,16 @@ def test_rolls_by_the_records_time() -> None:
     assert log.segment_count == 2
 
 
+def test_a_compacted_log_rolls_before_its_records_wait_too_long() -> None:
+    for policy, expected in (("compact", 2), ("delete", 1)):
+        log = open_log(segment_ms=1000, max_compaction_lag_ms=100, cleanup_policy=frozenset({policy}))
+        log.append_as_leader(plain(timestamp=NOW_MS), 0)
+        log.append_as_leader(plain(timestamp=NOW_MS + 100), 0)
+        assert log.segment_count == 1
+        log.append_as_leader(plain(timestamp=NOW_MS + 101), 0)
+        assert log.segment_count == expected
+
+
 def test_rolls_by_the_clock_without_timestamps() -> None:
     clock = Clock()
     log = open_log(clock=clock, segment_ms=1000)

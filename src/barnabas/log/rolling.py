@@ -1,10 +1,10 @@
 """When the active segment is full (data plane, pure but for one read of its first timestamp).
 
 A segment ends before an append that would make it larger than segment.bytes, put an offset beyond its relative offsets, or
-comes more than segment.ms after its first record; and when an index is full. Time counts by the records' timestamps, and by the
+comes more than segment.ms after its first record, in a compacted topic max.compaction.lag.ms; and when an index is full. Time counts by the records' timestamps, and by the
 clock only if they have none, so that a replica rolls where its leader did.
 
-Source: Kafka's `LogSegment.shouldRoll`.
+Source: Kafka's `LogSegment.shouldRoll`, `LogConfig.maxSegmentMs`; KIP-354.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ def should_roll(
         waited = max_timestamp - first
     else:
         waited = now_ms - segment.created_ms
-    if waited > config.segment_ms - (_jitter_ms(segment, config) if config.segment_jitter_ms else 0):
+    most = config.segment_ms
+    if config.max_compaction_lag_ms < most and config.compact:
+        # Only a sealed segment can be compacted, so none stays open for longer than its records may wait.
+        most = config.max_compaction_lag_ms
+    if waited > most - (_jitter_ms(segment, config) if config.segment_jitter_ms else 0):
         return True
     if segment.offset_index.entries >= config.segment_index_bytes // INDEX_ENTRY_SIZE:
         return True
