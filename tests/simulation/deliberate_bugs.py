@@ -12,7 +12,7 @@ from typing import Any
 
 from barnabas.coordinator.runtime import CoordinatorRuntime
 from barnabas.coordinator.transaction_shard import TransactionCoordinatorShard
-from barnabas.log import log_segment, partition_log
+from barnabas.log import log_appender, log_segment
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.records.record_batch import BatchHeader, read_header
@@ -73,7 +73,7 @@ def recover_without_checksums() -> Iterator[None]:
 @contextmanager
 def skip_an_offset() -> Iterator[None]:
     """One batch in seven starts an offset too late. Caught by dense_offsets, and by durability."""
-    original = partition_log.patch
+    original = log_appender.patch
     count = 0
 
     def patch(buffer: Any, position: int, base_offset: int, leader_epoch: int) -> None:
@@ -81,7 +81,7 @@ def skip_an_offset() -> Iterator[None]:
         count += 1
         original(buffer, position, base_offset + (count % 7 == 0), leader_epoch)
 
-    with replaced(partition_log, "patch", patch):
+    with replaced(log_appender, "patch", patch):
         yield
 
 
