@@ -1,8 +1,8 @@
 """When the active segment is full (data plane, pure but for one read of its first timestamp).
 
-A segment ends before an append that would make it larger than segment.bytes, put an offset beyond its relative offsets, or
-comes more than segment.ms after its first record, in a compacted topic max.compaction.lag.ms; and when an index is full. Time counts by the records' timestamps, and by the
-clock only if they have none, so that a replica rolls where its leader did.
+A segment ends before an append that would make it larger than segment.bytes, put an offset beyond its relative offsets, or comes
+more than segment.ms (of a compacted topic: max.compaction.lag.ms, if that is less) after its first record; and when an index is full.
+Time counts by the records' timestamps, and by the clock only if they have none, so that a replica rolls where its leader did.
 
 Source: Kafka's `LogSegment.shouldRoll`, `LogConfig.maxSegmentMs`; KIP-354.
 """
