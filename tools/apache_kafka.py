@@ -49,6 +49,7 @@ TOOLS = {
     "configs": "kafka.admin.ConfigCommand",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "consumer-perf": "org.apache.kafka.tools.ConsumerPerformance",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
@@ -61,10 +62,14 @@ TOOLS = {
     "metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "producer-perf": "org.apache.kafka.tools.ProducerPerformance",
     "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "storage": "kafka.tools.StorageTool",
+    "streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
 }
 
 

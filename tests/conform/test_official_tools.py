@@ -1,27 +1,26 @@
 """Kafka's own command-line tools, the same steps on both brokers: what they print must be equal, addresses and times aside.
 
-Every step is one call of one tool. The steps run in order on one broker of each kind (a tool starts a JVM, which is what takes the
-time), and each step is then one test that compares the two outputs after `neutral` has taken out what must differ.
+Every step is one call of one tool. The steps run in order on one broker of each kind, the tools in one JVM, and each step is then one test
+that compares the two outputs after `neutral` has taken out what must differ.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import apache_kafka
 import pytest
 
 from tests.conform.brokers import BrokerUnderTest, broker
+from tests.conform.tool_process import ToolProcess
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
 
-# The APIs that one node without transactions serves.
-SERVED = {0, 1, 2, 3, *range(8, 17), 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 42, 44, 46, 47, 55, 57, 60, 61, 74, 75}
+# Apache Kafka serves these also: log directories of replicas, delegation tokens, voters of a quorum.
+NOT_ON_ONE_NODE = {34, 38, 39, 40, 41, 80, 81}
 LINES = "".join(f"key{i % 3}\tvalue {i}\n" for i in range(30))
 
 
@@ -91,6 +90,8 @@ STEPS = (
     step("delete offsets", "consumer-groups", "--delete-offsets --group readers --topic orders:1"),
     step("delete group", "consumer-groups", "--delete --group readers"),
     step("delete group missing", "consumer-groups", "--delete --group nobody"),
+    step("create queue", "topics", "--create --topic queue"),
+    step("fill queue", "console-producer", "--topic queue", stdin=LINES),
     step("create for perf", "topics", "--create --topic perf"),
     step("producer perf", "producer-perf", "--topic perf --num-records 2000 --record-size 200 --throughput -1 --producer-props acks=all batch.size=16384", compare="words"),
     step("consumer perf", "consumer-perf", "--topic orders --messages 30 --timeout 20000", compare="words"),
@@ -102,6 +103,85 @@ STEPS = (
     step("log dirs", "log-dirs", "--describe --topic-list perf", compare="log dirs"),
     step("dump log", "dump-log", "--files {data}/perf-0/00000000000000000000.log --deep-iteration", bootstrap=False, compare="dump"),
     step("dump index", "dump-log", "--files {data}/perf-0/00000000000000000000.index --index-sanity-check", bootstrap=False, compare="words"),
+    step("create transacted", "topics", "--create --topic transacted"),
+    step("transactional producer", "producer-perf", "--topic transacted --num-records 200 --record-size 50 --throughput -1 --transactional-id perf --transaction-duration-ms 50", compare="words"),
+    step("transactions", "transactions", "list", compare="words"),
+    step("transactions filtered", "transactions", "list --transactional-id-pattern ^pe.*", compare="words"),
+    step("transactions of long duration", "transactions", "list --duration-filter 3600000", compare="words"),
+    step("transaction", "transactions", "describe --transactional-id perf", compare="words"),
+    step("transaction missing", "transactions", "describe --transactional-id nobody"),
+    step("producers", "transactions", "describe-producers --topic transacted --partition 0", compare="words"),
+    step("hanging transactions", "transactions", "find-hanging --broker-id 1", compare="words"),
+    step("abort at no transaction", "transactions", "abort --topic orders --partition 0 --start-offset 0"),
+    step("terminate", "transactions", "forceTerminateTransaction --transactionalId perf"),
+    step("consumer protocol", "console-consumer", "--topic orders --group modern --command-property group.protocol=consumer --isolation-level read_committed --from-beginning --max-messages 78 --timeout-ms 30000", compare="sorted"),
+    step("committed only", "console-consumer", "--topic transacted --isolation-level read_committed --from-beginning --max-messages 200 --timeout-ms 30000"),
+    step("all groups", "groups", "--list", compare="sorted"),
+    step("groups of a type", "groups", "--list --group-type consumer", compare="sorted"),
+    step("groups of a protocol", "groups", "--list --protocol consumer", compare="sorted"),
+    step("modern group", "consumer-groups", "--describe --group modern", compare="words"),
+    step("modern group state", "consumer-groups", "--describe --group modern --state --verbose", compare="words"),
+    step("groups by type", "consumer-groups", "--list --type", compare="sorted"),
+    step("group config add", "configs", "--alter --entity-type groups --entity-name workers --add-config share.auto.offset.reset=earliest,share.record.lock.duration.ms=20000"),
+    step("group config describe", "configs", "--describe --entity-type groups --entity-name workers"),
+    step("group config describe all", "configs", "--describe --all --entity-type groups --entity-name workers", compare="configs"),
+    step("group config bad", "configs", "--alter --entity-type groups --entity-name workers --add-config share.record.lock.duration.ms=1"),
+    step("group config unknown", "configs", "--alter --entity-type groups --entity-name workers --add-config no.such.setting=1"),
+    step("share consumer", "console-share-consumer", "--topic queue --group workers --max-messages 30 --timeout-ms 30000 --formatter-property print.delivery=true --formatter-property print.offset=true", compare="sorted"),
+    step("verifiable share consumer", "verifiable-share-consumer", "--topic queue --group-id workers2 --max-messages 30 --offset-reset-strategy earliest", compare="events"),
+    step("share groups", "share-groups", "--list", compare="sorted"),
+    step("share groups with state", "share-groups", "--list --state", compare="sorted"),
+    step("share group", "share-groups", "--describe --group workers", compare="words"),
+    step("share group verbose", "share-groups", "--describe --group workers --verbose", compare="words"),
+    step("share group state", "share-groups", "--describe --group workers --state", compare="words"),
+    step("share group members", "share-groups", "--describe --group workers --members --verbose", compare="words"),
+    step("share group missing", "share-groups", "--describe --group nobody"),
+    step("share reset dry", "share-groups", "--reset-offsets --group workers --topic queue --to-earliest --dry-run"),
+    step("share reset", "share-groups", "--reset-offsets --group workers --topic queue --to-earliest --execute"),
+    step("share group after reset", "share-groups", "--describe --group workers", compare="words"),
+    step("share consumer again", "console-share-consumer", "--topic queue --group workers --max-messages 30 --timeout-ms 30000", compare="sorted"),
+    step("share delete offsets", "share-groups", "--delete-offsets --group workers --topic queue"),
+    step("share delete", "share-groups", "--delete --group workers2"),
+    step("share delete missing", "share-groups", "--delete --group nobody"),
+    step("streams groups", "streams-groups", "--list"),
+    step("streams group missing", "streams-groups", "--describe --group nobody"),
+    step("streams delete missing", "streams-groups", "--delete --group nobody"),
+    step("client quota", "configs", "--alter --entity-type clients --entity-name app --add-config producer_byte_rate=1048576,consumer_byte_rate=2097152,request_percentage=200"),
+    step("client quota default", "configs", "--alter --entity-type clients --entity-default --add-config producer_byte_rate=10485760"),
+    step("user quota", "configs", "--alter --entity-type users --entity-name alice --add-config consumer_byte_rate=1048576"),
+    step("user default quota", "configs", "--alter --entity-type users --entity-default --add-config controller_mutation_rate=10"),
+    step("user and client quota", "configs", "--alter --entity-type users --entity-name alice --entity-type clients --entity-name app --add-config producer_byte_rate=4096"),
+    step("address quota", "configs", "--alter --entity-type ips --entity-name 127.0.0.9 --add-config connection_creation_rate=5"),
+    step("quota unknown", "configs", "--alter --entity-type clients --entity-name app --add-config no_such_rate=5"),
+    step("quota bad", "configs", "--alter --entity-type clients --entity-name app --add-config producer_byte_rate=fast"),
+    step("client quotas described", "configs", "--describe --entity-type clients", compare="sorted"),
+    step("user quotas described", "configs", "--describe --entity-type users", compare="sorted"),
+    step("user and client quotas described", "configs", "--describe --entity-type users --entity-type clients", compare="sorted"),
+    step("address quotas described", "configs", "--describe --entity-type ips", compare="sorted"),
+    step("quota delete", "configs", "--alter --entity-type clients --entity-name app --delete-config producer_byte_rate"),
+    step("quota delete missing", "configs", "--alter --entity-type clients --entity-name other --delete-config producer_byte_rate"),
+    step("client quota after delete", "configs", "--describe --entity-type clients --entity-name app", compare="sorted"),
+    step("password", "configs", "--alter --entity-type users --entity-name bob --add-config SCRAM-SHA-256=[iterations=8192,password=secret],SCRAM-SHA-512=[password=secret]"),
+    step("password described", "configs", "--describe --entity-type users --entity-name bob"),
+    step("password weak", "configs", "--alter --entity-type users --entity-name bob --add-config SCRAM-SHA-256=[iterations=100,password=secret]"),
+    step("password delete", "configs", "--alter --entity-type users --entity-name bob --delete-config SCRAM-SHA-256"),
+    step("password delete missing", "configs", "--alter --entity-type users --entity-name carol --delete-config SCRAM-SHA-256"),
+    step("client metrics add", "client-metrics", "--alter --name slow --metrics org.apache.kafka.producer. --interval 5000 --match client_id=app"),
+    step("client metrics bad", "client-metrics", "--alter --name slow --interval 1"),
+    step("client metrics list", "client-metrics", "--list"),
+    step("client metrics describe", "client-metrics", "--describe --name slow"),
+    step("client metrics as configs", "configs", "--describe --entity-type client-metrics --entity-name slow", compare="configs"),
+    step("client metrics delete", "client-metrics", "--delete --name slow"),
+    step("features", "features", "describe", compare="features"),
+    step("feature at its level", "features", "upgrade --feature group.version=1"),
+    step("feature too high", "features", "upgrade --feature group.version=99", compare="words"),
+    step("feature unknown", "features", "upgrade --feature no.such.version=1"),
+    step("feature downgraded", "features", "downgrade --feature transaction.version=1"),
+    step("feature upgraded", "features", "upgrade --feature transaction.version=2"),
+    step("dump groups", "dump-log", "--files {data}/__consumer_offsets-0/00000000000000000000.log --offsets-decoder", bootstrap=False, compare="payloads"),
+    step("dump transactions", "dump-log", "--files {data}/__transaction_state-0/00000000000000000000.log --transaction-log-decoder", bootstrap=False, compare="payloads"),
+    step("dump share states", "dump-log", "--files {data}/__share_group_state-0/00000000000000000000.log --share-group-state-decoder", bootstrap=False, compare="payloads"),
+    step("dump metadata", "dump-log", "--files {data}/__cluster_metadata-0/00000000000000000000.log --cluster-metadata-decoder", bootstrap=False, compare="record types"),
     step("api versions", "broker-api-versions", "", compare="api versions"),
     step("delete topic", "topics", "--delete --topic latest"),
     step("delete topic missing", "topics", "--delete --topic latest"),
@@ -113,18 +193,17 @@ def run_steps(under_test: BrokerUnderTest, folder: Path) -> dict[str, str]:
     """Run every step in order; what each printed, both streams, with its exit code."""
     printed = {}
     folder.mkdir(parents=True, exist_ok=True)
-    for one in STEPS:
-        for name, text in one.files.items():
-            (folder / name).write_text(text)
-        args = [a.format(folder=folder, data=under_test.data_dir) for a in one.args]
-        if one.bootstrap:
-            args = ["--bootstrap-server", under_test.bootstrap_servers, *args]
-        try:
-            done = apache_kafka.run_tool(one.tool, *args, stdin=one.stdin, timeout=90)
-            text = f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        except subprocess.TimeoutExpired as late:
-            text = f"no end after 90 s\n{(late.stdout or b'').decode()}"
-        printed[one.name] = neutral(text, under_test, folder)
+    tools = ToolProcess(folder / "tools.log")
+    try:
+        for one in STEPS:
+            for name, text in one.files.items():
+                (folder / name).write_text(text)
+            args = [a.format(folder=folder, data=under_test.data_dir) for a in one.args]
+            if one.bootstrap:
+                args = ["--bootstrap-server", under_test.bootstrap_servers, *args]
+            printed[one.name] = neutral(tools.run(one.tool, *args, stdin=one.stdin), under_test, folder)
+    finally:
+        tools.close()
     return printed
 
 
@@ -137,21 +216,23 @@ def neutral(text: str, under_test: BrokerUnderTest, folder: Path) -> str:
     text = re.sub(
         r"(console-consumer|consumer|producer|perf-consumer)[-\w]*-[0-9a-f]{8}-[-0-9a-f]{27}", r"\1-UUID", text
     )
-    text = re.sub(r"console-consumer-\d+", "console-consumer-N", text)
+    text = re.sub(r"(console-consumer|perf-consumer)-\d+ *", r"\1-N ", text)
     text = re.sub(r"\b[0-9a-f]{8}-[-0-9a-f]{27}\b", "UUID", text)
     text = re.sub(
         r"(CreateTime|LogAppendTime|timestamp|baseTimestamp|lastTimestamp|CreateTime):? ?\d{13}", r"\1:T", text
     )
+    text = text.replace("PrepareCommit ", "CompleteCommit")  # the markers are being written still
     text = re.sub(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+\]", "[T]", text)
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d+", "T", text)
-    # Warnings of the JVM and the tools' own logging are not what a tool answers.
-    return "\n".join(line.rstrip() for line in text.splitlines() if not re.match(r"(OpenJDK|\[T\] (WARN|INFO))", line))
+    # Warnings of the JVM, the tools' own logging, and how the tool was called are not what a tool answers.
+    noise = r"OpenJDK|\[T\] (WARN|INFO)|\tat (java\.base/)?(java\.lang\.reflect|jdk\.internal\.reflect|Tools)\."
+    return "\n".join(line.rstrip() for line in text.splitlines() if not re.match(noise, line))
 
 
 def view(text: str, how: str) -> object:
     """What of a tool's output is compared: all of it in order, or what stays when figures and order are free."""
     if how == "sorted":
-        return sorted(text.splitlines())
+        return sorted(re.sub(r" {2,}", " ", line).strip() for line in text.splitlines())
     if how == "words":
         return re.sub(r"-?\d+([.,:]\d+)*", "N", text).split()
     if how == "configs":
@@ -171,6 +252,20 @@ def view(text: str, how: str) -> object:
             text,
         )
         return {re.sub(r"\d+", "N", line) for line in text.splitlines()}
+    if how == "payloads":
+        # Batches may be cut differently, and a counter of one broker is ahead of the other's: what is compared is each kind of record.
+        found = re.findall(r"\b(?:key|payload): ?.*", text)
+        # Since 4.4 the target assignment of an emptied group is written too, without a time.
+        found = [one for one in found if not re.search(r'"data":\{"assignmentEpoch":\d+\}\}$', one)]
+        return {re.sub(r"-?\d+", "N", re.sub(r'"[-\w]{20,}"', '"ID"', one)) for one in found}
+    if how == "record types":
+        return set(re.findall(r'"type":"(\w+)"', text))
+    if how == "features":
+        rows = re.findall(
+            r"Feature: (\S+)\tSupportedMinVersion: (\S+)\tSupportedMaxVersion: \S+\tFinalizedVersionLevel: (\S+)", text
+        )
+        # The newest release finalizes a newer version of the metadata; the rest has the same level.
+        return {(name, least, level if name != "metadata.version" else "") for name, least, level in rows}
     if how == "api versions":
         found = re.findall(r"(\w+)\((\d+)\): (\d+)(?: to (\d+))? ", text)
         return {int(key): (int(low), int(high or low)) for _, key, low, high in found}
@@ -180,7 +275,13 @@ def view(text: str, how: str) -> object:
 @pytest.fixture(scope="session")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     folder = tmp_path_factory.mktemp("tools")
-    settings = {"node.id": "1"}
+    settings = {
+        "node.id": "1",
+        # One partition each, so that a dump of it has all there is.
+        "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
+        "share.coordinator.state.topic.num.partitions": "1",
+    }
 
     def run(name: str) -> dict[str, str]:
         with broker(name, folder / name, settings) as under_test:
@@ -198,11 +299,15 @@ def test_a_tool_prints_the_same_on_both_brokers(one: Step, outputs: dict[str, di
         # Kafka's newest complete tools are one release behind our settings: what it lists, we must list in the same words.
         missing = view(theirs, one.compare) - view(ours, one.compare)  # type: ignore[operator]
         assert not missing
+    elif one.compare == "record types":
+        # A record at a time is as good as several between a begin and an end, and some kinds only several controllers need.
+        assert view(ours, one.compare) <= view(theirs, one.compare)  # type: ignore[operator]
+        assert "TOPIC_RECORD" in view(ours, one.compare)  # type: ignore[operator]
     elif one.compare == "api versions":
         mine, others = view(ours, one.compare), view(theirs, one.compare)
         assert isinstance(mine, dict)
         assert isinstance(others, dict)
-        assert set(mine) >= SERVED
+        assert set(others) - set(mine) <= NOT_ON_ONE_NODE
         narrower = {
             k: (r, others[k])
             for k, r in mine.items()

@@ -73,7 +73,7 @@ async function through(sender, { topic, partition, records, batch_bytes: batchBy
   return offsets
 }
 
-async function join(groupId, topics, c) {
+async function join(groupId, topics, c, autoCommit = false) {
   group = groupId
   consumer = kafka.consumer({
     groupId,
@@ -89,7 +89,7 @@ async function join(groupId, topics, c) {
   await consumer.connect()
   await consumer.subscribe({ topics, fromBeginning: true })
   await consumer.run({
-    autoCommit: false,
+    autoCommit,
     eachBatch: async ({ batch, resolveOffset, isStale, heartbeat }) => {
       if (isStale()) return
       for (const m of batch.messages) {
@@ -174,7 +174,8 @@ const commands = {
       group = c.group // what is committed is asked through the admin client; nothing is read
       return true
     }
-    await join(`reader-${randomUUID()}`, [...new Set(c.partitions.map(([topic]) => topic))], c)
+    // A group that has committed nothing begins anew when its member joins again; a reader without a group would go on.
+    await join(`reader-${randomUUID()}`, [...new Set(c.partitions.map(([topic]) => topic))], c, true)
     return true
   },
 
