@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
-    from barnabas.quota.client_quotas import ClientQuotas, MutationQuota
+    from barnabas.quota.client_quotas import ClientQuotas
+    from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
     from barnabas.replication.share_partition_manager import SharePartitionManager

@@ -113,8 +113,11 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
 
 def _count_bytes_out(read: FetchRead) -> None:
     for wanted, data in read.results:
-        if wanted.partition is not None and (records := data.records):
-            wanted.partition.topic.traffic.bytes_out += len(records) if isinstance(records, bytes) else records.size
+        records = data.records
+        # What was read is a slice of the log; only a partition without records has bytes, none.
+        if records is not None and not isinstance(records, bytes | bytearray | memoryview):
+            assert wanted.partition is not None, "records were read from nowhere"
+            wanted.partition.topic.traffic.bytes_out += records.size
 
 
 def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | bytes, int]]:

@@ -31,7 +31,7 @@ from barnabas.replication.fetch_session import grouped
 
 if TYPE_CHECKING:
     from barnabas.api.context import RequestContext
-    from barnabas.quota.client_quotas import MutationQuota
+    from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_reader import FetchRead
     from barnabas.replication.fetch_session import FetchContext
 
@@ -128,10 +128,9 @@ def _shared_bytes(response: Any) -> int:
 
 def fetch_bytes_limit(context: RequestContext) -> int:
     """The most bytes that one fetch may return: more would be over quota for certain, and never be delivered."""
-    quotas = context.services.quotas.fetch
-    if not quotas.is_enabled:
+    if not context.services.quotas.is_enabled:
         return 2**31 - 1
-    return quotas.max_value_in_window(user_name(context.connection.principal), context.client_id)
+    return context.services.quotas.fetch.max_value_in_window(user_name(context.connection.principal), context.client_id)
 
 
 def throttled_fetch(
@@ -167,7 +166,7 @@ def throttled_fetch(
 def mutation_quota(context: RequestContext) -> MutationQuota | None:
     """What the controller counts a request's partitions with; None when its client has no such quota."""
     accounting = context.accounting
-    if accounting is None:
+    if accounting is None or not context.services.quotas.is_enabled:
         return None
     since = _STRICT_SINCE.get(ApiKey(context.api_key))
     accounting.mutation = context.services.quotas.controller_mutation.quota_for(

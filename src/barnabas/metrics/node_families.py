@@ -17,7 +17,7 @@ from barnabas.metrics.exposition import Family, family, labels, summary
 from barnabas.metrics.request_times import ApiTimes
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.protocol.errors import ErrorCode
-from barnabas.quota.client_quotas import QuotaManager
+from barnabas.quota.quota_manager import QuotaManager
 
 __all__ = ["NodeFamilies"]
 
@@ -144,6 +144,8 @@ class NodeFamilies:
         services = self._source.services
         now_ms = services.now_ms()
         quotas = services.quotas
+        if not quotas.is_enabled:
+            return
         named: tuple[tuple[str, str, QuotaManager], ...] = (
             ("produce", "byte_rate", quotas.produce),
             ("fetch", "byte_rate", quotas.fetch),

@@ -1,0 +1,228 @@
+"""One client quota: its limits by entity, and what the clients that share each have used. Control plane, pure.
+
+    limits by entity ──► the most specific that fits the client ──► QuotaSensor by what the limit is shared among ──► milliseconds
+
+The order of entities, and what a default means, is in `client_quotas`. What a limit is shared among follows from its entity: (user,
+client-id) for entities that name both kinds, the user alone or the client-id alone otherwise.
+
+Sources: Kafka's `ClientQuotaManager`, `ClientRequestQuotaManager`, `ControllerMutationQuotaManager`; KIP-13, KIP-55, KIP-124,
+KIP-599.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from barnabas.metadata.client_quotas_image import QuotaEntity
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.quota.rate import Rate
+from barnabas.quota.token_bucket import TokenBucket
+
+__all__ = ["MutationQuota", "MutationQuotaManager", "QuotaManager"]
+
+EXPIRE_MS = 3_600_000
+"""Silence after which a sensor is dropped."""
+
+RESOLVED_MAX = 10_000
+"""Clients whose sensor is remembered; beyond that the memory starts anew, so that inventing client ids gains nothing."""
+
+USER, CLIENT_ID = "user", "client-id"
+INT_MAX = 2**31 - 1
+
+
+class _Measured(Protocol):
+    last_ms: int
+
+
+Meter = TypeVar("Meter", bound=_Measured)
+
+
+class _Sensor(Generic[Meter]):
+    """What the clients that share one limit have used.
+
+    Attributes:
+        throttled_ms: the sum of the rests given; `throttles` their number.
+    """
+
+    __slots__ = ("limit", "meter", "throttled_ms", "throttles")
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self.limit = 0.0
+        self.throttled_ms = 0
+        self.throttles = 0
+
+
+# Whom a sensor is shared among: (user, client id), an empty text where that does not matter.
+_Tags = tuple[str, str]
+
+
+class _Manager(Generic[Meter]):
+    """One quota's limits and sensors."""
+
+    def __init__(self, make_meter: Callable[[int], Meter]) -> None:
+        self._make_meter = make_meter
+        self._limits: dict[QuotaEntity, float] = {}
+        self._sensors: dict[_Tags, _Sensor[Meter]] = {}
+        self._resolved: dict[tuple[str, str | None], _Sensor[Meter] | None] = {}
+        self.is_enabled = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {len(self._limits)} limits, {len(self._sensors)} sensors>"
+
+    @property
+    def sensors(self) -> Mapping[_Tags, _Sensor[Meter]]:
+        """What is measured now, by user and client id; empty texts where a limit does not ask."""
+        return self._sensors
+
+    def update(self, entity: QuotaEntity, limit: float | None) -> None:
+        """Set an entity's limit, or remove it."""
+        if limit is None:
+            self._limits.pop(entity, None)
+        else:
+            self._limits[entity] = limit
+        self.is_enabled = bool(self._limits)
+        self._resolved.clear()
+        if not self._limits:
+            self._sensors.clear()
+
+    def limit(self, user: str, client_id: str | None) -> float | None:
+        """The limit of a client, None when it has none."""
+        found = self._find(user, client_id)
+        return None if found is None else found[1]
+
+    def _find(self, user: str, client_id: str | None) -> tuple[_Tags, float] | None:
+        client = client_id or ""
+        both, by_user, by_client = (user, client), (user, ""), ("", client)
+        candidates: tuple[tuple[QuotaEntity, _Tags], ...] = (
+            (((CLIENT_ID, client), (USER, user)), both),
+            (((CLIENT_ID, None), (USER, user)), both),
+            (((USER, user),), by_user),
+            (((CLIENT_ID, client), (USER, None)), both),
+            (((CLIENT_ID, None), (USER, None)), both),
+            (((USER, None),), by_user),
+            (((CLIENT_ID, client),), by_client),
+            (((CLIENT_ID, None),), by_client),
+        )
+        for entity, tags in candidates:
+            limit = self._limits.get(entity)
+            if limit is not None and (client or tags is by_user):
+                return tags, limit
+        return None
+
+    def sensor(self, user: str, client_id: str | None, now_ms: int) -> _Sensor[Meter] | None:
+        """What measures a client, None when it has no limit."""
+        key = (user, client_id)
+        try:
+            return self._resolved[key]
+        except KeyError:
+            pass
+        found = self._find(user, client_id)
+        sensor = None
+        if found is not None:
+            tags, limit = found
+            sensor = self._sensors.get(tags)
+            if sensor is None:
+                sensor = self._sensors[tags] = _Sensor(self._make_meter(now_ms))
+            sensor.limit = limit
+        if len(self._resolved) >= RESOLVED_MAX:
+            self._resolved.clear()
+        self._resolved[key] = sensor
+        return sensor
+
+    def expire(self, now_ms: int) -> None:
+        """Drop sensors that nobody has used for an hour."""
+        old = [tags for tags, sensor in self._sensors.items() if now_ms - sensor.meter.last_ms > EXPIRE_MS]
+        for tags in old:
+            del self._sensors[tags]
+        if old:
+            self._resolved.clear()
+
+
+class QuotaManager(_Manager[Rate]):
+    """A quota on a rate.
+
+    Args:
+        max_throttle_ms: the longest rest, None for as long as it takes.
+    """
+
+    def __init__(self, samples: int, window_seconds: int, max_throttle_ms: int | None = None) -> None:
+        super().__init__(lambda now_ms: Rate(samples, window_seconds * 1000, now_ms))
+        self._whole_windows_seconds = (samples - 1) * window_seconds
+        self._max_throttle_ms = max_throttle_ms
+
+    def record_and_throttle(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
+        """Count what a client used; returns how many milliseconds it must rest."""
+        sensor = self.sensor(user, client_id, now_ms)
+        if sensor is None:
+            return 0
+        sensor.meter.record(value, now_ms)
+        throttle_ms = sensor.meter.throttle_ms(sensor.limit, now_ms)
+        return throttle_ms if self._max_throttle_ms is None else min(throttle_ms, self._max_throttle_ms)
+
+    def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
+        """Count without asking; a negative value takes back what was counted and then not used."""
+        sensor = self.sensor(user, client_id, now_ms)
+        if sensor is not None:
+            sensor.meter.record(value, now_ms)
+
+    def max_value_in_window(self, user: str, client_id: str | None) -> int:
+        """The most that can be used at once without a certain rest afterwards."""
+        limit = self.limit(user, client_id)
+        return INT_MAX if limit is None else min(int(limit * self._whole_windows_seconds), INT_MAX)
+
+    def throttled(self, user: str, client_id: str | None, throttle_ms: int, now_ms: int) -> None:
+        """Note that a client was made to rest."""
+        sensor = self.sensor(user, client_id, now_ms)
+        if sensor is not None:
+            sensor.throttled_ms += throttle_ms
+            sensor.throttles += 1
+
+
+class MutationQuota:
+    """The controller mutation quota as one request meets it.
+
+    Args:
+        is_strict: refuse once the bucket is below zero; else only tell how long to rest.
+    """
+
+    __slots__ = ("_now_ms", "_recorded_ms", "_sensor", "_throttle_ms", "is_strict")
+
+    def __init__(self, sensor: _Sensor[TokenBucket], now_ms: Callable[[], int], *, is_strict: bool) -> None:
+        self._sensor = sensor
+        self._now_ms = now_ms
+        self._throttle_ms = 0
+        self._recorded_ms = 0
+        self.is_strict = is_strict
+
+    def record(self, permits: int) -> None:
+        """Ask to create or delete this many partitions.
+
+        Raises:
+            KafkaError: THROTTLING_QUOTA_EXCEEDED, when the quota is strict and exhausted; nothing is counted then.
+        """
+        now_ms, bucket, limit = self._now_ms(), self._sensor.meter, self._sensor.limit
+        if self.is_strict and (throttle_ms := bucket.throttle_ms(limit, now_ms)):
+            self._throttle_ms, self._recorded_ms = throttle_ms, now_ms
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        bucket.spend(permits, limit, now_ms)
+        if not self.is_strict and (throttle_ms := bucket.throttle_ms(limit, now_ms)):
+            self._throttle_ms, self._recorded_ms = throttle_ms, now_ms
+
+    def throttle_ms(self) -> int:
+        """How long the client must rest from now on; less the longer its answer took."""
+        return max(0, self._throttle_ms - (self._now_ms() - self._recorded_ms)) if self._throttle_ms else 0
+
+
+class MutationQuotaManager(_Manager[TokenBucket]):
+    """The quota on partitions created and deleted."""
+
+    def __init__(self, samples: int, window_seconds: int, now_ms: Callable[[], int]) -> None:
+        super().__init__(lambda _: TokenBucket(samples, window_seconds * 1000))
+        self._now_ms = now_ms
+
+    def quota_for(self, user: str, client_id: str | None, *, is_strict: bool) -> MutationQuota | None:
+        """What a request of this client must respect; None when the client has no limit."""
+        sensor = self.sensor(user, client_id, self._now_ms()) if self.is_enabled else None
+        return None if sensor is None else MutationQuota(sensor, self._now_ms, is_strict=is_strict)
