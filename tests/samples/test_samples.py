@@ -169,6 +169,9 @@ def test_a_record_without_a_key(cluster: Cluster) -> None:
     """A serializer for keys meets None here: `str.encode` takes none, so the sample needs one that does."""
     cluster.fresh("orders", partitions=6)
     sample = python_samples.KEYED_AND_KEYLESS_PRODUCER
+    with pytest.raises(TypeError):
+        cluster.run(sample)
+    cluster.fresh("orders", partitions=6)
     cluster.run(sample.replace("key_serializer=str.encode", "key_serializer=lambda key: key and key.encode()"))
     keys = sorted(str(key) for _, key, _ in cluster.read("orders"))
     assert keys == ["None", "user:42", "user:99"]

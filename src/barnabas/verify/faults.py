@@ -22,6 +22,7 @@ from barnabas.verify.history import NEMESIS, Outcome
 from barnabas.verify.recorder import Recorder
 
 READY_SECONDS = 60.0
+_KILLED_STARTS = 0.25
 
 
 class BrokerFailed(Exception):
@@ -42,6 +43,8 @@ class LocalBroker:
         self.bootstrap = bootstrap
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
+        self.start_seconds = 0.0
+        """How long the last start took."""
 
     def start(self) -> None:
         """Starts it; returns when it answers.
@@ -49,14 +52,22 @@ class LocalBroker:
         Raises:
             BrokerFailed: names the log.
         """
+        began = time.monotonic()
+        self.launch()
+        self._wait_until_ready()
+        self.start_seconds = time.monotonic() - began
+
+    def launch(self) -> None:
+        """Starts it without waiting."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
+    def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
         while True:
-            if self.process.poll() is not None:
-                raise BrokerFailed(f"the broker ended with code {self.process.returncode}; {self.log} says why")
+            self.check()
             try:
                 with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
                     if cluster.metadata(topics=[]).brokers:
@@ -98,6 +109,8 @@ class LocalBroker:
 class Killer:
     """Kills the broker every few seconds until told to stop; a thread.
 
+    Of the starts, every fourth is killed too, before it has ended: what a recovery leaves half done must be recovered as well.
+
     Args:
         broker: which.
         recorder: where kills are written down.
@@ -121,12 +134,20 @@ class Killer:
         try:
             while not self.stopping.wait(self.every_s * self.rng.uniform(0.5, 1.5)):
                 self.broker.check()
-                self.recorder.record(NEMESIS, Outcome.INVOKE, "kill")
-                self.broker.kill()
-                self.recorder.record(NEMESIS, Outcome.OK, "kill")
+                self._kill()
+                while self.rng.random() < _KILLED_STARTS:
+                    self.broker.launch()
+                    time.sleep(self.broker.start_seconds * self.rng.random())
+                    self.broker.check()
+                    self._kill()
                 self.recorder.record(NEMESIS, Outcome.INVOKE, "start")
                 self.broker.start()
                 self.recorder.record(NEMESIS, Outcome.OK, "start")
         except BaseException as error:
             self.failure = error
             self.stopping.set()
+
+    def _kill(self) -> None:
+        self.recorder.record(NEMESIS, Outcome.INVOKE, "kill")
+        self.broker.kill()
+        self.recorder.record(NEMESIS, Outcome.OK, "kill")

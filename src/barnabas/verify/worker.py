@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from barnabas.verify.consumer import ConsumerFailed, Layout, ReadCommittedConsumer
 from barnabas.verify.generator import Generator, Kind, Plan, Step
@@ -69,7 +69,6 @@ class Worker:
     _producer: Producer | None = None
     _consumer: ReadCommittedConsumer | None = None
     _incarnation: int = 0
-    _abandoned: list[object] = field(default_factory=list)
 
     def run(self) -> None:
         """Works until the run ends."""
