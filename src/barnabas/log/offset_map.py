@@ -13,6 +13,7 @@ Source: Kafka's `SkimpyOffsetMap`.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import struct
 
 ENTRY_BYTES = 24
@@ -41,7 +42,8 @@ class OffsetMap:
         if self.limit < 1:
             raise ValueError(f"a table of {memory_bytes} bytes with load factor {load_factor} holds no key")
         self._size_in_bytes = self.slots * ENTRY_BYTES
-        self._table = bytearray(self._size_in_bytes)
+        # Anonymous memory is given page by page as it is written to; a bytearray would write to all of it at once.
+        self._table = mmap.mmap(-1, self._size_in_bytes)
         self.entries = 0
         # The last offset the map speaks for; -1 while it is empty.
         self.latest_offset = -1
