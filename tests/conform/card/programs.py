@@ -48,6 +48,20 @@ PROGRAMS = (
         },
     ),
     Program(
+        "Kafka Connect",
+        "Java",
+        f"connect-runtime, connect-file {apache_kafka.VERSION}",
+        scenarios={
+            "standalone": "lines of a file through a topic into another file.",
+            "distributed": "two workers keep connectors, offsets and statuses in compacted topics; one is killed, the other takes over,"
+            " the source exactly once.",
+        },
+        tests={
+            "test_standalone": "standalone",
+            "test_distributed_workers_take_over_from_each_other": "distributed",
+        },
+    ),
+    Program(
         "Kafka's tools",
         "Java",
         apache_kafka.VERSION,
@@ -61,7 +75,7 @@ PROGRAMS = (
     Program(
         "schema registry",
         "",
-        "none resolves: Karapace is not on PyPI's index, and Confluent's and Apicurio's are not runnable from Maven Central",
+        "not to be had: Karapace is not in the package index; Confluent's, and Apicurio's that stores in Kafka, are not on Maven Central",
     ),
 )  # fmt: skip
 
