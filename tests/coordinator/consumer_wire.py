@@ -26,6 +26,8 @@ from tests.coordinator.consumer_script import ConsumerScriptRunner
 from tests.coordinator.wire_coordinator import SocketLoop, WireCoordinator
 
 _GROUP = 32
+ANSWERED_SECONDS = 4.0
+"""How long a broker on a busy machine may take for an answer."""
 
 
 class ConsumerWire(WireCoordinator):
@@ -123,6 +125,13 @@ class ConsumerWireRunner(ConsumerScriptRunner):
     @property
     def coordinator(self) -> Any:
         return self._wire
+
+    def _settle(self) -> None:
+        """Wait for the answers, except of who waits for others, and then until it is quiet."""
+        deadline = time.monotonic() + ANSWERED_SECONDS
+        while self.loop.selector.get_map() and time.monotonic() < deadline:
+            self.loop.listen(0.02)
+        self.loop.run_ready()
 
     def _beat(self, beating: Beating) -> Any:
         return self._wire.beat(beating)

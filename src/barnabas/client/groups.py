@@ -79,7 +79,7 @@ class GroupRebalance(NamedTuple):
     started_ms: int
     ended_ms: int | None
     superseded: bool
-    members: int
+    members: int | None
     moved: list[MovedPartition]
 
 

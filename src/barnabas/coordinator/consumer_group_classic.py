@@ -19,7 +19,12 @@ from dataclasses import replace
 
 from barnabas.coordinator.classic_member import SyncReply
 from barnabas.coordinator.consumer_group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
-from barnabas.coordinator.consumer_group_heartbeat import check_instance, check_size, replace_static_member
+from barnabas.coordinator.consumer_group_heartbeat import (
+    check_instance,
+    check_size,
+    new_member_id,
+    replace_static_member,
+)
 from barnabas.coordinator.consumer_group_member import ClassicMemberMetadata, ConsumerGroupMember, MemberState
 from barnabas.coordinator.consumer_group_steps import ConsumerGroupSteps, Records, RegexUpdate
 from barnabas.coordinator.consumer_group_timers import NOTHING, ConsumerGroupTimers
@@ -40,7 +45,6 @@ from barnabas.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from barnabas.protocol.primitives import Uuid, uuid_to_str
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +74,7 @@ class ClassicMembers:
         request = joining.request
         self._check_may_join(group, joining)
         is_unknown = not request.member_id
-        member_id = request.member_id or uuid_to_str(Uuid(self._environment.rng.randbytes(16)))
+        member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.group_instance_id, self._environment.config.group_consumer_max_size)
         if not group.supports_classic_protocols(request.protocol_type, joining.protocols):
             raise KafkaError(

@@ -17,6 +17,7 @@ Source: Kafka class `GroupMetadataManager.consumerGroupHeartbeat`, `consumerGrou
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -103,7 +104,7 @@ class ConsumerGroupHeartbeat:
         records: Records = []
         joins = request.member_epoch == 0
         group = self._group(request.group_id, records, create=joins)
-        member_id = request.member_id or uuid_to_str(Uuid(self._environment.rng.randbytes(16)))
+        member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.instance_id, self._environment.config.group_consumer_max_size)
         old = self._member(group, beating, member_id, records)
         new = self._updated(beating, old)
@@ -225,6 +226,13 @@ class ConsumerGroupHeartbeat:
         )
         response = Response(member_id=member.member_id, member_epoch=STATIC_LEAVE_EPOCH)
         return CoordinatorResult(response, [records_of.current_record(group.group_id, away)])
+
+
+def new_member_id(rng: random.Random) -> str:
+    """An id for a member that has none: a random one that does not look like an option to a command line."""
+    while (made := uuid_to_str(Uuid(rng.randbytes(16)))).startswith("-"):
+        pass
+    return made
 
 
 def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:

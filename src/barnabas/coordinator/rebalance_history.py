@@ -37,7 +37,7 @@ class RebalanceRecord:
         started_ms: epoch milliseconds.
         ended_ms: epoch milliseconds, None while it goes on.
         superseded: the next rebalance began before this one ended.
-        members: how many members the group has after it.
+        members: how many members the group has after it; None unless it has come to its end.
         moved: partitions whose member changed: (topic, partition, from, to); empty ids for nobody.
     """
 
@@ -48,7 +48,7 @@ class RebalanceRecord:
     started_ms: int
     ended_ms: int | None = None
     superseded: bool = False
-    members: int = 0
+    members: int | None = None
     moved: tuple[tuple[str, int, str, str], ...] = ()
 
 
