@@ -50,12 +50,8 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
-    AlterClientQuotasRequest,
-    AlterUserScramCredentialsRequest,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
-    DeleteTopicsRequest,
-    IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
@@ -63,6 +59,7 @@ from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.server.as_new import make_as_new
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
@@ -84,9 +81,6 @@ log = logging.getLogger(__name__)
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-_DELETE = 1
-# What a fresh cluster holds already: the controller writes it with the features (KIP-966).
-_INITIAL_CONFIGS = frozenset({(int(ConfigResourceType.BROKER), "", "min.insync.replicas")})
 
 
 class CannotStart(Exception):
@@ -523,63 +517,11 @@ class BrokerServer:
         For a broker inside a test. All that is durable goes through the controller like any client's request; what was in
         memory only is replaced.
         """
-        await self._delete_every_topic()
-        await self._clear_every_config()
-        await self._clear_quotas_and_credentials()
+        await make_as_new(self.controller, lambda: self._image)
         self._share.reset()
         self.services.fetch_sessions = FetchSessionCache(
             self.config.max_incremental_fetch_session_cache_slots, self._random
         )
-
-    async def _delete_every_topic(self) -> None:
-        topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in self._image.topics.by_name]
-        if topics:
-            request = DeleteTopicsRequest(topics=topics)
-            await self.controller.handle(ApiKey.DELETE_TOPICS, DeleteTopicsRequest.MAX_VERSION, request)
-
-    async def _clear_every_config(self) -> None:
-        resources = [
-            IncrementalAlterConfigsRequest.AlterConfigsResource(
-                resource_type=kind,
-                resource_name=name,
-                configs=[
-                    IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=_DELETE, value=None)
-                    for key in values
-                    if (kind, name, key) not in _INITIAL_CONFIGS
-                ],
-            )
-            for (kind, name), values in self._image.configs.by_resource.items()
-        ]
-        resources = [resource for resource in resources if resource.configs]
-        if resources:
-            request = IncrementalAlterConfigsRequest(resources=resources)
-            await self.controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
-
-    async def _clear_quotas_and_credentials(self) -> None:
-        entities = self._image.client_quotas.entities
-        if entities:
-            entry = AlterClientQuotasRequest.EntryData
-            quotas = AlterClientQuotasRequest(
-                entries=[
-                    entry(
-                        entity=[
-                            AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name)
-                            for kind, name in entity
-                        ],
-                        ops=[AlterClientQuotasRequest.OpData(key=key, remove=True) for key in limits],
-                    )
-                    for entity, limits in entities.items()
-                ]
-            )
-            await self.controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, quotas)
-        while credentials := self._image.scram.credentials:
-            # A request may name each user once, and a user may have two mechanisms.
-            by_user = dict(credentials.keys())
-            deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
-            scram = AlterUserScramCredentialsRequest(
-                deletions=[deletion(name=name, mechanism=mechanism) for name, mechanism in by_user.items()]
-            )
-            await self.controller.handle(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, scram)
 
     # The end
 

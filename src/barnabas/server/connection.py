@@ -47,6 +47,7 @@ from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.protocol.primitives import RecordSlice
+from barnabas.server.slice_sending import Rest, send_slice
 
 if TYPE_CHECKING:
     from barnabas.server.listener import Listener
@@ -368,9 +369,9 @@ class Connection(asyncio.BufferedProtocol):
                         out[0] = memoryview(part)[sent:]
                         continue
                 else:
-                    sent = _send_slice(direct.fileno(), part)
+                    sent = send_slice(direct.fileno(), part)
                     if sent < part.size:
-                        out[0] = _Rest(part, sent)
+                        out[0] = Rest(part, sent)
                         continue
                 out.popleft()
         except BlockingIOError:
@@ -441,44 +442,3 @@ class Connection(asyncio.BufferedProtocol):
         if not self._is_closing:
             log.log(level, "Closing connection %s: %s", self.info.connection_id, reason)
             self.close()
-
-
-class _Rest:
-    """What is left of a slice after a part of it was sent."""
-
-    __slots__ = ("_sent", "_slice")
-
-    def __init__(self, whole: RecordSlice, sent: int) -> None:
-        self._slice: RecordSlice = whole._slice if isinstance(whole, _Rest) else whole
-        self._sent: int = whole._sent + sent if isinstance(whole, _Rest) else sent
-
-    @property
-    def size(self) -> int:
-        return self._slice.size - self._sent
-
-    @property
-    def position(self) -> int:
-        return self._slice.position + self._sent
-
-    def fileno(self) -> int:
-        return self._slice.fileno()
-
-    def read(self) -> bytes:
-        return self._slice.read()[self._sent :]
-
-
-def _send_slice(out_fd: int, part: RecordSlice) -> int:
-    """Send some of a slice.
-
-    Raises:
-        BlockingIOError: the socket is full.
-        OSError: the socket or the file failed; also when the file ends within the slice, since the promised length
-            can no longer be kept.
-    """
-    in_fd = part.fileno()
-    if in_fd < 0:
-        return os.write(out_fd, part.read())
-    sent = os.sendfile(out_fd, in_fd, part.position, part.size)
-    if sent == 0 and part.size:
-        raise OSError(f"the log ends within a slice of {part.size} bytes at {part.position}")
-    return sent

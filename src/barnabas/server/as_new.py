@@ -1,0 +1,89 @@
+"""Everything durable that a node was told, taken back: for a broker that lives in a test and is used again. Shell.
+
+All of it goes through the controller like any client's request, so that the metadata log stays true: topics are deleted, dynamic
+settings, quotas and credentials removed. What the log of a fresh cluster holds by itself stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.messages import (
+    AlterClientQuotasRequest,
+    AlterUserScramCredentialsRequest,
+    DeleteTopicsRequest,
+    IncrementalAlterConfigsRequest,
+)
+
+__all__ = ["make_as_new"]
+
+_DELETE = 1
+# What a fresh cluster holds already: the controller writes it with the features (KIP-966).
+_INITIAL_CONFIGS = frozenset({(int(ConfigResourceType.BROKER), "", "min.insync.replicas")})
+
+
+async def make_as_new(controller: QuorumController, image: Callable[[], MetadataImage]) -> None:
+    """Take everything back.
+
+    Args:
+        image: the committed metadata as of now.
+    """
+    await _delete_every_topic(controller, image())
+    await _clear_every_config(controller, image())
+    await _clear_quotas(controller, image())
+    while image().scram.credentials:
+        await _delete_credentials(controller, image())
+
+
+async def _delete_every_topic(controller: QuorumController, image: MetadataImage) -> None:
+    topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in image.topics.by_name]
+    if topics:
+        request = DeleteTopicsRequest(topics=topics)
+        await controller.handle(ApiKey.DELETE_TOPICS, DeleteTopicsRequest.MAX_VERSION, request)
+
+
+async def _clear_every_config(controller: QuorumController, image: MetadataImage) -> None:
+    resources = [
+        IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=kind,
+            resource_name=name,
+            configs=[
+                IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=_DELETE, value=None)
+                for key in values
+                if (kind, name, key) not in _INITIAL_CONFIGS
+            ],
+        )
+        for (kind, name), values in image.configs.by_resource.items()
+    ]
+    resources = [resource for resource in resources if resource.configs]
+    if resources:
+        request = IncrementalAlterConfigsRequest(resources=resources)
+        await controller.handle(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+
+
+async def _clear_quotas(controller: QuorumController, image: MetadataImage) -> None:
+    entries = [
+        AlterClientQuotasRequest.EntryData(
+            entity=[AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            ops=[AlterClientQuotasRequest.OpData(key=key, remove=True) for key in limits],
+        )
+        for entity, limits in image.client_quotas.entities.items()
+    ]
+    if entries:
+        await controller.handle(ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries=entries))
+
+
+async def _delete_credentials(controller: QuorumController, image: MetadataImage) -> None:
+    """One credential of each user: a request may name a user once, and a user may have one for each mechanism."""
+    by_user = dict(image.scram.credentials.keys())
+    request = AlterUserScramCredentialsRequest(
+        deletions=[
+            AlterUserScramCredentialsRequest.ScramCredentialDeletion(name=name, mechanism=mechanism)
+            for name, mechanism in by_user.items()
+        ]
+    )
+    await controller.handle(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, request)
