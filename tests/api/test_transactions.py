@@ -168,6 +168,22 @@ class TestVersionOne:
             assert host.end(producer, version=3).error_code == OK
         assert host.contents() == ["a", "COMMIT/0"] * 3
 
+    @pytest.mark.parametrize("level", [0, 1])
+    @pytest.mark.parametrize("commit", [True, False])
+    def test_every_level_of_the_feature(self, host: TransactionHosting, level: int, commit: bool) -> None:
+        host.level = level
+        producer = host.producer()
+        for sequence in range(2):
+            assert host.add(producer, 0) == [OK]
+            assert host.add_offsets(producer) == OK
+            assert host.produce(producer, sequence, b"a", version=10) == OK
+            assert host.commit_offset(producer, 7 + sequence, version=3) == OK
+            assert host.end(producer, commit, version=4).error_code == OK
+            (state,) = host.ask(65, DescribeTransactionsRequest(transactional_ids=["tx"]), 0).transaction_states
+            assert state.transaction_state == ("CompleteCommit" if commit else "CompleteAbort")
+            host.elect_again(sequence + 1)
+        assert host.contents() == ["a", "COMMIT/0" if commit else "ABORT/0"] * 2
+
     def test_a_late_batch_of_an_ended_transaction_is_refused(self, host: TransactionHosting) -> None:
         producer = host.producer()
         host.add(producer, 0)

@@ -98,6 +98,14 @@ class TransactionMetadata:
         """Its transactions have no timeout: an outside transaction manager decides."""
         return self.timeout_ms == NEVER_TIMES_OUT_MS
 
+    def is_same_transaction(self, other: TransactionMetadata) -> bool:
+        """Whether both are steps of one transaction, as far as a producer's epoch tells them apart."""
+        return (self.producer_id, self.producer_epoch, self.start_ms) == (
+            other.producer_id,
+            other.producer_epoch,
+            other.start_ms,
+        )
+
     def has_timed_out(self, now_ms: int) -> bool:
         """An open transaction has been open for longer than its producer promised."""
         return (

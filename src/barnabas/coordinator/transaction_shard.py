@@ -354,9 +354,9 @@ class TransactionCoordinatorShard:
     ) -> CoordinatorResult[Ended | NeedsProducerId]:
         """Abort a transaction that was open for too long, unless it has moved on meanwhile."""
         found = self.transactions.get(timed_out.transactional_id)
-        if found != timed_out:
+        if found is None or found.state is not TransactionState.ONGOING or not found.is_same_transaction(timed_out):
             return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH))
-        aborted = self._fencing_abort(timed_out, fresh_producer_id)
+        aborted = self._fencing_abort(found, fresh_producer_id)
         if aborted is None:
             return CoordinatorResult(NEEDS_PRODUCER_ID)
         return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, aborted), [self._record(aborted)])
@@ -364,9 +364,10 @@ class TransactionCoordinatorShard:
     def complete(self, prepared: TransactionMetadata) -> CoordinatorResult[None]:
         """Every marker of a decided transaction is written."""
         found = self.transactions.get(prepared.transactional_id)
-        if found != prepared:
+        # Not everything of a step is in its record: version 0 of the value leaves out the most.
+        if found is None or not found.state.is_prepared or not found.is_same_transaction(prepared):
             return CoordinatorResult(None)
-        return CoordinatorResult(None, [self._record(prepared.completed(self._now_ms()))])
+        return CoordinatorResult(None, [self._record(found.completed(self._now_ms()))])
 
     # -- the log -----------------------------------------------------------------------------------------------------
 
