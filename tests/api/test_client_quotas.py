@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.api import APIS
+from barnabas.protocol.api_keys import api
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AlterClientQuotasRequest,
@@ -15,6 +17,7 @@ from barnabas.protocol.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeClientQuotasRequest,
+    DescribeQuorumRequest,
     FetchRequest,
     MetadataRequest,
     ProduceRequest,
@@ -301,3 +304,24 @@ def test_quotas_survive_a_restart_and_reset_forgets_them(tmp_path: Path) -> None
     assert not node.server.quotas.is_enabled
     assert described(node) == []
     node.close()
+
+
+@pytest.mark.parametrize("key", sorted(APIS))
+def test_every_answer_can_carry_a_rest_or_leaves_it_out(key: int) -> None:
+    description = api(key)
+    for version in range(APIS[key].min_served, APIS[key].max_version + 1):
+        plain, throttled = description.response_class(), description.response_class()
+        if hasattr(throttled, "throttle_time_ms"):
+            throttled.throttle_time_ms = 7
+        assert len(throttled.encode(version)) == len(plain.encode(version))
+
+
+def test_an_answer_without_room_for_it_is_given_all_the_same(serving: Serving) -> None:
+    alter(serving, {"client-id": "test"}, request_percentage=1.0)
+    step = iter([0, 2_000_000_000])
+    serving.server.services.monotonic_ns = lambda: next(step, 4_000_000_000)
+    topic = DescribeQuorumRequest.TopicData(
+        topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.PartitionData(partition_index=0)]
+    )
+    assert serving.ask(DescribeQuorumRequest(topics=[topic])).topics[0].partitions[0].leader_id == 1
+    assert serving.server.quotas.request.sensors["", "test"].throttled_ms == 1000

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.metrics.request_times import ApiTimes, RequestTimes, error_counter
+from barnabas.protocol.api_keys import api
 from barnabas.protocol.messages import FetchResponse, MetadataResponse, ProduceResponse
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
@@ -84,3 +86,12 @@ def test_the_longest_times_have_a_bucket_too() -> None:
     times.took(0)
     assert sum(times.buckets) == 2
     assert times.buckets[0] == times.buckets[-1] == 1
+
+
+@pytest.mark.parametrize("key", sorted(APIS))
+def test_every_api_can_be_counted(key: int) -> None:
+    description = api(key)
+    for version in range(APIS[key].min_served, APIS[key].max_version + 1):
+        counter: Counter[int] = Counter()
+        error_counter(key, version)(description.response_class(), counter)
+        assert set(counter) <= {0}

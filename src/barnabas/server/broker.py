@@ -59,7 +59,6 @@ from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.server.as_new import make_as_new
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
@@ -517,6 +516,8 @@ class BrokerServer:
         For a broker inside a test. All that is durable goes through the controller like any client's request; what was in
         memory only is replaced.
         """
+        from barnabas.server.as_new import make_as_new
+
         await make_as_new(self.controller, lambda: self._image)
         self._share.reset()
         self.services.fetch_sessions = FetchSessionCache(
