@@ -43,7 +43,7 @@ NO_ASSIGNMENT_EPOCH = -1
 
 
 class StreamsGroupState(Enum):
-    """As Kafka's tools show it; `filter_name` is what ListGroups filters by."""
+    """As Kafka's tools show it."""
 
     EMPTY = "Empty"
     NOT_READY = "NotReady"

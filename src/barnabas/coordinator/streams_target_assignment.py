@@ -18,7 +18,7 @@ from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.streams_group import StreamsGroup
 from barnabas.coordinator.streams_member import MemberTaskOffsets, StreamsGroupMember
-from barnabas.coordinator.streams_task_assignor import STICKY, AssignableSubtopology, AssignmentMember, assign
+from barnabas.coordinator.streams_task_assignor import AssignableSubtopology, AssignmentMember, assign
 from barnabas.coordinator.streams_tasks import TasksTuple, without_epochs
 from barnabas.coordinator.streams_timers import StreamsTimers
 from barnabas.coordinator.streams_topic_configuration import ConfiguredTopology, StreamsStatus
@@ -37,10 +37,6 @@ class StreamsAssignments:
     def __init__(self, env: GroupEnvironment, timers: StreamsTimers) -> None:
         self._env = env
         self._timers = timers
-
-    def assignor_name(self, group_id: str) -> str:
-        """The assignor of a group; there is one."""
-        return STICKY
 
     def settings(self, group_id: str) -> dict[str, str]:
         """What the assignment depends on beside members and topics, as it is written with the group epoch."""
