@@ -53,7 +53,6 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     protocol_type = CONSUMER_PROTOCOL_TYPE
 
     def __init__(self, group_id: str, subscribers: TopicSubscribers) -> None:
-        self.state = ConsumerGroupState.EMPTY
         self.static_members: dict[str, str] = {}
         self.server_assignors: Counter[str] = Counter()
         self.regex_subscribers: Counter[str] = Counter()
@@ -65,6 +64,16 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         super().__init__(group_id, subscribers)
 
     # -- questions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.group_epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
 
     def state_name(self) -> str:
         return self.state.value
@@ -254,14 +263,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     # -- replay ------------------------------------------------------------------------------------------------------
 
     def update_state(self) -> None:
-        if not self.members:
-            self.state = ConsumerGroupState.EMPTY
-        elif self.group_epoch > self.assignment_epoch:
-            self.state = ConsumerGroupState.ASSIGNING
-        elif all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
-            self.state = ConsumerGroupState.STABLE
-        else:
-            self.state = ConsumerGroupState.RECONCILING
+        """The state is computed when it is asked for: loading a large group would compute it for every record."""
 
     def _member_changed(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         if old is not None:

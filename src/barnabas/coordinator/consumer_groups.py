@@ -227,6 +227,8 @@ class ConsumerGroups:
     # -- the history -------------------------------------------------------------------------------------------------
 
     def _maybe_settled(self, group: ConsumerGroup) -> None:
+        if not self._environment.history.is_open(group.group_id):
+            return
         if group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
             self._environment.history.ended(group.group_id, len(group.members))
 

@@ -112,6 +112,10 @@ class RebalanceHistory:
             record.ended_ms = self._now_ms()
             record.members = members
 
+    def is_open(self, group_id: str) -> bool:
+        """Whether a rebalance of the group goes on."""
+        return self._current(group_id) is not None
+
     def forget(self, group_id: str) -> None:
         """The group is gone."""
         self._by_group.pop(group_id, None)
