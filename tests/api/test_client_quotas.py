@@ -325,3 +325,25 @@ def test_an_answer_without_room_for_it_is_given_all_the_same(serving: Serving) -
     )
     assert serving.ask(DescribeQuorumRequest(topics=[topic])).topics[0].partitions[0].leader_id == 1
     assert serving.server.quotas.request.sensors["", "test"].throttled_ms == 1000
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf")])
+def test_a_limit_that_is_no_number_throttles_nobody(serving: Serving, limit: float) -> None:
+    # Kafka takes these too, where fractions are allowed; the broker must live with them.
+    serving.create_topic("t")
+    keys = ["request_percentage", "controller_mutation_rate"]
+    if limit != limit:
+        keys += ["producer_byte_rate", "consumer_byte_rate"]
+    assert alter(serving, {"client-id": "test"}, **dict.fromkeys(keys, limit)) == (0, None)
+    assert produce(serving, 1000).throttle_time_ms == 0
+    assert fetch(serving).throttle_time_ms == 0
+    serving.create_topic("u", 100)
+    assert serving.ask(MetadataRequest(topics=[])).throttle_time_ms == 0
+
+
+def test_a_request_of_too_many_changes_is_refused_as_a_whole(serving: Serving) -> None:
+    entries = [entry({"user": f"u{number}"}, producer_byte_rate=1.0) for number in range(10_001)]
+    answer = serving.ask(AlterClientQuotasRequest(entries=entries))
+    assert {found.error_code for found in answer.entries} == {ErrorCode.POLICY_VIOLATION}
+    assert len(answer.entries) == 10_001
+    assert described(serving) == []

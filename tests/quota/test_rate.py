@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.quota.rate import Rate, java_round
+from barnabas.quota.rate import Rate, java_int, java_round
 from barnabas.quota.token_bucket import TokenBucket
 
 EPOCH_MS = 1_700_000_000_000
@@ -86,3 +86,5 @@ def test_a_bucket_begins_full_and_tells_the_time_to_refill() -> None:
 def test_rounding_is_javas() -> None:
     assert [java_round(x) for x in (0.5, 1.5, 2.4999, -0.5)] == [1, 2, 2, 0]
     assert java_round(1e30) == 2**31 - 1
+    assert java_round(float("nan")) == 0
+    assert [java_int(x) for x in (0.9, 1e30, float("inf"), float("nan"))] == [0, 2**31 - 1, 2**31 - 1, 0]

@@ -18,10 +18,16 @@ from __future__ import annotations
 import ipaddress
 
 from barnabas.metadata.client_quotas_image import QuotaEntity, quota_entity
-from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
+from barnabas.metadata.controller_view import (
+    MAX_RECORDS_PER_REQUEST,
+    NO_ERROR,
+    ApiError,
+    ControllerResult,
+    ControllerView,
+)
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
@@ -57,6 +63,9 @@ def alter_client_quotas(
             continue
         outcomes[entity], added = _alter_entity(view, entity, changes)
         records += added
+        if len(records) > MAX_RECORDS_PER_REQUEST:
+            message = "Unable to perform excessively large batch operation."
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, message)
     response = messages.AlterClientQuotasResponse(
         entries=[
             messages.AlterClientQuotasResponse.EntryData(

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.quota.rate import Rate
+from barnabas.quota.rate import INT_MAX, Rate, java_int
 from barnabas.quota.token_bucket import TokenBucket
 
 __all__ = ["MutationQuota", "MutationQuotaManager", "QuotaManager"]
@@ -28,7 +28,6 @@ RESOLVED_MAX = 10_000
 """Clients whose sensor is remembered; beyond that the memory starts anew, so that inventing client ids gains nothing."""
 
 USER, CLIENT_ID = "user", "client-id"
-INT_MAX = 2**31 - 1
 
 
 class _Measured(Protocol):
@@ -170,7 +169,7 @@ class QuotaManager(_Manager[Rate]):
     def max_value_in_window(self, user: str, client_id: str | None) -> int:
         """The most that can be used at once without a certain rest afterwards."""
         limit = self.limit(user, client_id)
-        return INT_MAX if limit is None else min(int(limit * self._whole_windows_seconds), INT_MAX)
+        return INT_MAX if limit is None else java_int(limit * self._whole_windows_seconds)
 
     def throttled(self, user: str, client_id: str | None, throttle_ms: int, now_ms: int) -> None:
         """Note that a client was made to rest."""

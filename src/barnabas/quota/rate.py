@@ -18,14 +18,23 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["Rate", "java_round"]
+__all__ = ["Rate", "java_int", "java_round"]
 
 INT_MAX = 2**31 - 1
 
 
 def java_round(value: float) -> int:
-    """Java's `Math.round`, which rounds a half up; capped to an int as a throttle time is."""
+    """Java's `Math.round`: a half goes up, what is no number is 0; capped to an int as a throttle time is."""
+    if value != value:
+        return 0
     return INT_MAX if value >= INT_MAX else math.floor(value + 0.5)
+
+
+def java_int(value: float) -> int:
+    """Java's cast to an int, of a value that is not negative: what is no number is 0, what is too large is the largest."""
+    if value != value:
+        return 0
+    return INT_MAX if value >= INT_MAX else int(value)
 
 
 class _Sample:
