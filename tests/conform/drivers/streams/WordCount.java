@@ -1,21 +1,28 @@
-// A Kafka Streams word count: `java WordCount BOOTSTRAP STATE_DIR KEY=VALUE...`; what it prints stands in protocol.md beside this file.
+// A Kafka Streams word count: `java WordCount BOOTSTRAP STATE_DIR KEY=VALUE...`, with Kafka Streams' own settings, and `input` and `output`.
+//
+// It prints `version V`, then `state S` with each change, `restored PARTITION RECORDS` for each store that came back from its changelog,
+// `tasks ...` (its active tasks) for each byte on its input, `error E` for what killed a thread. At the end of its input it leaves and
+// prints `closed`.
 
+import java.io.IOException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
-import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.common.utils.AppInfoParser;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.processor.StateRestoreListener;
+import org.apache.kafka.streams.state.KeyValueStore;
 
 public final class WordCount {
     private static synchronized void say(String line) {
@@ -57,7 +64,7 @@ public final class WordCount {
         streams.setStateListener((now, before) -> say("state " + now));
         streams.setUncaughtExceptionHandler(error -> {
             say("error " + error);
-            return org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
         });
         streams.setGlobalStateRestoreListener(new StateRestoreListener() {
             @Override
@@ -75,7 +82,7 @@ public final class WordCount {
         });
         say("version " + AppInfoParser.getVersion());
         CountDownLatch ended = new CountDownLatch(1);
-        Thread input_end = new Thread(() -> {
+        Thread listener = new Thread(() -> {
             try {
                 while (System.in.read() >= 0) {
                     // One byte asks who has what; the end of input ends the program.
@@ -84,16 +91,16 @@ public final class WordCount {
                         task -> tasks.append(' ').append(task.taskId())));
                     say("tasks" + tasks);
                 }
-            } catch (java.io.IOException error) {
+            } catch (IOException error) {
                 say("error " + error);
             }
             ended.countDown();
         });
-        input_end.setDaemon(true);
-        input_end.start();
+        listener.setDaemon(true);
+        listener.start();
         streams.start();
         ended.await();
-        streams.close(java.time.Duration.ofSeconds(20));
+        streams.close(Duration.ofSeconds(20));
         say("closed");
     }
 }
