@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from barnabas.coordinator.rebalance_history import RebalanceHistory, to_json
+from tests.coordinator.consumer_script import ConsumerScriptRunner
+from tests.coordinator.scripts_of import name_of, play, scripts_of
+
+
+@pytest.mark.parametrize("path", scripts_of("rebalance_history"), ids=name_of)
+def test_script(path: Path) -> None:
+    play(path, ConsumerScriptRunner)
 
 
 class Clock:

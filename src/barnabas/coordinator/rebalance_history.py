@@ -83,8 +83,11 @@ class RebalanceHistory:
 
     def begun(self, group_id: str, epoch: int) -> None:
         """The step to this epoch is replayed."""
-        cause = self._causes.pop(group_id, None)
-        if cause is None or cause.epoch != epoch:
+        cause = self._causes.get(group_id)
+        if cause is None or cause.epoch > epoch:
+            return  # One operation may take several steps, and has a cause for the last.
+        del self._causes[group_id]
+        if cause.epoch < epoch:
             return
         records = self._by_group.setdefault(group_id, deque(maxlen=self._size))
         now_ms = self._now_ms()
