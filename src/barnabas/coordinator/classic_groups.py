@@ -19,7 +19,7 @@ from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.group_membership import GroupMembership
 from barnabas.coordinator.group_records import GROUP_METADATA
 from barnabas.coordinator.join_group import JoinGroup, Joining
-from barnabas.coordinator.rebalance import Rebalance
+from barnabas.coordinator.rebalance import Rebalance, holdings_of
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.coordinator.sync_group import SyncGroup
 from barnabas.protocol.errors import ErrorCode
@@ -96,7 +96,7 @@ class ClassicGroups:
     def on_loaded(self, group: Group) -> None:
         """Watch the members that were loaded."""
         assert isinstance(group, ClassicGroup), group
-        self.rebalance.note_loaded(group)
+        self.rebalance.note_held(group.group_id, holdings_of(group))
         for member in group.members.values():
             self.rebalance.reschedule_heartbeat(group, member)
         if len(group.members) > self._environment.config.group_max_size:

@@ -19,7 +19,7 @@ from barnabas.coordinator.classic_groups import ClassicGroups
 from barnabas.coordinator.consumer_group import ConsumerGroup, ConsumerGroupState
 from barnabas.coordinator.consumer_group_classic import ClassicMembers
 from barnabas.coordinator.consumer_group_heartbeat import Beating, ConsumerGroupHeartbeat
-from barnabas.coordinator.consumer_group_member import AssignmentWithEpochs, ConsumerGroupMember, MemberState
+from barnabas.coordinator.consumer_group_member import ConsumerGroupMember, MemberState
 from barnabas.coordinator.consumer_group_records import ResolvedRegularExpression
 from barnabas.coordinator.consumer_group_steps import ConsumerGroupSteps
 from barnabas.coordinator.consumer_group_timers import ConsumerGroupTimers
@@ -29,7 +29,6 @@ from barnabas.coordinator.group_migration import GroupMigration
 from barnabas.coordinator.modern_group import NO_ASSIGNMENT, Assignment
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.protocol.messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse
-from barnabas.protocol.primitives import Uuid, uuid_to_str
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 """What ConsumerGroupDescribe 1 calls the members of the two protocols."""
@@ -172,7 +171,8 @@ class ConsumerGroups:
         group.set_target_assignment_metadata(record.value.assignment_epoch, record.value.assignment_timestamp)
         before = self._targets_before.pop(group.group_id, None)
         if before is not None:
-            self._environment.history.moved(group.group_id, self._named(before), self._named(group.target_assignment))
+            named = self._environment.named
+            self._environment.history.moved(group.group_id, named(before), named(group.target_assignment))
         self._maybe_settled(group)
 
     def _replay_target(self, record: CoordinatorRecord) -> None:
@@ -231,15 +231,3 @@ class ConsumerGroups:
             return
         if group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
             self._environment.history.ended(group.group_id, len(group.members))
-
-    def _named(self, targets: Mapping[str, Assignment | AssignmentWithEpochs]) -> dict[str, frozenset[tuple[str, int]]]:
-        """Partitions by topic name; topics that are gone by their id."""
-        topics = self._environment.image().topics
-        return {
-            member_id: frozenset(
-                (topics.name_of(topic_id) or uuid_to_str(Uuid(topic_id)), partition)
-                for topic_id, partitions in assignment.items()
-                for partition in partitions
-            )
-            for member_id, assignment in targets.items()
-        }

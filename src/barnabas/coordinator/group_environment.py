@@ -9,7 +9,7 @@ Source: the fields of Kafka's class `GroupMetadataManager`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from barnabas.coordinator.rebalance_history import RebalanceHistory
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import Uuid, uuid_to_str
 
 G = TypeVar("G", bound=Group)
 
@@ -77,6 +78,18 @@ class GroupEnvironment:
     """The log has been replayed; what is replayed from now on is new."""
     last_new_topics_version: int = -1
     """The metadata offset at which the newest topic came, as far as this shard has been told."""
+
+    def named(self, assignments: Mapping[str, Mapping[bytes, Iterable[int]]]) -> dict[str, frozenset[tuple[str, int]]]:
+        """Members' partitions by topic name, for people; topics that are gone by their id."""
+        topics = self.image().topics
+        return {
+            member_id: frozenset(
+                (topics.name_of(topic_id) or uuid_to_str(Uuid(topic_id)), partition)
+                for topic_id, partitions in assignment.items()
+                for partition in partitions
+            )
+            for member_id, assignment in assignments.items()
+        }
 
     def find(self, group_id: str, kind: type[G]) -> G | None:
         """The group of this id if it is of this type; None when it is absent or of another type."""

@@ -238,7 +238,7 @@ class GroupMigration:
         records.append(group_metadata_record(classic, assignments))
         groups = self._environment.groups
         groups[group.group_id] = classic
-        self._classic.rebalance.note_loaded(classic)
+        self._classic.rebalance.note_held(group.group_id, self._environment.named(group.target_assignment))
         for member in classic.members.values():
             self._classic.rebalance.reschedule_heartbeat(classic, member)
         if rebalance is not None:

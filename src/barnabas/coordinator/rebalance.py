@@ -229,9 +229,9 @@ class Rebalance:
         self._environment.history.ended(group.group_id, len(group.members))
         self._held[group.group_id] = after
 
-    def note_loaded(self, group: ClassicGroup) -> None:
-        """What the members of a loaded group have."""
-        self._held[group.group_id] = holdings_of(group)
+    def note_held(self, group_id: str, held: Holdings) -> None:
+        """What the members of a group have that was loaded, or of another type until now."""
+        self._held[group_id] = held
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
