@@ -198,6 +198,7 @@ def test_transaction_index() -> None:
     assert disk.contents("/x").hex()[:68] == ("00000000000000000007000000000000000100000000000000090000000000000004")
     assert index.entries() == [first, second]
     disk.put("/x", disk.contents("/x")[:-1])
+    index = TransactionIndex(disk, "/x", maybe_present=True)
     assert index.entries() == [first]
     index.append(second)
     assert index.entries() == [first, second]

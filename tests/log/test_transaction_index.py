@@ -53,6 +53,23 @@ def test_what_the_disk_refuses_counts_and_is_written_later(disk: SimDisk) -> Non
     assert index.entries() == [FIRST, SECOND]
 
 
+def test_readers_begin_where_they_read(disk: SimDisk) -> None:
+    index = TransactionIndex(disk, PATH)
+    assert list(index.ending_at_or_after(0)) == []
+    index.note(FIRST)
+    assert list(index.ending_at_or_after(1)) == [FIRST]
+    index.note(SECOND)
+    assert list(index.ending_at_or_after(2)) == [SECOND], "also what was noted since it was read"
+    assert list(index.ending_at_or_after(6)) == []
+    refuse(disk)
+    third = AbortedTransaction(9, 6, 8, 9)
+    index.note(third)
+    assert list(index.ending_at_or_after(5)) == [SECOND, third]
+    assert list(index.ending_at_or_after(8)) == [third]
+    index.reset()
+    assert list(index.ending_at_or_after(0)) == []
+
+
 def test_the_next_entry_brings_the_refused_one_along(disk: SimDisk) -> None:
     index = TransactionIndex(disk, PATH)
     refuse(disk)

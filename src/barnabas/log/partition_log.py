@@ -162,8 +162,8 @@ class PartitionLog(LogAppender):
         """The aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
         found: list[AbortedTransaction] = []
         for segment in self._segments.starting_with(start):
-            for entry in segment.transaction_index.entries():
-                if entry.last_offset >= start and entry.first_offset < end:
+            for entry in segment.transaction_index.ending_at_or_after(start):
+                if entry.first_offset < end:
                     found.append(entry)
                 if entry.last_stable_offset >= end:
                     return found

@@ -8,7 +8,7 @@
         26  8  lastStableOffset when the marker was written
 
 A fetch with isolation level read_committed carries the entries that overlap what it returns. The file exists only when the segment
-has an aborted transaction; few have, so entries are written at once and read from the file when asked for. One that the disk refuses
+has an aborted transaction; few have, so entries are written at once, and read from the file when first asked for. One that the disk refuses
 stays in memory, where readers find it, and is tried again with the next and whenever the other indexes are written: the marker is in the
 log by then, and readers must not take the transaction's records for committed.
 
@@ -20,9 +20,12 @@ Source: Kafka's `TransactionIndex`, `AbortedTxn`.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import itertools
 import logging
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.log.disk import Disk, write_fully
@@ -42,15 +45,21 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+def _last_offset(entry: AbortedTransaction) -> int:
+    return entry.last_offset
+
+
 class TransactionIndex:
     """The transaction index of one segment."""
 
-    __slots__ = ("_disk", "_maybe_present", "_pending", "is_kept", "path")
+    __slots__ = ("_disk", "_known", "_maybe_present", "_pending", "is_kept", "path")
 
     def __init__(self, disk: Disk, path: str, *, maybe_present: bool = False) -> None:
         self._disk = disk
         self.path = path
         self._maybe_present = maybe_present
+        # What is in the file, once a reader has asked.
+        self._known: list[AbortedTransaction] | None = None
         # In the log's order; the disk refused the first of them.
         self._pending: list[AbortedTransaction] = []
         # False once recovery has emptied it: then it must be filled again from the markers.
@@ -58,6 +67,7 @@ class TransactionIndex:
 
     def note_present(self) -> None:
         """Says that the file was seen when the directory was listed."""
+        self._known = None
         self._maybe_present = True
 
     def note(self, aborted: AbortedTransaction) -> None:
@@ -91,12 +101,27 @@ class TransactionIndex:
         finally:
             file.close()
         self._maybe_present = True
+        if self._known is not None:
+            self._known.append(aborted)
 
     def entries(self) -> list[AbortedTransaction]:
         """All entries, ascending in the offset of the marker."""
-        return [*self._written(), *self._pending] if self._pending else self._written()
+        return [*self._written(), *self._pending]
+
+    def ending_at_or_after(self, offset: int) -> Iterator[AbortedTransaction]:
+        """The entries whose marker is at or above `offset`, ascending."""
+        known = self._written()
+        yield from itertools.islice(known, bisect.bisect_left(known, offset, key=_last_offset), None)
+        for entry in self._pending:
+            if entry.last_offset >= offset:
+                yield entry
 
     def _written(self) -> list[AbortedTransaction]:
+        if self._known is None:
+            self._known = self._read()
+        return self._known
+
+    def _read(self) -> list[AbortedTransaction]:
         if not self._maybe_present:
             return []
         try:
@@ -116,6 +141,7 @@ class TransactionIndex:
         entries = self._written()
         kept = [entry for entry in entries if entry.last_offset < offset]
         if len(kept) != len(entries):
+            self._known = None
             file = self._disk.open(self.path)
             try:
                 file.truncate(len(kept) * ENTRY.size)
@@ -126,6 +152,7 @@ class TransactionIndex:
         """Empties the index, to be filled again from the log's markers."""
         self.is_kept = False
         self._pending.clear()
+        self._known = None
         if self._maybe_present or self._disk.exists(self.path):
             self._maybe_present = False
             with contextlib.suppress(FileNotFoundError):
