@@ -52,6 +52,7 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     """The cells of earlier runs and of this one; at the end the page, when no cell is missing."""
     found = Card(request.config.cache.get("barnabas/card", {}), apache_kafka.VERSION)
     yield found
+    found.rows = found.merged_with(request.config.cache.get("barnabas/card", {}))
     request.config.cache.set("barnabas/card", found.rows)
     if missing := found.missing():
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")

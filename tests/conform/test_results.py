@@ -95,3 +95,15 @@ def test_a_client_that_cannot_be_had_is_a_row_that_says_so() -> None:
 def test_whatever_a_client_leaves_out_is_a_scenario() -> None:
     for client in CLIENTS:
         assert client.without.keys() <= SCENARIOS.keys()
+
+
+def test_two_runs_side_by_side_keep_what_both_found() -> None:
+    earlier = full_card().rows
+    first, second = Card(full_card().rows, "9.9"), Card(full_card().rows, "9.9")
+    name = CLIENTS[0].name
+    first.record(name, "codecs", {OURS: ValueError("first"), THEIRS: ["x"]})
+    second.record(name, "batches", {OURS: ValueError("second"), THEIRS: ["x"]})
+    kept = second.merged_with(first.merged_with(earlier))
+    assert kept[name]["cells"]["codecs"][OURS] == "first"
+    assert kept[name]["cells"]["batches"][OURS] == "second"
+    assert kept[CLIENTS[1].name] == earlier[CLIENTS[1].name]

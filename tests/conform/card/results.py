@@ -34,6 +34,7 @@ class Card:
         self.kafka_version = kafka_version
         self.asked: set[str] = set()
         self.begun: set[tuple[str, str, str]] = set()
+        self.found: set[tuple[str, str]] = set()
 
     def row(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = self.rows.setdefault(name, {})
@@ -59,6 +60,7 @@ class Card:
 
     def record(self, name: str, scenario: str, seen: Mapping[str, object]) -> None:
         """Keep a scenario's outcome: by broker an exception, or what was seen, which must be equal on both."""
+        self.found.add((name, scenario))
         cells = self.row(name).setdefault("cells", {}).setdefault(scenario, {})
         for broker, outcome in seen.items():
             if isinstance(outcome, Exception):
@@ -75,12 +77,28 @@ class Card:
 
     def step(self, name: str, scenario: str, broker: str, problem: str | None) -> None:
         """Add one test's outcome to a scenario that several tests make up: it passes when all of them do."""
+        self.found.add((name, scenario))
         cells = self.row(name).setdefault("cells", {}).setdefault(scenario, {})
         if (name, scenario, broker) not in self.begun:
             self.begun.add((name, scenario, broker))
             cells[broker] = PASSED
         if problem is not None and cells[broker] == PASSED:
             cells[broker] = problem.splitlines()[0][:200]
+
+    def merged_with(self, earlier: dict[str, Any]) -> dict[str, Any]:
+        """The rows that another run may have kept meanwhile, with what this run found in their place."""
+        merged = {name: {**row, "cells": dict(row.get("cells", {}))} for name, row in earlier.items()}
+        for name, row in self.rows.items():
+            if "unavailable" in row:
+                merged[name] = row
+                continue
+            mine = {
+                scenario: cells for scenario, cells in row.get("cells", {}).items() if (name, scenario) in self.found
+            }
+            if mine:
+                kept = merged.get(name, {}).get("cells", {})
+                merged[name] = {"version": row["version"], "cells": kept | mine}
+        return merged
 
     def missing(self) -> list[str]:
         """The cells without a result on both brokers."""
