@@ -141,3 +141,18 @@ def test_effective_values_cover_the_whole_table() -> None:
     values = effective_topic_values(config(), {})
     assert len(values) == 38
     assert values["segment.ms"] == 604_800_000
+
+
+@pytest.mark.parametrize("given", ["sticky", "uniform,org.example.Mine", ""])
+def test_an_assignor_that_is_not_there_ends_the_start(given: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties({"group.consumer.assignors": given})
+    assert str(caught.value) == (
+        f"Invalid value {given} for configuration group.consumer.assignors: one or more of uniform, range"
+    )
+
+
+def test_assignors_may_be_named_by_kafkas_classes() -> None:
+    given = "org.apache.kafka.coordinator.group.assignor.RangeAssignor,uniform"
+    config = BrokerConfig.from_properties({"group.consumer.assignors": given})
+    assert config.list_value("group.consumer.assignors") == tuple(given.split(","))

@@ -18,6 +18,7 @@ from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigKey, ConfigResourceType, ConfigValue
 from barnabas.metadata.configs_image import ConfigurationsImage
 
+KNOWN_ASSIGNORS = ("uniform", "range")
 KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from barnabas.coordinator.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.log.log_config import LogConfig
 from barnabas.metadata.config_schema import (
     ConfigError,
@@ -225,6 +226,7 @@ class BrokerConfig:
 
         fields: dict[str, Any] = {name: value(dotted) for name, dotted in _field_names()}
         fields.update(_endpoints(value))
+        _check_assignors(value(ASSIGNORS))
         fields["properties"] = given
         fields["unknown"] = tuple(sorted(name for name in given if name not in keys and not _is_of_listener(name)))
         fields["embedded"] = embedded
@@ -259,6 +261,18 @@ class BrokerConfig:
         value = self.value(name)
         assert isinstance(value, tuple), f"{name} is not a list"
         return value
+
+
+ASSIGNORS = "group.consumer.assignors"
+
+
+def _check_assignors(given: ConfigValue) -> None:
+    """Refuse a start with assignors that no member could be given."""
+    assert isinstance(given, tuple), given
+    unknown = [name for name in assignor_names(given) if name not in KNOWN_ASSIGNORS]
+    if unknown or not given:
+        known = ", ".join(KNOWN_ASSIGNORS)
+        raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
 
 
 LISTENER_SETTINGS = (".max.connections", ".max.connection.creation.rate")
