@@ -21,7 +21,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.verify.history import NEMESIS, Outcome
 from barnabas.verify.recorder import Recorder
 
-READY_SECONDS = 60.0
+READY_SECONDS = 180.0
 _KILLED_STARTS = 0.25
 
 

@@ -27,7 +27,7 @@ from barnabas.verify.verdict import Verdict, check
 from barnabas.verify.worker import Connect, Worker
 
 _GRACE_SECONDS = 30.0
-_WARM_UP_SECONDS = 60.0
+_WARM_UP_SECONDS = 120.0
 
 
 class CannotRun(Exception):
