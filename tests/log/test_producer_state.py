@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log.errors import InvalidProducerEpoch, OutOfOrderSequence
-from barnabas.log.producer_state import (
-    CorruptSnapshot,
-    ProducerStateEntry,
-    ProducerStateManager,
-    decode_snapshot,
-    encode_snapshot,
-)
+from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from barnabas.log.producer_state import ProducerStateManager
+from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.records.checksum import crc32c
 from tests.simulation.disk import SimDisk
 

@@ -13,7 +13,7 @@ Version notes: none.
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
-from barnabas.log.producer_state import ProducerStateEntry
+from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
 

@@ -26,7 +26,8 @@ from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
 from barnabas.log.log_segment import LogSegment
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.open_files import OpenFiles
-from barnabas.log.producer_state import SEQUENCE_MASK, BatchMetadata, ProducerStateManager
+from barnabas.log.producer_state import ProducerStateManager
+from barnabas.log.producer_state_entry import SEQUENCE_MASK, BatchMetadata
 from barnabas.log.recovery import LogLoader, apply_batch
 from barnabas.log.rolling import should_roll
 from barnabas.log.transaction_verification import VerificationGuard

@@ -39,7 +39,7 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.log_slice import LogSlice
-from barnabas.log.producer_state import ProducerStateEntry
+from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.log.recovery import replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement

@@ -1,19 +1,8 @@
 """What a log knows of each idempotent producer (data plane): its epoch, its last five batches, its open transaction.
 
 A producer numbers its batches per partition. The log accepts the next number, answers one of the last five again with
-the offsets it got the first time, and refuses a gap. State is a function of the log; `snapshot` files spare reading it all again.
-
-    .snapshot, big-endian: Kafka's ProducerSnapshot, version 1
-        0   2  version = 1
-        2   4  crc = CRC-32C of everything after it
-        6   4  entry count
-       10  46  per entry: producerId 8, producerEpoch 2, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8,
-               coordinatorEpoch 4, currentTxnFirstOffset 8
-        …      ours, behind the last entry, where Kafka's reader has stopped: how many batches (4), then for each
-               older batch: producerId 8, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8
-
-Kafka's format keeps one batch per producer, so after a clean restart a broker no longer recognises a retry of the last but
-one and fails the producer. The part behind the entries, covered by the same checksum, keeps all five; it is present only when needed.
+the offsets it got the first time, and refuses a gap. State is a function of the log; snapshot files (`producer_snapshot`) spare
+reading it all again.
 
 Rules (Kafka's `ProducerAppendInfo`):
 
@@ -37,8 +26,6 @@ Source: Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInf
 from __future__ import annotations
 
 import contextlib
-import struct
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -50,75 +37,13 @@ from barnabas.log.errors import (
     OutOfOrderSequence,
     TransactionCoordinatorFenced,
 )
+from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from barnabas.log.producer_state_entry import NO_EPOCH, NO_OFFSET, SEQUENCE_MASK, BatchMetadata, ProducerStateEntry
 from barnabas.log.transaction_verification import Verification, VerificationGuard
-from barnabas.records.checksum import crc32c
 
-NO_EPOCH = -1
-NO_SEQUENCE = -1
-NO_OFFSET = -1
-SEQUENCE_MASK = 0x7FFFFFFF
-BATCHES_TO_RETAIN = 5
 MAX_EPOCH = 0x7FFF
 EPOCH_BUMP_SINCE = 2
 """The transaction version from which each transaction ends with a new epoch (KIP-890)."""
-
-SNAPSHOT_VERSION = 1
-_HEAD = struct.Struct(">hIi")
-_ENTRY = struct.Struct(">qhiqiqiq")
-_OLDER = struct.Struct(">qiqiq")
-_COUNT = struct.Struct(">i")
-CRC_END = 6
-
-
-class BatchMetadata(NamedTuple):
-    """One batch a producer has written."""
-
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) & SEQUENCE_MASK
-
-    @property
-    def first_offset(self) -> int:
-        return self.last_offset - self.offset_delta
-
-
-class ProducerStateEntry:
-    """One producer's state in one log. Timestamps in epoch milliseconds; -1 where Kafka has no value."""
-
-    __slots__ = ("batches", "coordinator_epoch", "last_timestamp", "producer_epoch", "producer_id", "txn_first_offset")
-
-    def __init__(self, producer_id: int, producer_epoch: int = NO_EPOCH) -> None:
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
-        self.coordinator_epoch = -1
-        self.last_timestamp = -1
-        self.txn_first_offset = NO_OFFSET
-        self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_TO_RETAIN)
-
-    def __repr__(self) -> str:
-        return f"<ProducerStateEntry {self.producer_id}/{self.producer_epoch} last_sequence={self.last_sequence}>"
-
-    @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset if self.batches else NO_OFFSET
-
-    def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
-        """The batch with these very sequences among the last five."""
-        if producer_epoch != self.producer_epoch:
-            return None
-        for batch in self.batches:
-            if batch.last_sequence == last_sequence and batch.first_sequence == first_sequence:
-                return batch
-        return None
 
 
 class CompletedTransaction(NamedTuple):
@@ -550,74 +475,3 @@ def _stale_epoch(producer_id: int, producer_epoch: int, last_seen: int) -> Inval
 
 def _txn_first_offset(entry: ProducerStateEntry) -> int:
     return entry.txn_first_offset
-
-
-class CorruptSnapshot(ValueError):
-    """The file is not a whole snapshot."""
-
-
-def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
-    """Encodes producers as Kafka's ProducerSnapshot, with their older batches behind it."""
-    count = 0
-    body = bytearray()
-    older = bytearray()
-    for entry in entries:
-        count += 1
-        last = entry.batches[-1] if entry.batches else BatchMetadata(NO_SEQUENCE, NO_OFFSET, 0, entry.last_timestamp)
-        body += _ENTRY.pack(
-            entry.producer_id,
-            entry.producer_epoch,
-            last.last_sequence,
-            last.last_offset,
-            last.offset_delta,
-            entry.last_timestamp,
-            entry.coordinator_epoch,
-            entry.txn_first_offset,
-        )
-        for batch in list(entry.batches)[:-1]:
-            older += _OLDER.pack(entry.producer_id, *batch)
-    if older:
-        body += _COUNT.pack(len(older) // _OLDER.size) + older
-    checked = _COUNT.pack(count) + body
-    return _HEAD.pack(SNAPSHOT_VERSION, crc32c(checked), count) + body
-
-
-def decode_snapshot(data: bytes) -> list[ProducerStateEntry]:
-    """Decodes a snapshot, Kafka's or ours.
-
-    Raises:
-        CorruptSnapshot: wrong length, version or checksum.
-    """
-    if len(data) < _HEAD.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are no snapshot")
-    version, crc, count = _HEAD.unpack_from(data)
-    if version != SNAPSHOT_VERSION:
-        raise CorruptSnapshot(f"unknown snapshot version {version}")
-    if crc32c(memoryview(data)[CRC_END:]) != crc:
-        raise CorruptSnapshot("the snapshot fails its checksum")
-    position = _HEAD.size
-    if count < 0 or position + count * _ENTRY.size > len(data):
-        raise CorruptSnapshot(f"{count} entries do not fit the file")
-    entries: dict[int, ProducerStateEntry] = {}
-    last_batches: dict[int, BatchMetadata] = {}
-    for _ in range(count):
-        fields = _ENTRY.unpack_from(data, position)
-        producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, txn_first_offset = fields
-        position += _ENTRY.size
-        entry = entries[producer_id] = ProducerStateEntry(producer_id, epoch)
-        entry.last_timestamp = timestamp
-        entry.coordinator_epoch = coordinator_epoch
-        entry.txn_first_offset = txn_first_offset
-        if last_offset >= 0:
-            last_batches[producer_id] = BatchMetadata(last_sequence, last_offset, delta, timestamp)
-    if len(data) - position >= _COUNT.size:
-        (older,) = _COUNT.unpack_from(data, position)
-        position += _COUNT.size
-        if older < 0 or position + older * _OLDER.size != len(data):
-            raise CorruptSnapshot(f"{older} older batches do not fit the file")
-        for producer_id, *batch in _OLDER.iter_unpack(data[position:]):
-            if producer_id in entries:
-                entries[producer_id].batches.append(BatchMetadata(*batch))
-    for producer_id, last in last_batches.items():
-        entries[producer_id].batches.append(last)
-    return list(entries.values())

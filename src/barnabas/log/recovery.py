@@ -33,7 +33,8 @@ from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_segment import LogSegment
 from barnabas.log.open_files import OpenFiles
-from barnabas.log.producer_state import NO_OFFSET, ProducerStateManager
+from barnabas.log.producer_state import ProducerStateManager
+from barnabas.log.producer_state_entry import NO_OFFSET
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.control import ControlRecordType, EndTransactionMarker, parse_control_record
 from barnabas.records.record import iter_records
