@@ -193,6 +193,15 @@ def test_while_loading() -> None:
     assert code(subject.coordinator.list_all()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
+def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
+    subject = Subject()
+    subject.begin()
+    subject.log.batches[1] = [b"no batch"]
+    subject.coordinator.on_elected(1, 0)
+    subject.loop.run_ready()
+    assert [found.transactional_id for found in subject.coordinator.list_all().result()] == ["tx"]
+
+
 def test_without_producer_ids() -> None:
     subject = Subject()
     subject.refuse_ids = True

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.future_steps import gathered, when_done
+from barnabas.coordinator.future_steps import answered, gathered, when_done
 from barnabas.coordinator.group_coordinator import partition_for
 from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.transaction_config import TransactionCoordinatorConfig
@@ -214,7 +214,14 @@ class TransactionCoordinator:
 
     def list_all(self) -> asyncio.Future[list[TransactionMetadata]]:
         """Every transactional id of this broker; the future fails with COORDINATOR_LOAD_IN_PROGRESS while some are read."""
-        parts = self._runtime.schedule_read_all(lambda shard: list(shard.transactions.values()))
+
+        def unless_elsewhere(error: KafkaError) -> list[TransactionMetadata]:
+            if error.code is ErrorCode.NOT_COORDINATOR:
+                return []  # A partition that could not be read is nobody's, and hides no other.
+            raise error
+
+        reads = self._runtime.schedule_read_all(lambda shard: list(shard.transactions.values()))
+        parts = [answered(self._loop, read, lambda found: found, unless_elsewhere) for read in reads]
         return gathered(self._loop, parts, lambda lists: [found for part in lists for found in part])
 
     # -- endings -----------------------------------------------------------------------------------------------------
