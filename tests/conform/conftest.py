@@ -52,24 +52,32 @@ def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     """The cells of earlier runs and of this one; at the end the page, when no cell is missing."""
     found = Card(request.config.cache.get("barnabas/card", {}), apache_kafka.VERSION)
     yield found
-    found.rows = found.merged_with(request.config.cache.get("barnabas/card", {}))
-    request.config.cache.set("barnabas/card", found.rows)
+    keep(found, request)
     if missing := found.missing():
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
     else:
         PAGE.write_text(found.page())
 
 
+def keep(card: Card, request: pytest.FixtureRequest) -> None:
+    """Write the cells into pytest's cache, so that a run that is ended has not run for nothing."""
+    card.rows = card.merged_with(request.config.cache.get("barnabas/card", {}))
+    request.config.cache.set("barnabas/card", card.rows)
+
+
 @pytest.fixture(autouse=True)
 def _in_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Put the outcome of a program's test into the card."""
+    """Put the outcome of a program's test into the card, and keep what a client's test has put there."""
     test = request.node
     belongs = program_of(test.originalname)
-    if belongs is None:
+    if belongs is None and "card" not in request.fixturenames:
         yield
         return
     found: Card = request.getfixturevalue("card")
     yield
+    if belongs is None:
+        keep(found, request)
+        return
     program, scenario = belongs
     report = test.stash.get(OUTCOME, None)
     if report is not None and not report.skipped:
@@ -80,6 +88,7 @@ def _in_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
             found.step(program.name, scenario, name, f"{test.name} failed" if report.failed else None)
         if program.compares:
             found.step(program.name, scenario, THEIRS, None)
+        keep(found, request)
 
 
 @pytest.hookimpl(wrapper=True)
