@@ -141,9 +141,7 @@ def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
         request = OffsetFetchRequest.OffsetFetchRequestGroup(
             group_id=f"group-{group}",
             topics=[
-                OffsetFetchRequest.OffsetFetchRequestTopics(
-                    name="orders", partition_indexes=list(range(PARTITIONS))
-                )
+                OffsetFetchRequest.OffsetFetchRequestTopics(name="orders", partition_indexes=list(range(PARTITIONS)))
             ],
         )
         fetched = groups.offset_fetch(request, require_stable=False)
