@@ -36,8 +36,8 @@ test: install java  ## the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)
 
 check: install  ## style, types, import contract
-	$(BIN)/ruff check src tests tools bench
-	$(BIN)/ruff format --check src tests tools bench
+	$(BIN)/ruff check src tests tools bench examples
+	$(BIN)/ruff format --check src tests tools bench examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -138,7 +138,7 @@ class ShareCoordinatorShard:
                 self._updates,
                 self._snapshot_offsets,
             ):
-                known.pop(key, None)  # type: ignore[attr-defined]
+                known.pop(key, None)
             return
         state = ShareGroupOffset.from_snapshot(value)  # type: ignore[arg-type]
         self._states[key] = state
