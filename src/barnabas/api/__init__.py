@@ -70,6 +70,7 @@ APIS: dict[int, Api] = {
     31: _api("delete_acls", 1, 3),
     32: _api("describe_configs", 1, 4),
     33: _api("alter_configs", 0, 2),
+    34: _api("alter_replica_log_dirs", 1, 2),
     35: _api("describe_log_dirs", 1, 5),
     36: _api("sasl_authenticate", 0, 2),
     37: _api("create_partitions", 0, 3),
