@@ -23,6 +23,7 @@ from barnabas.verify.recorder import Recorder
 
 READY_SECONDS = 180.0
 _KILLED_STARTS = 0.25
+_GROUP_SECONDS = 2.0
 
 
 class BrokerFailed(Exception):
@@ -100,8 +101,16 @@ class LocalBroker:
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process is not None:
+            group = self.process.pid
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
+                os.killpg(group, number)
+                self.process.wait()
+                # What the command started ends on its own time, and holds port and data until then. Where nobody reaps orphans the
+                # group never empties, hence the bound.
+                deadline = time.monotonic() + _GROUP_SECONDS
+                while time.monotonic() < deadline:
+                    os.killpg(group, 0)
+                    time.sleep(0.005)
             self.process.wait()
             self.process = None
 
