@@ -1,16 +1,20 @@
 """Every place where a kill or a power cut can end a cleaning: the log opens with the old or the new of each segment, and nothing else.
 
+And every place where the disk may refuse a call once: the broker goes on, perhaps cleans again, and is killed later.
+
 The story: a compacted log of several segments with tombstones, two idempotent producers, an aborted and a committed transaction, all of
 it flushed. A cleaning is then ended in front of each call to the disk, and what is left is opened.
 """
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 import pytest
 
 from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.log_cleaner import RETRY_MS
 from barnabas.records.control import build_end_transaction_marker
 from tests.log.compacted import DIRECTORY, KEY, Compacted, latest_of_each_key
 from tests.simulation.disk import MUTATIONS, SimDisk
@@ -57,7 +61,7 @@ def tell(seed: int) -> Story:
     return Story(compacted, before, aborted_offset)
 
 
-def clean_until(story: Story, number: int) -> bool:
+def clean_until(story: Story, number: int, *, must_clean: bool = True) -> bool:
     """Cleans until in front of the given change to the disk; False when there are fewer."""
     count = 0
 
@@ -75,8 +79,29 @@ def clean_until(story: Story, number: int) -> bool:
         return True
     finally:
         story.disk.on_call = None
-    assert story.compacted.cleaner.stats.cleanings == 1
+    assert story.compacted.cleaner.stats.cleanings == 1 or not must_clean
     return False
+
+
+def clean_with_refusal(story: Story, number: int) -> bool:
+    """Cleans with the given change to the disk refused, and again when the cleaner would; False when there are fewer changes."""
+    count = 0
+
+    def on_call(call: str, path: str) -> OSError | None:
+        nonlocal count
+        count += call in MUTATIONS
+        return OSError(errno.EIO, "refused", path) if call in MUTATIONS and count == number else None
+
+    story.disk.on_call = on_call
+    story.compacted.cleaner.poll()
+    story.disk.on_call = None
+    was_refused = count >= number
+    # Whatever became of it, readers are not told less, or anything else, than before.
+    left = [record for record in story.compacted.pairs() if record[0] != story.aborted_offset]
+    assert set(latest_of_each_key(story.before)) <= set(left) <= set(story.before), number
+    story.compacted.clock.ms += RETRY_MS
+    story.compacted.cleaner.poll()
+    return was_refused
 
 
 def check(story: Story, where: str) -> None:
@@ -144,3 +169,39 @@ def test_a_power_cut_in_front_of_each_change(seed: int) -> None:
         story.disk.crash()
         check(story, f"power cut in front of change {number} with seed {seed}")
     assert number > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["kill", "crash"])
+def test_a_refusal_of_each_change_and_a_later_end(end: str) -> None:
+    number = 0
+    was_refused = True
+    unfinished = 0
+    while was_refused:
+        number += 1
+        story = tell(number)
+        was_refused = clean_with_refusal(story, number)
+        unfinished += bool(story.compacted.cleaner.uncleanable)
+        getattr(story.disk, end)()
+        check(story, f"{end} after change {number} was refused")
+    assert number > 100
+    assert unfinished > 20, "exchanges that only the opening ended"
+
+
+@pytest.mark.slow
+def test_a_refusal_of_each_change_and_a_kill_in_the_next_cleaning() -> None:
+    """An exchange that is half done is not touched: the next cleaning's files would undo it."""
+    number = 0
+    was_refused = True
+    while was_refused:
+        number += 1
+        story = tell(number)
+        was_refused = clean_with_refusal(story, number)
+        story.compacted.put(("k0", "later"))
+        story.compacted.log.roll()
+        story.compacted.log.flush()
+        story.before.append((story.compacted.log.log_end_offset - 1, "k0", "later"))
+        story.compacted.clock.ms += RETRY_MS
+        clean_until(story, number % 40, must_clean=False)
+        story.disk.kill()
+        check(story, f"kill after change {number} was refused")

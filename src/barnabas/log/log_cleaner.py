@@ -18,7 +18,7 @@ log dirtier than it is, so clean records are read again; nothing else. One that 
 therefore writes it at once and durably.
 
 A log whose segments cannot be read is left out until the broker's next start, as in Apache Kafka ("uncleanable"). When the disk refuses,
-Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`.
+Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`, or left out as well if an exchange is half done.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
@@ -282,8 +282,11 @@ class LogCleaner:
             self._end(cleaning, cleaning.result)
 
     def _exchanged(self, cleaning: _Cleaning, is_in_use: bool) -> None:
-        cleaning.exchange = None
-        if not is_in_use and not cleaning.is_cancelled:
+        exchange, cleaning.exchange = cleaning.exchange, None
+        if exchange is not None and exchange.is_unfinished and self._logs.get(cleaning.key) is cleaning.log:
+            self._uncleanable.add(cleaning.key)
+            self._cancel(cleaning)
+        elif not is_in_use and not cleaning.is_cancelled:
             # What follows a gap must not be exchanged: a `.cleaned` file may be left in the gap, and would undo it.
             self._resting[cleaning.key] = self._now_ms() + RETRY_MS
             self._cancel(cleaning)

@@ -15,6 +15,10 @@ segment were synced before they were announced.
 Before 2a the exchange can be given up: the old segments are there. From 2a on the new one is read, from its `.swap` files first.
 Reads that have begun keep the old segment object, whose files live on as `.deleted` for file.delete.delay.ms.
 
+A disk that refuses a step after 2a ends the exchange there (`is_unfinished`): the new segment is read from its `.swap` files, and the next
+opening goes on. Step 3 without step 2 would leave old segments that nothing tells from good ones. Nor may the log be cleaned until
+then, for a `.cleaned` file at the same place would undo the `.swap` files, of which there is no other copy any more.
+
 Source: Kafka's `LocalLog.replaceSegments`, which syncs the directory once, at the end.
 """
 
@@ -48,6 +52,7 @@ class SegmentReplacement:
         "_on_swap",
         "_replaces",
         "_run_blocking",
+        "is_unfinished",
     )
 
     def __init__(
@@ -78,6 +83,8 @@ class SegmentReplacement:
         self._on_end = on_end
         self._is_given_up = False
         self._is_detached = False
+        # The new segment is in use, but only the next opening can give it its name.
+        self.is_unfinished = False
 
     def __repr__(self) -> str:
         return f"<SegmentReplacement {self._replaces} by {self._new!r}>"
@@ -126,10 +133,10 @@ class SegmentReplacement:
                 raise OSError(f"{self._new.path} does not hold what was written to it")
             self._local.replaced_by(old, self._new, self._due_ms)
         except OSError as error:
-            if segments.find(self._replaces) is not None:
-                self._fail(error)
-                return
-            logger.error("%s: the old segments keep their names until the next start: %s", self._local.directory, error)
+            if segments.find(self._replaces) is None:
+                self._on_swap()
+            self._fail(error)
+            return
         self._on_swap()
         self._sync(self._old_names_are_gone)
 
@@ -138,13 +145,15 @@ class SegmentReplacement:
         try:
             self._local.in_place(self._new)
         except OSError as error:
-            logger.error("%s keeps its name until the next start: %s", self._new.path, error)
+            self._fail(error)
+            return
         self._on_end(True)
 
     def _fail(self, error: BaseException | None) -> None:
-        is_in_use = self._new in list(self._local.segments)
+        is_in_use = self.is_unfinished = self._new in list(self._local.segments)
         if error is not None and not isinstance(error, FileNotFoundError):
-            logger.error("%s: cannot exchange segments: %s", self._local.directory, error)
+            end = "; the next start will end it, and nothing is cleaned until then" if is_in_use else ""
+            logger.error("%s: cannot exchange segments: %s%s", self._local.directory, error, end)
         if not is_in_use:
             self._remove_new()
         self._on_end(is_in_use)
