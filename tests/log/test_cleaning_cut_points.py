@@ -9,7 +9,7 @@ it flushed. A cleaning is then ended in front of each call to the disk, and what
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -205,3 +205,22 @@ def test_a_refusal_of_each_change_and_a_kill_in_the_next_cleaning() -> None:
         clean_until(story, number % 40, must_clean=False)
         story.disk.kill()
         check(story, f"kill after change {number} was refused")
+
+
+@pytest.mark.slow
+def test_a_refusal_of_each_change_while_segments_are_merged() -> None:
+    """As above, with segments, and producers' snapshots of theirs, that go without a successor; and cleaning goes on."""
+    number = 0
+    was_refused = True
+    while was_refused:
+        number += 1
+        story = tell(number)
+        compacted = story.compacted
+        compacted.log.reconfigure(replace(compacted.log.config, segment_bytes=10_000))
+        was_refused = clean_with_refusal(story, number)
+        assert compacted.cleaner.stats.cleanings or compacted.cleaner.uncleanable, number
+        assert not compacted.cleaner.is_cleaning(KEY)
+        story.disk.kill()
+        check(story, f"kill after change {number} was refused")
+    assert compacted.log.segment_count == 2
+    assert number > 20

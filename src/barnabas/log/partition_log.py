@@ -306,9 +306,16 @@ class PartitionLog(LogAppender):
             group,
             due_ms=now_ms + self.config.file_delete_delay_ms,
             run_blocking=self._run_blocking,
-            on_swap=lambda: self._producers.remove_snapshots(lambda offset: offset in gone),
+            on_swap=lambda: self._remove_snapshots_of(gone),
             on_end=on_end,
         )
+
+    def _remove_snapshots_of(self, bases: frozenset[int]) -> None:
+        """Removes the producers' snapshots of segments that are gone; nothing waits for it, and nobody would hear of a failure."""
+        try:
+            self._producers.remove_snapshots(lambda offset: offset in bases)
+        except OSError as error:
+            logger.warning("%s: the next start removes old snapshots of producers: %s", self.name, error)
 
     @property
     def has_deleted_files(self) -> bool:
