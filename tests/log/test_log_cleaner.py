@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -244,6 +245,31 @@ def test_a_truncation_between_rename_and_sync_gives_the_exchange_up() -> None:
     assert not compacted.cleaner.is_cleaning(KEY)
     assert compacted.pairs() == left
     assert compacted.cleaner.stats.cancelled == 1
+    assert not [path for path in compacted.disk.paths() if path.endswith((".swap", ".cleaned"))]
+
+
+def test_a_cleaning_that_fails_leaves_what_it_had_announced_to_the_exchange() -> None:
+    waiting: list[tuple[Callable[[], None], Callable[[BaseException | None], None]]] = []
+    compacted = Compacted(run_blocking=lambda work, done: waiting.append((work, done)))
+    fill(compacted)
+    compacted.log.roll()
+    waiting.clear()
+    before, old = compacted.pairs(), [segment.size for segment in compacted.log.segments]
+    fourth = compacted.log.segments.at(3).base_offset
+    compacted.disk.on_call = lambda call, path: (
+        OSError(errno.EIO, "refused", path) if path.endswith(f"{fourth:020d}.log.cleaned") else None
+    )
+    compacted.cleaner.poll()
+    assert compacted.cleaner.is_cleaning(KEY)
+    while waiting:
+        work, done = waiting.pop(0)
+        work()
+        done(None)
+    assert not compacted.cleaner.is_cleaning(KEY)
+    assert compacted.cleaner.stats.failed == 1
+    new = [segment.size for segment in compacted.log.segments]
+    assert [was > now for was, now in zip(old, new, strict=True)][:4] == [True, True, True, False]
+    assert set(latest_of_each_key(before)) <= set(compacted.pairs()) < set(before)
     assert not [path for path in compacted.disk.paths() if path.endswith((".swap", ".cleaned"))]
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from barnabas.log.cleaner import clean_or_fail, remove_cleaned_files
-from barnabas.log.cleaning_task import CleaningFailed, event_to_line, task_from_line
+from barnabas.log.cleaner import clean_or_fail
+from barnabas.log.cleaning_task import event_to_line, task_from_line
 from barnabas.log.disk import Disk, OsDisk
 
 NICENESS = 5
@@ -55,9 +55,6 @@ def serve(tasks: Callable[[], bytes], out: BinaryIO, disk: Disk) -> None:
     while line := tasks():
         task = task_from_line(line)
         for event in clean_or_fail(task, disk, pace=Pace(task.max_bytes_per_second)):
-            if isinstance(event, CleaningFailed):
-                with contextlib.suppress(OSError):
-                    remove_cleaned_files(disk, task.directory)
             out.write(event_to_line(event))
             out.flush()
 

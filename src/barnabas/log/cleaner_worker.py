@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from barnabas.log.cleaner import clean_or_fail, remove_cleaned_files
+from barnabas.log.cleaner import clean_or_fail
 from barnabas.log.cleaning_task import (
     CleaningEvent,
     CleaningFailed,
@@ -30,7 +30,7 @@ from barnabas.log.cleaning_task import (
     event_from_line,
     task_to_line,
 )
-from barnabas.log.disk import Disk, OsDisk
+from barnabas.log.disk import Disk
 from barnabas.log.log_flusher import RunBlocking
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,10 @@ CANCELLED = "it was cancelled"
 
 
 class CleanerWorker(Protocol):
-    """Cleans one log at a time."""
+    """Cleans one log at a time.
+
+    A cleaning that fails leaves its `.cleaned` files to whoever began it, who may be giving some of them their new names just now.
+    """
 
     deaths: int
     """How many times the worker has died without having been told to."""
@@ -72,9 +75,6 @@ class InlineWorker:
         for event in clean_or_fail(task, self._disk):
             if self._is_cancelled:
                 event = CleaningFailed(CANCELLED, is_corrupt=False)
-            if isinstance(event, CleaningFailed):
-                with contextlib.suppress(OSError):
-                    remove_cleaned_files(self._disk, task.directory)
             on_event(event)
             if isinstance(event, CleaningFailed):
                 return
@@ -111,13 +111,13 @@ class ProcessWorker:
         assert not self._is_busy, "one cleaning at a time"
         self._is_busy = True
         self._is_cancelled = False
-        self._ask(task_to_line(task), task.directory, on_event)
+        self._ask(task_to_line(task), on_event)
 
-    def _ask(self, line: bytes, directory: str, on_event: OnEvent) -> None:
+    def _ask(self, line: bytes, on_event: OnEvent) -> None:
         answers: list[CleaningEvent] = []
 
         def work() -> None:
-            answers.append(self._exchange(line, directory))
+            answers.append(self._exchange(line))
 
         def done(error: BaseException | None) -> None:
             event = answers[0] if answers else CleaningFailed(str(error), is_corrupt=False)
@@ -128,11 +128,11 @@ class ProcessWorker:
             if not self._is_cancelled:
                 on_event(event)
             # After a cancellation the end follows all the same.
-            self._ask(b"", directory, on_event)
+            self._ask(b"", on_event)
 
         self._run_blocking(work, done)
 
-    def _exchange(self, line: bytes, directory: str) -> CleaningEvent:
+    def _exchange(self, line: bytes) -> CleaningEvent:
         """Sends a task, if there is one, and waits for the next answer; in another thread."""
         process = self._running(start=bool(line))
         answer = b""
@@ -147,9 +147,6 @@ class ProcessWorker:
         if answer.endswith(b"\n"):
             return event_from_line(answer)
         self._reap()
-        # The child removes them itself when it can.
-        with contextlib.suppress(OSError):
-            remove_cleaned_files(OsDisk(), directory)
         if self._is_cancelled:
             return CleaningFailed(CANCELLED, is_corrupt=False)
         self.deaths += 1

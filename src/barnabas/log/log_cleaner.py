@@ -317,7 +317,6 @@ class LogCleaner:
             self._set_cleaned_to(key, result.end_offset)
         elif cleaning.is_cancelled:
             stats.cancelled += 1
-            self._remove_cleaned_files(cleaning.log)
             logger.info("The cleaning of %s was cancelled", name)
         elif isinstance(result, CleaningFailed):
             if result.is_corrupt:
@@ -326,6 +325,9 @@ class LogCleaner:
                 logger.error("Cannot clean %s before the next start: %s", name, result.reason)
             else:
                 self._let_rest(key, result.reason)
+        if cleaning.is_cancelled or isinstance(result, CleaningFailed):
+            # Only now is nobody writing them, and no exchange under way that takes some of them.
+            self._remove_cleaned_files(cleaning.log)
         self._on_cleaned(key)
         self.poll()
 
