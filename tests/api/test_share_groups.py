@@ -536,7 +536,11 @@ def test_a_session_is_told_what_is_new_only(cluster: Cluster) -> None:
     cluster.produce(b"x")
     member = Member(cluster).join()
     first = member.fetch()
-    assert sorted(p.partition_index for t in first.responses for p in t.partitions) == [0, 1]
+    assert [p.partition_index for t in first.responses for p in t.partitions] == [0], "the first whose state has come"
+    other = Member(cluster, "other").join().fetch()
+    assert sorted(p.partition_index for t in other.responses for p in t.partitions) == [0, 1], (
+        "a new session is told all"
+    )
     again = member.fetch((0, 0, [ACCEPT]), partitions=(0,))
     assert [p.partition_index for t in again.responses for p in t.partitions] == [0]
     assert member.fetch(partitions=()).responses == []

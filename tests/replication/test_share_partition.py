@@ -188,6 +188,32 @@ def test_a_fetch_waits_for_the_state(sharing: Sharing) -> None:
     assert sharing.got(two) == []
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_first_share_partition_that_is_read_answers(sharing: Sharing, waits: bool) -> None:
+    for index in (0, 1):
+        sharing.hosting.append("q", b"x", index=index)
+    sharing.persister.waits = waits
+    one, two = (sharing.fetch(member, 0, 1, wait_ms=1_000, epoch=0) for member in ("a", "b"))
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.got(one) == [(0, 0, 0, 1)], "although the other has been read in the same turn of the loop"
+    assert sharing.got(two) == [(1, 0, 0, 1)]
+    assert sharing.errors(one) == {0: ErrorCode.NONE}
+    for index in (0, 1):
+        sharing.hosting.append("q", b"y", index=index)
+    assert sharing.got(sharing.fetch("a", 0, 1, epoch=2)) == [(0, 1, 1, 1), (1, 1, 1, 1)], "both, once they are known"
+
+
+def test_records_of_all_partitions_count_when_enough_is_asked_for(sharing: Sharing) -> None:
+    for index in (0, 1):
+        sharing.hosting.append("q", b"x", index=index)
+    size = len(batch(b"x"))
+    assert sharing.got(sharing.fetch("a", 0, 1, wait_ms=1_000, min_bytes=size + 1, epoch=0)) == [
+        (0, 0, 0, 1),
+        (1, 0, 0, 1),
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [

@@ -98,9 +98,10 @@ class DelayedShareFetch(DelayedOperation):
         """Something happened to a partition: look again in a later turn of the loop, once for all that happens in this one."""
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._loop.call_soon(self._look_again)
+            self._loop.call_soon(self.look_again)
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
+        """Finish if there is enough by now, or an error."""
         self._is_scheduled = False
         if self.is_finished or self.future.done():
             return
@@ -114,13 +115,17 @@ class DelayedShareFetch(DelayedOperation):
 
     def expired(self) -> None:
         """Answer with what there is."""
-        self.finish(self._acquire(self._read()))
+        self.finish(self._acquire(self._read(self._partitions)))
 
     # -- reading and acquiring ---------------------------------------------------------------------------------------
 
-    def try_complete(self) -> ShareFetchResults | None:
-        """Read and acquire if there is enough, or an error; None: wait."""
-        reads = self._read()
+    def try_complete(self, among: Sequence[SharePartition] | None = None) -> ShareFetchResults | None:
+        """Read and acquire if there is enough, or an error; None: wait.
+
+        Args:
+            among: the partitions to look at; without it all.
+        """
+        reads = self._read(self._partitions if among is None else among)
         if not reads:
             return None
         size = sum(read.slice.size for read in reads.values() if read.slice is not None)
@@ -128,10 +133,10 @@ class DelayedShareFetch(DelayedOperation):
             return self._acquire(reads)
         return None
 
-    def _read(self) -> dict[SharePartition, _Read]:
+    def _read(self, among: Sequence[SharePartition]) -> dict[SharePartition, _Read]:
         """Read each partition that has something to acquire."""
         offsets = {}
-        for shared in self._partitions:
+        for shared in among:
             offset = shared.next_fetch_offset()
             if offset is not None:
                 offsets[shared] = offset

@@ -119,8 +119,11 @@ class SharePartition:
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
-    def initialize(self) -> asyncio.Future[None] | None:
+    def initialize(self, on_active: Callable[[SharePartition], None]) -> asyncio.Future[None] | None:
         """Read the state unless that has been begun; None when there is nothing to wait for.
+
+        Args:
+            on_active: called as soon as the state has been read, before another share partition's can be looked at.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER once fenced, UNKNOWN_SERVER_ERROR when it has failed.
@@ -139,6 +142,8 @@ class SharePartition:
 
         def done(result: asyncio.Future[PersistedState]) -> None:
             error = self._begin(result)
+            if error is None:
+                on_active(self)
             if not future.done():
                 if error is None:
                     future.set_result(None)
