@@ -60,6 +60,37 @@ def test_lost_append_is_forgotten_by_loading_again() -> None:
     assert host.total().result() == 1
 
 
+def test_a_record_that_cannot_be_replayed_is_read_again_from_the_log() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+
+    def stumble(*_: object) -> None:
+        raise AttributeError("a bug")
+
+    host.shards[0].replay = stumble  # type: ignore[method-assign]
+    assert code(host.add(2)) is ErrorCode.NOT_COORDINATOR
+    assert code(host.total()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    host.loop.run_ready()
+    assert host.total().result() == 3
+    assert host.shards[0].events == ["loaded", "unloaded"]
+
+
+def test_a_partition_that_cannot_be_replayed_at_all_fails_alone() -> None:
+    host = Hosted()
+    host.elect(0)
+    host.add(1)
+    host.runtime.on_resigned(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sum, "replay", lambda *_: 1 // 0)
+        host.elect(0, epoch=1)
+        host.elect(1)
+    assert host.runtime.state(0) is ContextState.FAILED
+    assert host.runtime.state(1) is ContextState.ACTIVE
+    host.elect(0, epoch=2)
+    assert host.total().result() == 1
+
+
 def test_commit_that_takes_too_long() -> None:
     host = Hosted()
     host.elect()

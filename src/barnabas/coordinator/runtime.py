@@ -19,7 +19,8 @@ and nothing waits.
 Invariants:
 - responses of one shard leave in the order of their batches;
 - when a batch that was appended turns out not to be committed, the memory holds records that the log may not: the context is closed,
-  its waiting responses fail, and the shard is read again from the log;
+  its waiting responses fail, and the shard is read again from the log; the same when a record in the log cannot be replayed, and
+  a shard that fails while it is read is FAILED until the next election: one partition's groups without a coordinator, not a broker less;
 - a closed context does nothing any more: late commits and timers find their context closed and return.
 
 Limits: batches are written one per operation (Kafka can linger to put several operations in one).
@@ -339,7 +340,14 @@ class CoordinatorRuntime(Generic[S]):
             appended.result()  # Raises what refused it.
         for record in records:
             if replay:
-                context.shard.replay(record, context.next_offset, producer_id)
+                try:
+                    context.shard.replay(record, context.next_offset, producer_id)
+                except Exception:
+                    logger.exception(
+                        "%s coordinator: partition %d: cannot replay %s", self._name, context.partition, record
+                    )
+                    self._read_again(context)
+                    raise KafkaError(ErrorCode.NOT_COORDINATOR) from None
             context.next_offset += 1
         if not appended.done() or context.pending:
             self._wait_for_commit(context, appended)
@@ -361,12 +369,16 @@ class CoordinatorRuntime(Generic[S]):
             logger.warning(
                 "%s coordinator: an append to partition %d is lost; reading it again", self._name, context.partition
             )
-            self._close(context)
-            self._open(context.partition, context.epoch)
+            self._read_again(context)
             return
         write.committed = True
         while context.pending and context.pending[0].committed:
             context.pending.popleft().finish(None)
+
+    def _read_again(self, context: ShardContext[S]) -> None:
+        """Forget a shard whose memory is not what its log says, and load it anew."""
+        self._close(context)
+        self._open(context.partition, context.epoch)
 
     # -- timers ------------------------------------------------------------------------------------------------------
 

@@ -82,12 +82,19 @@ class ShardLoader(Generic[S]):
                     return used
         except KafkaError as error:
             logger.error("%s coordinator: partition %d cannot be loaded: %s", self._name, context.partition, error)
-            context.state = ContextState.FAILED
-            context.timer.cancel_all()
-            return used
+            return self._failed(context, used)
+        except Exception:
+            logger.exception("%s coordinator: partition %d cannot be loaded", self._name, context.partition)
+            return self._failed(context, used)
         context.source = None
         context.state = ContextState.ACTIVE
         context.shard.on_loaded()
+        return used
+
+    def _failed(self, context: ShardContext[S], used: int) -> int:
+        context.state = ContextState.FAILED
+        context.source = None
+        context.timer.cancel_all()
         return used
 
     def _replay_log(self, context: ShardContext[S]) -> Iterator[None]:
