@@ -19,8 +19,8 @@ from tests.conform.tool_process import ToolProcess
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
 
-# Apache Kafka serves these also: log directories of replicas, delegation tokens, voters of a quorum.
-NOT_ON_ONE_NODE = {34, 38, 39, 40, 41, 80, 81}
+# Apache Kafka serves these also: delegation tokens, voters of a quorum.
+NOT_ON_ONE_NODE = {38, 39, 40, 41, 80, 81}
 LINES = "".join(f"key{i % 3}\tvalue {i}\n" for i in range(30))
 
 
