@@ -11,7 +11,7 @@ import pytest
 
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
 from tests.conform.card.programs import program_of
-from tests.conform.card.results import OURS, THEIRS, Card
+from tests.conform.card.results import OURS, THEIRS, Card, KeptCells
 
 OUTCOME = pytest.StashKey[pytest.TestReport]()
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
@@ -50,19 +50,15 @@ def both_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 @pytest.fixture(scope="session")
 def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     """The cells of earlier runs and of this one; at the end the page, when no cell is missing."""
-    found = Card(request.config.cache.get("barnabas/card", {}), apache_kafka.VERSION)
+    kept = KeptCells(request.config.cache.mkdir("card"))
+    found = Card(kept.read(), apache_kafka.VERSION)
+    found.keep = lambda: kept.merge(found)
     yield found
-    keep(found, request)
+    found.keep()
     if missing := found.missing():
         print(f"\n{PAGE.name} is not written: {len(missing)} results are missing, first {missing[0]}")
     else:
         PAGE.write_text(found.page())
-
-
-def keep(card: Card, request: pytest.FixtureRequest) -> None:
-    """Write the cells into pytest's cache, so that a run that is ended has not run for nothing."""
-    card.rows = card.merged_with(request.config.cache.get("barnabas/card", {}))
-    request.config.cache.set("barnabas/card", card.rows)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +72,7 @@ def _in_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
     found: Card = request.getfixturevalue("card")
     yield
     if belongs is None:
-        keep(found, request)
+        found.keep()
         return
     program, scenario = belongs
     report = test.stash.get(OUTCOME, None)
@@ -88,7 +84,7 @@ def _in_the_card(request: pytest.FixtureRequest) -> Iterator[None]:
             found.step(program.name, scenario, name, f"{test.name} failed" if report.failed else None)
         if program.compares:
             found.step(program.name, scenario, THEIRS, None)
-        keep(found, request)
+        found.keep()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from tests.conform.card.clients import CLIENTS
 from tests.conform.card.programs import PROGRAMS
-from tests.conform.card.results import OURS, THEIRS, Card, expected
+from tests.conform.card.results import OURS, THEIRS, Card, KeptCells, expected
 from tests.conform.card.scenarios import SCENARIOS, shows
 
 
@@ -107,3 +109,16 @@ def test_two_runs_side_by_side_keep_what_both_found() -> None:
     assert kept[name]["cells"]["codecs"][OURS] == "first"
     assert kept[name]["cells"]["batches"][OURS] == "second"
     assert kept[CLIENTS[1].name] == earlier[CLIENTS[1].name]
+
+
+def test_many_runs_at_once_lose_no_cell(tmp_path: Path) -> None:
+    def run(scenario: str) -> None:
+        card = Card(KeptCells(tmp_path).read(), "9.9")
+        card.says(CLIENTS[0].name, "one 1.0")
+        card.record(CLIENTS[0].name, scenario, {OURS: ["same"], THEIRS: ["same"]})
+        for _ in range(5):
+            KeptCells(tmp_path).merge(card)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run, SCENARIOS))
+    assert KeptCells(tmp_path).read()[CLIENTS[0].name]["cells"].keys() == SCENARIOS.keys()

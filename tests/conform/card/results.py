@@ -6,7 +6,9 @@ the table has a result. It holds no times and no addresses: two runs that find t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ class Card:
         self.asked: set[str] = set()
         self.begun: set[tuple[str, str, str]] = set()
         self.found: set[tuple[str, str]] = set()
+        self.keep: Callable[[], None] = lambda: None
 
     def row(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = self.rows.setdefault(name, {})
@@ -186,6 +189,27 @@ class Card:
             if outcome != PASSED
         ]
         return lines + (["", "## What failed", "", *failures] if failures else [])
+
+
+class KeptCells:
+    """The cells in a file between runs. Runs side by side take turns, and none reads half of what another writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "cells.json"
+        self.lock = folder / "lock"
+
+    def read(self) -> dict[str, Any]:
+        rows: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        return rows
+
+    def merge(self, card: Card) -> None:
+        """Write what the card's run found over what is kept, and give the card the whole."""
+        with open(self.lock, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            card.rows = card.merged_with(self.read())
+            written = self.file.with_suffix(".new")
+            written.write_text(json.dumps(card.rows, indent=1))
+            written.replace(self.file)
 
 
 def expected() -> dict[str, list[str]]:
