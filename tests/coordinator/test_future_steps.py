@@ -53,6 +53,25 @@ def test_a_cancelled_answer_is_left_alone() -> None:
     assert all(step.cancelled() for step in steps)
 
 
+@pytest.mark.parametrize("answers_first", [True, False])
+def test_what_is_cancelled_cancels_the_answer(answers_first: bool) -> None:
+    loop = VirtualLoop()
+    future, other = loop.create_future(), loop.create_future()
+    steps = [
+        answered(loop, future, str, str),
+        mapped(loop, future, str),
+        gathered(loop, [future, other], str),
+        gathered(loop, [other, future], str),
+    ]
+    for step in steps if answers_first else ():
+        step.cancel()  # as when a connection goes away, which cancels what the answer waited for
+    future.cancel()
+    loop.run_ready()
+    other.set_exception(ERROR)
+    loop.run_ready()
+    assert all(step.cancelled() for step in steps)
+
+
 def test_mapped() -> None:
     loop = VirtualLoop()
     future = loop.create_future()

@@ -1,6 +1,7 @@
 """Small steps on futures: what to do with an answer, or with an error, that may already be there (both planes).
 
-On one replica nearly every future is done when it is made; then these work at once, without a turn of the loop.
+On one replica nearly every future is done when it is made; then these work at once, without a turn of the loop. A future that is cancelled
+cancels what was made of it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def answered(
     def step(done: asyncio.Future[T]) -> None:
         if response.done():
             return
+        if done.cancelled():
+            response.cancel()
+            return
         try:
             try:
                 result = on_result(done.result())
@@ -65,10 +69,12 @@ def gathered(
     def step(done: asyncio.Future[T]) -> None:
         nonlocal left
         left -= 1
-        error = done.exception()
+        error = None if done.cancelled() else done.exception()  # a failure counts as seen, even a late one
         if response.done():
             return
-        if error is not None:
+        if done.cancelled():
+            response.cancel()
+        elif error is not None:
             response.set_exception(error)
         elif left == 0:
             response.set_result(combine([future.result() for future in futures]))
@@ -85,10 +91,12 @@ def mapped(loop: FutureMaker, future: asyncio.Future[T], on_result: Callable[[T]
     response: asyncio.Future[R] = loop.create_future()
 
     def step(done: asyncio.Future[T]) -> None:
+        error = None if done.cancelled() else done.exception()
         if response.done():
             return
-        error = done.exception()
-        if error is not None:
+        if done.cancelled():
+            response.cancel()
+        elif error is not None:
             response.set_exception(error)
         else:
             response.set_result(on_result(done.result()))
