@@ -21,7 +21,7 @@ OURS, THEIRS = "barnabas", "apache-kafka"
 PASSED = "passed"
 INTRODUCTION = """# Compatibility
 
-What other people's clients and programs do on barnabas and on Apache Kafka {kafka}, as the last complete run of `make conform` found it.
+What other people's clients and programs do on barnabas and on Apache Kafka {kafka}, as `make conform` last found each of them.
 Each is taken from its registry and driven by a small program of ours (`tests/conform/drivers`) through the same scenarios on both
 brokers. A scenario passes on barnabas when it ends well there **and** what the client saw is what it saw on Apache Kafka: offsets, records,
 assignments, error codes.
