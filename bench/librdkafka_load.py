@@ -66,6 +66,8 @@ def produce(
 
 def end_transaction(producer: Producer, *, abort: bool) -> None:
     if abort:
+        # Sent first: librdkafka may else end a transaction that the coordinator has not heard of (INVALID_TXN_STATE).
+        producer.flush(60)
         producer.abort_transaction(60)
     else:
         producer.commit_transaction(60)
