@@ -78,15 +78,6 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     def state_name(self) -> str:
         return self.state.value
 
-    def member(self, member_id: str) -> ConsumerGroupMember:
-        """A member. Raises: KafkaError UNKNOWN_MEMBER_ID."""
-        found = self.members.get(member_id)
-        if found is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return found
-
     def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
         """The member with an instance id, None without one."""
         member_id = None if instance_id is None else self.static_members.get(instance_id)

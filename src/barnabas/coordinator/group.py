@@ -71,6 +71,10 @@ class Group(ABC):
     def has_member(self, member_id: str) -> bool:
         """Whether this is the id of a member."""
 
+    def unknown_member(self, member_id: str) -> KafkaError:
+        """What is raised for the id of nobody here: UNKNOWN_MEMBER_ID."""
+        return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+
     @property
     @abstractmethod
     def member_count(self) -> int:

@@ -114,6 +114,13 @@ class ModernGroup(Group, Generic[M]):
     def member_count(self) -> int:
         return len(self.members)
 
+    def member(self, member_id: str) -> M:
+        """A member. Raises: KafkaError UNKNOWN_MEMBER_ID."""
+        found = self.members.get(member_id)
+        if found is None:
+            raise self.unknown_member(member_id)
+        return found
+
     def is_subscribed_to_topic(self, topic: str) -> bool:
         return topic in self.subscribed_topic_names
 

@@ -136,15 +136,6 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
     def state_name(self) -> str:
         return self.state.value
 
-    def member(self, member_id: str) -> ShareGroupMember:
-        """A member. Raises: KafkaError UNKNOWN_MEMBER_ID."""
-        found = self.members.get(member_id)
-        if found is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return found
-
     def has_unassigned_partitions(self) -> bool:
         """Whether partitions of a subscribed topic have been initialized since the target assignment was computed."""
         if self.is_empty or not self.state_partitions.initialized:

@@ -215,9 +215,7 @@ class StreamsGroup(Group):
         """Raises: KafkaError UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
+            raise self.unknown_member(member_id)
         return member
 
     def static_member(self, instance_id: str) -> StreamsGroupMember | None:
