@@ -33,6 +33,7 @@ from barnabas.protocol.messages import ProduceRequest, ProduceResponse
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
+from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
 
 if TYPE_CHECKING:
     from barnabas.api.transactional_produce import Verified
@@ -60,17 +61,6 @@ _TRANSACTIONAL = 0x10
 _TopicProduceResponse = ProduceResponse.TopicProduceResponse
 _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
-
-# Codes of a failed append whose answer does not tell the log start, as in Kafka; all others do.
-_WITHOUT_LOG_START = frozenset(
-    {
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-    }
-)
 
 
 class NotABatch(KafkaError):
@@ -243,7 +233,7 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
     """
     record_errors = getattr(error, "record_errors", None)
     log = None
-    if partition is not None and error.code not in _WITHOUT_LOG_START:
+    if partition is not None and error.code not in EXPECTED_APPEND_ERRORS:
         log = partition.open_log
     answer = _PartitionProduceResponse(
         index=index,

@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 INTERNAL_READ_BYTES = 1 << 20
 INTERNAL_COMMIT_TIMEOUT_MS = 5_000
 """How long a coordinator's append may wait for its in-sync replicas (Kafka's offsets.commit.timeout.ms)."""
-NOT_A_FAILURE = frozenset(
+EXPECTED_APPEND_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -60,7 +60,7 @@ NOT_A_FAILURE = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Appends refused with these do not count as failed produce requests, as in Kafka."""
+"""Appends refused with these do not count as failed produce requests, and their answers do not tell the log start, as in Kafka."""
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
@@ -314,7 +314,7 @@ class ReplicaManager:
         try:
             info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
         except KafkaError as error:
-            if error.code not in NOT_A_FAILURE:
+            if error.code not in EXPECTED_APPEND_ERRORS:
                 traffic.failed_produces += 1
             raise
         traffic.bytes_in += len(records)
