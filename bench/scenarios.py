@@ -28,6 +28,7 @@ from bench.bare_sockets import (
     produce_frame,
     produce_requests,
 )
+from bench.consumer_groups import beat, members, settle
 from bench.process_cost import Cost, resident_megabytes
 
 Figures = dict[str, float]
@@ -172,6 +173,36 @@ def commits(running: Running, groups: int, seconds: float) -> Figures:
     return request_figures(cost, answered, took, latencies)
 
 
+def consumer_groups(running: Running, count: int, seconds: float) -> Figures:
+    """Consumer groups of one member each: until each owns its six partitions, then a heartbeat of each at once, again and again."""
+    wait_for_coordinator(running.broker.port)
+    # The names are new in each run, so that every group is.
+    groups = [f"bench-{running.topics}-{number}" for number in range(count)]
+    with running.topic(6) as topic, members(running.broker.port, topic, groups) as who:
+        before = resident_megabytes(running.pid)
+        with Cost(running.pid) as joined:
+            settle(who, 6)
+        added = resident_megabytes(running.pid) - before
+        latencies: list[float] = []
+        with Cost(running.pid) as cost:
+            began = time.perf_counter()
+            while time.perf_counter() - began < seconds:
+                latencies += beat(who)
+            took = time.perf_counter() - began
+    figures = request_figures(cost, len(latencies), took, sorted(latencies))
+    return {"settled s": joined.wall, "settled: broker CPU s": joined.cpu, "added MB": max(added, 0.1), **figures}
+
+
+def large_group(running: Running, count: int) -> Figures:
+    """One consumer group whose members all come at once, a partition for each."""
+    wait_for_coordinator(running.broker.port)
+    group = f"bench-large-{running.topics}"
+    with running.topic(count) as topic, members(running.broker.port, topic, [group] * count) as who:
+        with Cost(running.pid) as cost:
+            settle(who, 1)
+    return {"settled s": cost.wall, "broker CPU s": cost.cpu}
+
+
 def wait_for_coordinator(port: int) -> None:
     """Waits until groups have a coordinator that has loaded: the first question creates its topic."""
     while True:
@@ -294,6 +325,8 @@ def catalogue(megabytes: int, seconds: float) -> list[Scenario]:
         title = f"transactions of {per_transaction} records of 1000 B, 128 KB batches, librdkafka"
         rows.append(Scenario(title, lambda r, n=per_transaction: transactions(r, 1000, 131_072, n, megabytes)))  # type: ignore[misc]
     rows.append(Scenario("offset commits, 1000 groups, a connection each", lambda r: commits(r, 1000, seconds)))
+    rows.append(Scenario("1000 consumer groups of one member", lambda r: consumer_groups(r, 1000, seconds)))
+    rows.append(Scenario("one consumer group of 1000 members", lambda r: large_group(r, 1000)))
     for connections in (1, 100, 1000):
         title = f"one-record requests, acks=all, {connections} connections"
         rows.append(Scenario(title, lambda r, c=connections: requests(r, c, seconds)))  # type: ignore[misc]
