@@ -197,9 +197,12 @@ def large_group(running: Running, count: int) -> Figures:
     """One consumer group whose members all come at once, a partition for each."""
     wait_for_coordinator(running.broker.port)
     group = f"bench-large-{running.topics}"
-    with running.topic(count) as topic, members(running.broker.port, topic, [group] * count) as who:
-        with Cost(running.pid) as cost:
-            settle(who, 1)
+    with (
+        running.topic(count) as topic,
+        members(running.broker.port, topic, [group] * count) as who,
+        Cost(running.pid) as cost,
+    ):
+        settle(who, 1)
     return {"settled s": cost.wall, "broker CPU s": cost.cpu}
 
 
