@@ -7,14 +7,13 @@ Ids that the coordinator makes up for classic members are compared by the order 
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.conform.brokers import broker
 from tests.coordinator.consumer_wire import ConsumerWireRunner
-from tests.coordinator.scripts_of import SCRIPTS
+from tests.coordinator.real_time import assert_answers
 from tests.coordinator.wire_coordinator import answers as answers_of
 
 PLAYED = (
@@ -52,22 +51,12 @@ def _without_log(trace: str) -> str:
     return "\n".join(line for line in trace.splitlines() if not line.startswith(("log ", "  group ", "  epoch ")))
 
 
-def play(name: str, address: tuple[str, int]) -> str:
-    runner = ConsumerWireRunner(address, f"{name.replace('/', '-')}-")
-    return runner.run((SCRIPTS / f"{name}.txt").read_text())
-
-
 @pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])
 def test_scripts(name: str, tmp_path: Path) -> None:
-    """All at once, as they mostly wait."""
     settings = {
         "group.consumer.min.session.timeout.ms": "6000",
         "group.consumer.regex.refresh.interval.ms": "10000",
         "group.initial.rebalance.delay.ms": "0",
     }
     with broker(name, tmp_path, settings) as under_test:
-        host, _, port = under_test.bootstrap_servers.partition(":")
-        with ThreadPoolExecutor(len(PLAYED)) as threads:
-            played = list(threads.map(lambda script: play(script, (host, int(port))), PLAYED))
-    for script, trace in zip(PLAYED, played, strict=True):
-        assert (script, answers(trace)) == (script, answers((SCRIPTS / f"{script}.txt").read_text()))
+        assert_answers(PLAYED, under_test, ConsumerWireRunner, answers)
