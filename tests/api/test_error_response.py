@@ -10,6 +10,9 @@ from barnabas.api.error_response import error_response
 from barnabas.protocol.api_keys import descriptions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     DescribeGroupsRequest,
     FetchRequest,
     FindCoordinatorRequest,
@@ -46,6 +49,19 @@ def test_every_api_and_version_can_carry_an_error(key: int) -> None:
         again = known.response_class.decode(response.encode(version), version)
         if known.name != "StreamsGroupTopologyDescriptionUpdate":
             assert str(int(CODE)) in repr(again), (known.name, version, again)
+
+
+def test_a_heartbeat_is_refused_with_nothing_but_the_code() -> None:
+    request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=7)
+    response = error_response(68, 1, request, ErrorCode.UNSUPPORTED_VERSION)
+    assert response == ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+
+
+def test_described_groups_are_refused_without_words() -> None:
+    (group,) = error_response(
+        69, 1, ConsumerGroupDescribeRequest(group_ids=["g"]), ErrorCode.UNSUPPORTED_VERSION
+    ).groups
+    assert (group.group_id, group.error_code, group.error_message) == ("g", ErrorCode.UNSUPPORTED_VERSION, None)
 
 
 def test_produce_names_its_partitions() -> None:

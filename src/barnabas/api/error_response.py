@@ -6,8 +6,10 @@ on each. This module does that thing once, over the message definitions.
 
 - A response field finds its request field by name (`_SAME`), or is the only array that both sides have.
 - Elements of the request that are plain (a partition index, a group id) fill the first field of their kind.
-- The error code sits at the outermost level that has one; below it nothing is filled in. DescribeCluster and its like
-  have one level; OffsetFetch has it at the top up to version 7 and on each group from version 8.
+- The error code sits at the outermost level that has one; below it nothing is filled in, and a response that has it at the
+  top repeats nothing of the request (a member id, an epoch). DescribeCluster and its like have one level; OffsetFetch has it
+  at the top up to version 7 and on each group from version 8.
+- Some responses have room for a sentence which Kafka leaves empty when the whole request fails (`_WORDLESS`).
 
 It runs only when a request fails, so it reads the definitions afresh rather than compile anything.
 
@@ -42,6 +44,24 @@ _SAME = {
     "filter_results": ("filters",),
     "partitions": ("partition_indexes",),
 }
+# Responses with room for a sentence that Kafka's `getErrorResponse` leaves null.
+_WORDLESS = frozenset(
+    (
+        ApiKey.DELETE_TOPICS,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+    )
+)
 _CODES = ("error_code", "partition_error_code")
 _MESSAGES = ("error_message",)
 _SAME_PLAIN = {"partition_index": ("index", "partition"), "name": ("topic",), "topic_name": ("name",)}
@@ -67,7 +87,7 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     name = api(api_key).name
     spec = message_spec(f"{name}Response")
     cls = getattr(messages, f"{name}Response")
-    words = message if message is not None else ErrorCode(code).default_message
+    words = None if api_key in _WORDLESS else message if message is not None else ErrorCode(code).default_message
     response = _Mirror(spec, cls, version, int(code), words).struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
@@ -77,7 +97,7 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
 class _Mirror:
     """Fills structs of one response, in one version, with one error."""
 
-    def __init__(self, spec: MessageSpec, cls: Any, version: int, code: int, message: str) -> None:
+    def __init__(self, spec: MessageSpec, cls: Any, version: int, code: int, message: str | None) -> None:
         self._spec = spec
         self._cls = cls
         self._version = version
@@ -93,19 +113,22 @@ class _Mirror:
             if name == coded:
                 values[name] = self._code
             elif name in _MESSAGES:
-                values[name] = self._message
+                if self._message is not None:
+                    values[name] = self._message
             elif name == named:
                 values[name] = source
             elif field.is_array:
                 if field.is_struct and coded is None:
                     values[name] = self._array(field, source)
             elif not field.is_struct:
-                self._plain(values, field, source)
+                self._plain(values, field, source, repeated=coded is None or spec is not self._spec.root)
         return cls(**values)
 
-    def _plain(self, values: dict[str, Any], field: FieldSpec, source: Any) -> None:
+    def _plain(self, values: dict[str, Any], field: FieldSpec, source: Any, *, repeated: bool) -> None:
         names = (field.name, *_SAME_PLAIN.get(field.name, ()))
-        value = next((v for v in (getattr(source, n, None) for n in names) if v is not None), None)
+        value = (
+            next((v for v in (getattr(source, n, None) for n in names) if v is not None), None) if repeated else None
+        )
         if value is not None and not callable(value):
             values[field.name] = value
         elif field.name in _UNKNOWN:
