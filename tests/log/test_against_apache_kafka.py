@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from apache_kafka import ApacheKafka, run_tool
 
+from barnabas.log import meta_properties
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
@@ -190,7 +191,7 @@ def test_ours_opens_apache_kafkas_directory_and_gives_it_back(tmp_path: Path, cl
         manager = LogManager(OsDisk(), str(kafka.data_dir), now_ms=wall_ms, config_for=lambda _: LogConfig())
         manager.open()
         assert manager.had_clean_shutdown is clean
-        meta = manager.read_meta()
+        meta = meta_properties.read(OsDisk(), str(kafka.data_dir))
         assert meta is not None
         assert meta.node_id >= 0
         log = manager.get(TOPIC, 0)

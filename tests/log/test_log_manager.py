@@ -10,7 +10,6 @@ from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, INDEX_WRITE_INTERVAL_MS, LogManager
-from barnabas.log.meta_properties import MetaProperties
 from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
 
@@ -39,14 +38,6 @@ def test_directory_is_locked() -> None:
         manager(disk)
     first.close()
     manager(disk)
-
-
-def test_identity() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    assert opened.read_meta() is None
-    opened.write_meta(MetaProperties("MkU3OEVBNTcwNTJENDM2Qg", 3, "9p2Wl1tXSSCgDZ1NvHvHkA"))
-    assert opened.read_meta() == MetaProperties("MkU3OEVBNTcwNTJENDM2Qg", 3, "9p2Wl1tXSSCgDZ1NvHvHkA")
 
 
 def test_files_of_a_new_partition() -> None:

@@ -38,13 +38,12 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.log import checkpoints, log_files, meta_properties, partition_metadata
+from barnabas.log import checkpoints, log_files, partition_metadata
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
-from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
@@ -254,15 +253,6 @@ class LogManager:
         log.on_truncate = lambda offset: self.cleaner.truncated(key, offset)
         self._logs[key] = log
         return log
-
-    # Identity
-
-    def read_meta(self) -> MetaProperties | None:
-        """Whose directory this is, None when it has not been formatted."""
-        return meta_properties.read(self._disk, self.root_dir)
-
-    def write_meta(self, meta: MetaProperties) -> None:
-        meta_properties.write(self._disk, self.root_dir, meta)
 
     # Logs
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random as random_module
-import socket
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -36,29 +35,21 @@ from barnabas.log.disk import Disk, DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
-from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
+from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.metadata_version import supported_features
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.snapshots import SnapshotPolicy
-from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.messages import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    BrokerHeartbeatRequest,
-    BrokerRegistrationRequest,
-)
-from barnabas.protocol.primitives import Uuid, uuid_from_str
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
@@ -67,7 +58,7 @@ from barnabas.server.listener import Listener
 from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
-from barnabas.server.storage import StorageError, format_directory, read_bootstrap
+from barnabas.server.storage import StorageError, claim_directory, read_bootstrap
 
 if TYPE_CHECKING:
     from barnabas.server.metrics_endpoint import MetricsEndpoint
@@ -79,7 +70,6 @@ log = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
-_PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class CannotStart(Exception):
@@ -115,6 +105,7 @@ class BrokerServer:
         self.listeners: list[Listener] = []
         self.log_manager: LogManager
         self.controller: QuorumController
+        self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
@@ -129,10 +120,8 @@ class BrokerServer:
         self._monotonic_ns = monotonic_ns
         self._meta: MetaProperties
         self._image = MetadataImage()
-        self._broker_epoch = -1
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
-        self._is_running = False
         # Blocking calls under way; a dict, because its order is the same in every run.
         self._blocking: dict[asyncio.Future[None], None] = {}
 
@@ -173,11 +162,10 @@ class BrokerServer:
             raise
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
-        await self._heartbeat()
+        await self.lifecycle.heartbeat()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
         for listener in self.listeners:
             listener.serve(dispatcher)
-        self._is_running = True
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
         self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
@@ -222,41 +210,12 @@ class BrokerServer:
         except (KafkaStorageError, OSError) as error:
             raise CannotStart(str(error)) from None
         try:
-            self._meta = self._identify(root)
+            self._meta = claim_directory(self._disk, root, self.config, self._random, self._now_ms())
         except BaseException as error:
             self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
             if isinstance(error, (StorageError, OSError)):
                 raise CannotStart(str(error)) from None
             raise
-
-    def _identify(self, root: str) -> MetaProperties:
-        """Whose directory this is; an empty one becomes ours."""
-        try:
-            meta = self.log_manager.read_meta()
-        except InvalidMetaProperties as error:
-            raise CannotStart(f"{root}: {error}") from None
-        if meta is None:
-            meta = format_directory(
-                self._disk,
-                root,
-                self.config.cluster_id,
-                self.config.node_id,
-                self.config,
-                self._random,
-                now_ms=self._now_ms(),
-            )
-            log.info("Formatted %s for cluster %s", root, meta.cluster_id)
-        if self.config.cluster_id not in (None, meta.cluster_id):
-            raise CannotStart(
-                f"{root} belongs to cluster {meta.cluster_id}, not to {self.config.cluster_id}; "
-                "leave out cluster.id, or give another --data-dir"
-            )
-        if meta.node_id != self.config.node_id:
-            raise CannotStart(
-                f"{root} belongs to node {meta.node_id}, not to {self.config.node_id}; "
-                f"set node.id={meta.node_id}, or give another --data-dir"
-            )
-        return meta
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.ensure_future(self._loop.run_in_executor(None, work), loop=self._loop)
@@ -336,6 +295,9 @@ class BrokerServer:
 
     def _make_services(self) -> None:
         config = self.config
+        self.lifecycle = BrokerLifecycle(
+            config, self._meta, self.controller, lambda: self._image.provenance.offset, self._random
+        )
         windows = QuotaWindows(
             config.int_value("quota.window.num"),
             config.int_value("quota.window.size.seconds"),
@@ -354,7 +316,7 @@ class BrokerServer:
             loop=self._loop,
             now_ms=self._now_ms,
             random=self._random,
-            producer_ids=ProducerIdManager(self._loop, self._allocate_producer_ids),
+            producer_ids=ProducerIdManager(self._loop, self.lifecycle.allocate_producer_ids),
         )
         self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(
@@ -388,78 +350,11 @@ class BrokerServer:
             configs.for_resource(ConfigResourceType.BROKER, str(self.config.node_id)),
         )
 
-    # The broker's life in the cluster
-
     async def _register(self) -> None:
-        request = BrokerRegistrationRequest(
-            broker_id=self.config.node_id,
-            cluster_id=self.cluster_id,
-            incarnation_id=Uuid(self._random.randbytes(16)),
-            listeners=[
-                BrokerRegistrationRequest.Listener(
-                    name=listener.name,
-                    host=self._registered_host(listener),
-                    port=self._registered_port(listener),
-                    security_protocol=_PROTOCOL_NUMBERS["PLAINTEXT"],
-                )
-                for listener in self.listeners
-            ],
-            features=[
-                BrokerRegistrationRequest.Feature(
-                    name=name, min_supported_version=levels.min, max_supported_version=levels.max
-                )
-                for name, levels in supported_features().items()
-            ],
-            rack=self.config.broker_rack,
-            log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
-        )
         try:
-            response = await self.controller.handle(
-                ApiKey.BROKER_REGISTRATION, BrokerRegistrationRequest.MAX_VERSION, request
-            )
+            await self.lifecycle.register(self.listeners)
         except KafkaError as error:
             raise CannotStart(f"the controller refuses this broker: {error.message}") from None
-        self._broker_epoch = response.broker_epoch
-
-    def _registered_host(self, listener: Listener) -> str:
-        for endpoint in self.config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.host:
-                return endpoint.host
-        # With `auto` clients get the address they dialled; the registration needs some name all the same.
-        return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
-
-    def _registered_port(self, listener: Listener) -> int:
-        for endpoint in self.config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.port > 0:
-                return endpoint.port
-        return listener.port
-
-    def _heartbeat(self) -> asyncio.Future[object]:
-        return self.controller.handle(
-            ApiKey.BROKER_HEARTBEAT,
-            BrokerHeartbeatRequest.MAX_VERSION,
-            BrokerHeartbeatRequest(
-                broker_id=self.config.node_id,
-                broker_epoch=self._broker_epoch,
-                current_metadata_offset=self._image.provenance.offset,
-            ),
-        )
-
-    def _beat(self) -> None:
-        def answered(future: asyncio.Future[object]) -> None:
-            error = None if future.cancelled() else future.exception()
-            if error is not None and self._is_running:
-                log.warning("The controller did not take a heartbeat: %s", error)
-
-        self._heartbeat().add_done_callback(answered)
-        self.controller.fence_stale_brokers()
-
-    def _allocate_producer_ids(self) -> asyncio.Future[AllocateProducerIdsResponse]:
-        return self.controller.handle(
-            ApiKey.ALLOCATE_PRODUCER_IDS,
-            AllocateProducerIdsRequest.MAX_VERSION,
-            AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self._broker_epoch),
-        )
 
     # Metadata
 
@@ -487,6 +382,10 @@ class BrokerServer:
             work()
 
         self._timers[name] = self._loop.call_later(period_ms / 1000, again)
+
+    def _beat(self) -> None:
+        self.lifecycle.beat()
+        self.controller.fence_stale_brokers()
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
@@ -539,7 +438,7 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Stop cleanly; after a failure, leave the directory as a crash would."""
-        self._is_running = False
+        self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

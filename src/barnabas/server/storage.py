@@ -13,6 +13,7 @@ Sources: Kafka's `StorageTool`, `Formatter`; KIP-631, KIP-778, KIP-853, KIP-858.
 
 from __future__ import annotations
 
+import logging
 import random as random_module
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,6 +31,8 @@ from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
+
+log = logging.getLogger(__name__)
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # The first sextet that base64url prints as a dash, which tools would read as the start of an option.
@@ -83,6 +86,35 @@ def format_directory(
         disk.sync_dir(root)
         disk.sync_dir(parent_dir(root))
     disk.write_file_atomic(f"{root}/{META_PROPERTIES}", meta.encode(), sync=sync)
+    return meta
+
+
+def claim_directory(
+    disk: Disk, root: str, config: BrokerConfig, random: random_module.Random, now_ms: int
+) -> MetaProperties:
+    """Whose directory this is, when it may be this node's; an empty one becomes so.
+
+    Raises:
+        StorageError: it is another node's or cluster's, or cannot be read; the text says what to do.
+        OSError: the disk failed.
+    """
+    try:
+        meta = meta_properties.read(disk, root)
+    except InvalidMetaProperties as error:
+        raise StorageError(f"{root}: {error}") from None
+    if meta is None:
+        meta = format_directory(disk, root, config.cluster_id, config.node_id, config, random, now_ms=now_ms)
+        log.info("Formatted %s for cluster %s", root, meta.cluster_id)
+    if config.cluster_id not in (None, meta.cluster_id):
+        raise StorageError(
+            f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}; "
+            "leave out cluster.id, or give another --data-dir"
+        )
+    if meta.node_id != config.node_id:
+        raise StorageError(
+            f"{root} belongs to node {meta.node_id}, not to {config.node_id}; "
+            f"set node.id={meta.node_id}, or give another --data-dir"
+        )
     return meta
 
 
