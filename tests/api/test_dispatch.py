@@ -156,9 +156,11 @@ def test_acls_without_an_authorizer(serving: Serving) -> None:
     assert answer.error_code == ErrorCode.SECURITY_DISABLED
     assert answer.error_message == "No Authorizer is configured on the broker"
     wanted = CreateAclsRequest.AclCreation(resource_name="t", principal="User:a", host="*")
-    assert [r.error_code for r in serving.ask(CreateAclsRequest(creations=[wanted, wanted])).results] == [54, 54]
+    created = serving.ask(CreateAclsRequest(creations=[wanted, wanted])).results
+    assert [(r.error_code, r.error_message) for r in created] == [(54, "No Authorizer is configured.")] * 2
     unwanted = DeleteAclsRequest.DeleteAclsFilter(resource_name_filter=None, principal_filter=None, host_filter=None)
-    assert [r.error_code for r in serving.ask(DeleteAclsRequest(filters=[unwanted])).filter_results] == [54]
+    deleted = serving.ask(DeleteAclsRequest(filters=[unwanted])).filter_results
+    assert [(r.error_code, r.error_message) for r in deleted] == [(54, "No Authorizer is configured.")]
 
 
 def test_a_handler_that_breaks_is_logged_and_answered(

@@ -15,4 +15,4 @@ __all__ = ["handle"]
 
 
 def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the controller")
+    raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
