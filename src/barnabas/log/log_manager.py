@@ -38,12 +38,13 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.log import checkpoints, log_files, partition_metadata
+from barnabas.log import log_files, partition_metadata
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
+from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.primitives import Uuid
@@ -64,8 +65,6 @@ INDEX_WRITE_INTERVAL_MS = 5_000
 """How far the index files of a running broker may lag behind, for tools that read them; nothing else needs them."""
 STRAY_DIR_SUFFIX = "-stray"
 NAME_BYTES_MAX = 255
-
-Key = tuple[str, int]
 
 
 class BlockingFuture(Protocol):
@@ -137,10 +136,7 @@ class LogManager:
         self._topic_ids: dict[Key, Uuid | None] = {}
         # Directories that were listed but not opened yet.
         self._unopened: dict[Key, str] = {}
-        self._recovery_points: dict[Key, int] = {}
-        self._log_starts: dict[Key, int] = {}
-        self._high_watermarks: dict[Key, int] = {}
-        self._written: dict[str, tuple[bytes, bool]] = {}
+        self._checkpoints = OffsetCheckpoints(disk, root_dir)
         # Renamed directories with the time their files may go.
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
@@ -199,9 +195,7 @@ class LogManager:
         if self.had_clean_shutdown:
             self._disk.remove(marker)
             self._disk.sync_dir(self.root_dir)
-        self._recovery_points = self._read_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT)
-        self._log_starts = self._read_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT)
-        self._high_watermarks = self._read_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT)
+        self._checkpoints.load()
         self.cleaner.load()
         for name in self._disk.listdir(self.root_dir):
             path = f"{self.root_dir}/{name}"
@@ -222,13 +216,6 @@ class LogManager:
             for key in list(self._unopened):
                 self._open_listed(key, configs[key[0]])
 
-    def _read_checkpoint(self, name: str) -> dict[Key, int]:
-        offsets = checkpoints.read_offsets(self._disk, f"{self.root_dir}/{name}")
-        if offsets is None:
-            logger.warning("%s/%s is not whole and is ignored", self.root_dir, name)
-            return {}
-        return offsets
-
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
         path = self._unopened[key]
         self._topic_ids[key] = partition_metadata.read(self._disk, f"{path}/{log_files.PARTITION_METADATA}")
@@ -237,6 +224,7 @@ class LogManager:
         return log
 
     def _open_log(self, key: Key, path: str, config: LogConfig, *, clean: bool) -> PartitionLog:
+        known = self._checkpoints.of(key)
         log = PartitionLog(
             self._disk,
             path,
@@ -244,9 +232,9 @@ class LogManager:
             now_ms=self._now_ms,
             open_files=self._open_files,
             run_blocking=self._run_blocking,
-            log_start_offset=self._log_starts.get(key, 0),
-            recovery_point=self._recovery_points.get(key, 0),
-            high_watermark=self._high_watermarks.get(key, 0),
+            log_start_offset=known.log_start,
+            recovery_point=known.recovery_point,
+            high_watermark=known.high_watermark,
             clean=clean,
             cleaned_to=self.cleaner.cleaned_to(key),
         )
@@ -317,12 +305,8 @@ class LogManager:
 
     def _forget_checkpoints(self, key: Key) -> None:
         """Makes sure that no offset of a former log of this name is taken for the new one's after a crash."""
-        stale = key in self._recovery_points or key in self._log_starts or key in self._high_watermarks
-        self._recovery_points.pop(key, None)
-        self._log_starts.pop(key, None)
-        self._high_watermarks.pop(key, None)
         self.cleaner.removed(key)
-        if stale:
+        if self._checkpoints.forget(key):
             self.checkpoint(sync=True)
 
     def delete(self, topic: str, partition: int) -> None:
@@ -464,28 +448,7 @@ class LogManager:
         Raises:
             KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
         """
-        recovery_points = {k: v for k, v in self._recovery_points.items() if k in self._unopened}
-        log_starts = {k: v for k, v in self._log_starts.items() if k in self._unopened}
-        high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in self._unopened}
-        for key, log in self._logs.items():
-            if log.log_start_is_inside_a_segment:
-                # A start that is written down must lie in what is flushed, or it would point beyond the log's
-                # end after a power cut and could not be told from rot.
-                if log.log_start_offset > log.recovery_point:
-                    log.flush()
-                log_starts[key] = log.log_start_offset
-            recovery_points[key] = log.recovery_point
-            high_watermarks[key] = log.high_watermark
-        self._write_checkpoint(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=sync)
-        self._write_checkpoint(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts, sync=True)
-        self._write_checkpoint(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=sync)
-        self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
-
-    def _write_checkpoint(self, name: str, offsets: dict[Key, int], *, sync: bool) -> None:
-        data = checkpoints.encode_offsets(offsets)
-        if self._written.get(name) != (data, sync):
-            self._disk.write_file_atomic(f"{self.root_dir}/{name}", data, sync=sync)
-            self._written[name] = data, sync
+        self._checkpoints.write(self._logs, self._unopened, sync=sync)
 
     # The end
 

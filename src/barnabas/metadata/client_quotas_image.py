@@ -1,8 +1,9 @@
 """Client quotas by entity. Control plane, pure.
 
-An entity is a set of pairs of type (`user`, `client-id`, `ip`) and name, None naming the default of that type.
+An entity is a set of pairs of type (`user`, `client-id`, `ip`) and name, None naming the default of that type. Entities
+and their limits are kept in the order in which Kafka's hash maps would have them, as DescribeClientQuotas shows.
 
-Sources: Kafka's `ClientQuotasImage`, ClientQuotaRecord; KIP-546.
+Sources: Kafka's `ClientQuotasImage`, `ClientQuotasDelta`, `ClientQuotaDelta`, ClientQuotaRecord; KIP-546.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from barnabas.metadata.hash_order import capacity_for, in_hash_order, string_hash
 from barnabas.protocol import messages
 
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -24,6 +26,11 @@ def quota_entity(pairs: list[tuple[str, str | None]]) -> QuotaEntity:
 
 def _entity_order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
     return tuple((kind, name is not None, name or "") for kind, name in entity)
+
+
+def _entity_hash(entity: QuotaEntity) -> int:
+    """As `ClientQuotaEntity.hashCode`: of a map, in a list of one."""
+    return 31 + sum(string_hash(kind) ^ (0 if name is None else string_hash(name)) for kind, name in entity)
 
 
 class ClientQuotasImage(NamedTuple):
@@ -57,12 +64,15 @@ class ClientQuotasDelta:
         self.changed.setdefault(entity, {})[record.key] = None if record.remove else record.value
 
     def apply(self) -> ClientQuotasImage:
-        entities = dict(self.image.entities)
-        for entity, changes in self.changed.items():
-            merged = {**entities.get(entity, {}), **changes}
-            kept = {key: value for key, value in merged.items() if value is not None}
-            if kept:
-                entities[entity] = kept
-            else:
-                entities.pop(entity, None)
-        return ClientQuotasImage(entities)
+        old = self.image.entities
+        merged = {**old, **{entity: self._limits(entity) for entity in in_hash_order(self.changed, _entity_hash)}}
+        kept = {entity: limits for entity, limits in merged.items() if limits}
+        order = in_hash_order(kept, _entity_hash, capacity_for(len(old)))
+        return ClientQuotasImage({entity: kept[entity] for entity in order})
+
+    def _limits(self, entity: QuotaEntity) -> dict[str, float]:
+        old, changes = self.image.entities.get(entity, NOTHING), self.changed[entity]
+        merged = {**old, **{key: changes[key] for key in in_hash_order(changes, string_hash)}}
+        kept = {key: value for key, value in merged.items() if value is not None}
+        order = in_hash_order(kept, string_hash, capacity_for(len(old)))
+        return {key: kept[key] for key in order}

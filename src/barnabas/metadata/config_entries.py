@@ -155,9 +155,13 @@ class ConfigResolver(NamedTuple):
         wanted: Collection[str] | None,
     ) -> list[ConfigEntry]:
         entries = []
-        for name, key in self.schema.of(kind).items():
-            if (wanted and name not in wanted) or (key.internal and name not in own):
+        keys = self.schema.of(kind)
+        # As in Kafka: what is given and not listed comes first.
+        internal = [name for name in own if name in keys and keys[name].internal]
+        for name in (*internal, *self.schema.listed(kind)):
+            if wanted and name not in wanted:
                 continue
+            key = keys[name]
             synonyms: tuple[ConfigSynonym, ...] = ()
             if key.synonyms:
                 synonyms = self.broker_synonyms(configs, key.synonyms[0][0], secret=key.sensitive)
@@ -180,8 +184,9 @@ class ConfigResolver(NamedTuple):
         """This node's settings: all of the table's listed ones, and whatever else its properties give."""
         keys = self.schema.of(ConfigResourceType.BROKER)
         given = {name for values, _ in self._broker_sources(configs) for name in values}
-        names = [name for name, key in keys.items() if not key.internal or name in given]
-        names += [name for name in self.static if name not in keys]
+        names = [name for name in self.static if name not in keys]
+        names += [name for name, key in keys.items() if key.internal and name in given]
+        names += self.schema.listed(ConfigResourceType.BROKER)
         return [self._broker_entry(configs, name) for name in names if not wanted or name in wanted]
 
     def describe_cluster_defaults(

@@ -23,6 +23,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from barnabas.metadata.hash_order import in_hash_order, string_hash
+
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
 _BOUNDS = re.compile(r"\[([^,\]]*),\.\.\.(?:,([^\]]*))?\](?: or (-?\d+))?\Z")
@@ -246,7 +248,7 @@ class ConfigSchema:
     """Every setting there is, by the resource it belongs to.
 
     Args:
-        keys: for each resource type its settings, in the order in which they are listed.
+        keys: for each resource type its settings, in the order in which Kafka defines them.
         broker_synonyms: broker settings that mean one thing in several units, most specific first.
     """
 
@@ -260,6 +262,19 @@ class ConfigSchema:
 
     def of(self, resource_type: ConfigResourceType) -> Mapping[str, ConfigKey]:
         return self.keys.get(resource_type, {})
+
+    def listed(self, resource_type: ConfigResourceType) -> tuple[str, ...]:
+        """The names of all settings that are not internal, in the order in which Kafka's DescribeConfigs has them."""
+        return self._listed.get(resource_type, ())
+
+    @cached_property
+    def _listed(self) -> dict[ConfigResourceType, tuple[str, ...]]:
+        found = {}
+        for kind, keys in self.keys.items():
+            # Kafka puts its table of parsed values into another one without the internal settings.
+            parsed = in_hash_order(keys, string_hash)
+            found[kind] = tuple(in_hash_order((name for name in parsed if not keys[name].internal), string_hash))
+        return found
 
     def key(self, resource_type: ConfigResourceType, name: str) -> ConfigKey | None:
         return self.of(resource_type).get(name)

@@ -1,0 +1,101 @@
+"""The three offsets of every log of a directory, as they were last written down: recovery points, log starts, high watermarks (data plane).
+
+What a file says of a log that is not open stays as it is; what it says of an open one is replaced by the log's own. A file that would
+not change is left alone.
+
+Durability: see `checkpoints` for what each lost file costs. Log starts, which DeleteRecords has promised, are always synced, and the
+log is flushed up to its start first: a start beyond the log's end after a power cut could not be told from rot.
+
+Source: Kafka's `LogManager.checkpointRecoveryOffsetsInDir` and its like.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Mapping
+from typing import NamedTuple
+
+from barnabas.log import checkpoints
+from barnabas.log.disk import Disk
+from barnabas.log.partition_log import PartitionLog
+
+logger = logging.getLogger(__name__)
+
+Key = tuple[str, int]
+
+
+class KnownOffsets(NamedTuple):
+    """What the checkpoints say of one log; 0 for what they do not know."""
+
+    recovery_point: int
+    log_start: int
+    high_watermark: int
+
+
+class OffsetCheckpoints:
+    """The checkpoints of one directory. `load` them before use."""
+
+    def __init__(self, disk: Disk, root_dir: str) -> None:
+        self._disk = disk
+        self._root_dir = root_dir
+        self._recovery_points: dict[Key, int] = {}
+        self._log_starts: dict[Key, int] = {}
+        self._high_watermarks: dict[Key, int] = {}
+        self._written: dict[str, tuple[bytes, bool]] = {}
+
+    def __repr__(self) -> str:
+        return f"<OffsetCheckpoints {self._root_dir} of {len(self._recovery_points)} logs>"
+
+    def load(self) -> None:
+        """Reads the files; one that is not whole counts as empty."""
+        self._recovery_points = self._read(checkpoints.RECOVERY_POINT_CHECKPOINT)
+        self._log_starts = self._read(checkpoints.LOG_START_OFFSET_CHECKPOINT)
+        self._high_watermarks = self._read(checkpoints.REPLICATION_OFFSET_CHECKPOINT)
+
+    def _read(self, name: str) -> dict[Key, int]:
+        offsets = checkpoints.read_offsets(self._disk, f"{self._root_dir}/{name}")
+        if offsets is None:
+            logger.warning("%s/%s is not whole and is ignored", self._root_dir, name)
+            return {}
+        return offsets
+
+    def of(self, key: Key) -> KnownOffsets:
+        """What was written down of a log."""
+        return KnownOffsets(
+            self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
+        )
+
+    def forget(self, key: Key) -> bool:
+        """Leaves a log out of the next writing; returns whether the files know it."""
+        known = [o.pop(key, None) for o in (self._recovery_points, self._log_starts, self._high_watermarks)]
+        return known != [None, None, None]
+
+    def write(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool) -> None:
+        """Writes the offsets of open logs, and again what is known of logs that are not open.
+
+        Args:
+            sync: make all of them durable; log starts always are.
+
+        Raises:
+            KafkaStorageError, OSError: the disk failed; the old checkpoints stand.
+        """
+        recovery_points = {k: v for k, v in self._recovery_points.items() if k in unopened}
+        log_starts = {k: v for k, v in self._log_starts.items() if k in unopened}
+        high_watermarks = {k: v for k, v in self._high_watermarks.items() if k in unopened}
+        for key, log in logs.items():
+            if log.log_start_is_inside_a_segment:
+                if log.log_start_offset > log.recovery_point:
+                    log.flush()
+                log_starts[key] = log.log_start_offset
+            recovery_points[key] = log.recovery_point
+            high_watermarks[key] = log.high_watermark
+        self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=sync)
+        self._write(checkpoints.LOG_START_OFFSET_CHECKPOINT, log_starts, sync=True)
+        self._write(checkpoints.REPLICATION_OFFSET_CHECKPOINT, high_watermarks, sync=sync)
+        self._recovery_points, self._log_starts, self._high_watermarks = recovery_points, log_starts, high_watermarks
+
+    def _write(self, name: str, offsets: dict[Key, int], *, sync: bool) -> None:
+        data = checkpoints.encode_offsets(offsets)
+        if self._written.get(name) != (data, sync):
+            self._disk.write_file_atomic(f"{self._root_dir}/{name}", data, sync=sync)
+            self._written[name] = data, sync
