@@ -248,7 +248,7 @@ class ConfigSchema:
     """Every setting there is, by the resource it belongs to.
 
     Args:
-        keys: for each resource type its settings, in the order in which Kafka defines them.
+        keys: for each resource type its settings, by name; `listed` has the order for clients.
         broker_synonyms: broker settings that mean one thing in several units, most specific first.
     """
 
