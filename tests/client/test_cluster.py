@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.cluster import Cluster, TopicPartition, parse_bootstrap
+from barnabas.client.bootstrap import parse_bootstrap
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for

@@ -22,7 +22,8 @@ from typing import Any
 
 from barnabas.client.brokers import BrokerAdmin, ClusterDescription, LogDir, ProducerState, ReplicaSize
 from barnabas.client.closeable import Closeable
-from barnabas.client.cluster import Cluster, Node, PartitionMetadata, TopicMetadata, TopicPartition
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import Node, PartitionMetadata, TopicMetadata, TopicPartition
 from barnabas.client.configs import ConfigAdmin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 from barnabas.client.groups import (
     CommittedOffset,

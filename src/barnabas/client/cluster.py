@@ -19,101 +19,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.closeable import Closeable
+from barnabas.client.cluster_metadata import (
+    ClusterMetadata,
+    Node,
+    TopicPartition,
+    read_metadata,
+)
 from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
 from barnabas.client.wire import DEFAULT_CLIENT_ID, BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-from barnabas.protocol.primitives import Uuid
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")
 
-DEFAULT_PORT = 9092
 GROUP_COORDINATOR = 0
 TRANSACTION_COORDINATOR = 1
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic, by name."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
-class Node(NamedTuple):
-    """A broker as metadata describes it."""
-
-    id: int
-    host: str
-    port: int
-    rack: str | None = None
-
-
-class PartitionMetadata(NamedTuple):
-    """One partition; ``leader`` is -1 when there is none."""
-
-    partition: int
-    leader: int
-    leader_epoch: int
-    replicas: list[int]
-    isr: list[int]
-    offline: list[int]
-    error: KafkaError | None = None
-
-
-class TopicMetadata(NamedTuple):
-    """One topic with its partitions in order."""
-
-    name: str
-    topic_id: Uuid
-    is_internal: bool
-    partitions: list[PartitionMetadata]
-
-
-class ClusterMetadata(NamedTuple):
-    """What one Metadata response said."""
-
-    cluster_id: str | None
-    controller_id: int
-    brokers: dict[int, Node]
-    topics: dict[str, TopicMetadata]
-    errors: dict[str, KafkaError]
-    """Topics asked for that the broker could not describe."""
-
-
-def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
-    """Reads ``host:port,host:port``; a missing port is 9092, IPv6 addresses stand in brackets.
-
-    Raises:
-        ValueError: an address that is none.
-    """
-    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
-    addresses: list[tuple[str, int]] = []
-    for part in (part.strip() for part in parts):
-        if not part:
-            continue
-        # Kafka allows a listener's protocol in front.
-        text = part.split("://", 1)[-1]
-        if text.startswith("["):
-            host, bracket, rest = text[1:].partition("]")
-            port_text = rest.removeprefix(":")
-            valid = bool(bracket) and (not rest or rest.startswith(":"))
-        else:
-            host, colon, port_text = text.partition(":")
-            valid = not colon or bool(port_text)
-        port_text = port_text or str(DEFAULT_PORT)
-        if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
-            raise ValueError(f"{part!r} is no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
-        addresses.append((host, int(port_text)))
-    if not addresses:
-        raise ValueError(f"no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
-    return addresses
 
 
 class Cluster(Closeable):
@@ -290,24 +215,16 @@ class Cluster(Closeable):
         return self._learn(response)
 
     def _learn(self, response: Any) -> ClusterMetadata:
-        brokers = {node.node_id: Node(node.node_id, node.host, node.port, node.rack) for node in response.brokers}
-        for node_id, node in brokers.items():
+        metadata = read_metadata(response)
+        for node_id, node in metadata.brokers.items():
             if self._nodes.get(node_id, node)[1:3] != node[1:3] and node_id in self._connections:
                 self._connections.pop(node_id).close()
-        self._nodes = brokers
-        self._controller_id = response.controller_id
-        found: dict[str, TopicMetadata] = {}
-        errors: dict[str, KafkaError] = {}
-        for topic in response.topics:
-            if topic.error_code:
-                errors[topic.name or ""] = error_for(topic.error_code)
-                continue
-            partitions = sorted((_partition(partition) for partition in topic.partitions), key=lambda each: each[0])
-            found[topic.name] = TopicMetadata(topic.name, topic.topic_id, topic.is_internal, partitions)
-            for partition in partitions:
+        self._nodes = metadata.brokers
+        self._controller_id = metadata.controller_id
+        for topic in metadata.topics.values():
+            for partition in topic.partitions:
                 self._leaders[TopicPartition(topic.name, partition.partition)] = partition.leader
-        errors.pop("", None)
-        return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)
+        return metadata
 
     def await_topics(self, topics: Iterable[str], visible: Callable[[ClusterMetadata], bool]) -> bool:
         """Waits until metadata shows what a change has done.
@@ -507,19 +424,3 @@ def _may_pass(error: KafkaError, attempt: int) -> bool:
         return attempt < 2
     final = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.LISTENER_NOT_FOUND)
     return error.code.retriable and error.code not in final
-
-
-def _partition(partition: Any) -> PartitionMetadata:
-    error = None
-    # A missing listener of some replica is no error of the partition.
-    if partition.error_code and partition.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
-        error = error_for(partition.error_code)
-    return PartitionMetadata(
-        partition.partition_index,
-        partition.leader_id,
-        partition.leader_epoch,
-        list(partition.replica_nodes),
-        list(partition.isr_nodes),
-        list(partition.offline_replicas),
-        error,
-    )

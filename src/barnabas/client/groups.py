@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.client.cluster import Node, TopicPartition
+from barnabas.client.cluster_metadata import Node, TopicPartition
 from barnabas.client.configs import ResourceType
 from barnabas.client.outcome import AdminPart, outcome_of, result, results
 from barnabas.client.wire import BlockingConnection

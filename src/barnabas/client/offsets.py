@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barnabas.client.cluster import TopicPartition
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.outcome import AdminPart, outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from barnabas.client.cluster import TopicMetadata
+from barnabas.client.cluster_metadata import TopicMetadata
 from barnabas.client.outcome import AdminPart, outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages

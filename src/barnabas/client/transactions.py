@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.client.brokers import ProducerState
-from barnabas.client.cluster import TopicPartition
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.outcome import AdminPart, outcome_of, results
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages

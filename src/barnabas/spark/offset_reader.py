@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from barnabas.client.cluster import Cluster, ClusterMetadata, TopicMetadata
-from barnabas.client.cluster import TopicPartition as ClusterPartition
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
+from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as LibraryPartition
 
 from barnabas.client.admin import Admin
-from barnabas.client.cluster import TopicPartition
+from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import LATEST
 from barnabas.client.outcome import results
 from barnabas.verify.consumer import Layout, ReadCommittedConsumer

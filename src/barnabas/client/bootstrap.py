@@ -1,0 +1,36 @@
+"""The addresses a client starts from (`bootstrap.servers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+DEFAULT_PORT = 9092
+
+
+def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
+    """Reads ``host:port,host:port``; a missing port is 9092, IPv6 addresses stand in brackets.
+
+    Raises:
+        ValueError: an address that is none.
+    """
+    parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
+    addresses: list[tuple[str, int]] = []
+    for part in (part.strip() for part in parts):
+        if not part:
+            continue
+        # Kafka allows a listener's protocol in front.
+        text = part.split("://", 1)[-1]
+        if text.startswith("["):
+            host, bracket, rest = text[1:].partition("]")
+            port_text = rest.removeprefix(":")
+            valid = bool(bracket) and (not rest or rest.startswith(":"))
+        else:
+            host, colon, port_text = text.partition(":")
+            valid = not colon or bool(port_text)
+        port_text = port_text or str(DEFAULT_PORT)
+        if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+            raise ValueError(f"{part!r} is no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+        addresses.append((host, int(port_text)))
+    if not addresses:
+        raise ValueError(f"no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+    return addresses

@@ -1,0 +1,90 @@
+"""What a cluster says of itself: brokers, topics, partitions and their leaders (Metadata)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.primitives import Uuid
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, by name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Node(NamedTuple):
+    """A broker as metadata describes it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class PartitionMetadata(NamedTuple):
+    """One partition; ``leader`` is -1 when there is none."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    offline: list[int]
+    error: KafkaError | None = None
+
+
+class TopicMetadata(NamedTuple):
+    """One topic with its partitions in order."""
+
+    name: str
+    topic_id: Uuid
+    is_internal: bool
+    partitions: list[PartitionMetadata]
+
+
+class ClusterMetadata(NamedTuple):
+    """What one Metadata response said."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: dict[int, Node]
+    topics: dict[str, TopicMetadata]
+    errors: dict[str, KafkaError]
+    """Topics asked for that the broker could not describe."""
+
+
+def read_metadata(response: Any) -> ClusterMetadata:
+    """A MetadataResponse of any version; topics with an error are in `errors`, an error without a topic is in neither."""
+    brokers = {node.node_id: Node(node.node_id, node.host, node.port, node.rack) for node in response.brokers}
+    found: dict[str, TopicMetadata] = {}
+    errors: dict[str, KafkaError] = {}
+    for topic in response.topics:
+        if topic.error_code:
+            errors[topic.name or ""] = error_for(topic.error_code)
+            continue
+        partitions = sorted((_read_partition(partition) for partition in topic.partitions), key=lambda each: each[0])
+        found[topic.name] = TopicMetadata(topic.name, topic.topic_id, topic.is_internal, partitions)
+    errors.pop("", None)
+    return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)
+
+
+def _read_partition(partition: Any) -> PartitionMetadata:
+    error = None
+    # A missing listener of some replica is no error of the partition.
+    if partition.error_code and partition.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
+        error = error_for(partition.error_code)
+    return PartitionMetadata(
+        partition.partition_index,
+        partition.leader_id,
+        partition.leader_epoch,
+        list(partition.replica_nodes),
+        list(partition.isr_nodes),
+        list(partition.offline_replicas),
+        error,
+    )
