@@ -4,33 +4,12 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from tests.client.scripted_broker import MemoryCluster
-
-
-@pytest.mark.parametrize(
-    ("text", "addresses"),
-    [
-        ("localhost", [("localhost", 9092)]),
-        ("a:1, b:2 ,", [("a", 1), ("b", 2)]),
-        ("[::1]:9, [fe80::1]", [("::1", 9), ("fe80::1", 9092)]),
-        ("PLAINTEXT://host:19092", [("host", 19092)]),
-        (["x:1", "y"], [("x", 1), ("y", 9092)]),
-    ],
-)
-def test_bootstrap_addresses(text: Any, addresses: list[tuple[str, int]]) -> None:
-    assert parse_bootstrap(text) == addresses
-
-
-@pytest.mark.parametrize("text", ["", " , ", "host:", "host:0", "host:65536", "host:nine", ":9092", "[::1", "[::1]x"])
-def test_addresses_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="write host:port"):
-        parse_bootstrap(text)
 
 
 def test_metadata_sorts_partitions_and_keeps_errors_apart() -> None:
