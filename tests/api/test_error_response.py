@@ -64,6 +64,14 @@ def test_described_groups_are_refused_without_words() -> None:
     assert (group.group_id, group.error_code, group.error_message) == ("g", ErrorCode.UNSUPPORTED_VERSION, None)
 
 
+@pytest.mark.parametrize(
+    ("message", "said"), [(None, CODE.default_message), (CODE.default_message,) * 2, ("why", "why")]
+)
+def test_an_answer_of_a_coordinator_always_has_words(message: str | None, said: str) -> None:
+    (found,) = error_response(10, 4, FindCoordinatorRequest(coordinator_keys=["g"]), CODE, message).coordinators
+    assert found.error_message == said
+
+
 def test_produce_names_its_partitions() -> None:
     partition = ProduceRequest.PartitionProduceData(index=5, records=b"")
     request = ProduceRequest(topic_data=[ProduceRequest.TopicProduceData(name="t", partition_data=[partition])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 E = ErrorCode
@@ -25,3 +25,15 @@ E = ErrorCode
 )
 def test_append_error(error: ErrorCode, told: ErrorCode) -> None:
     assert append_error(KafkaError(error)) is told
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KafkaError(E.INVALID_REQUEST, "MemberEpoch is invalid."), "MemberEpoch is invalid."),
+        (KafkaError(E.NOT_COORDINATOR), None),
+        (KafkaError(E.KAFKA_STORAGE_ERROR, "the disk says no"), None),
+    ],
+)
+def test_only_a_sentence_of_its_own_goes_along(error: KafkaError, said: str | None) -> None:
+    assert append_message(error) == said

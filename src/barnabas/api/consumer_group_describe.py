@@ -17,7 +17,7 @@ import asyncio
 from barnabas.api.consumer_group_heartbeat import check_consumer_groups_enabled
 from barnabas.api.context import RequestContext
 from barnabas.api.describe_groups import GROUP_OPERATIONS
-from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -34,7 +34,7 @@ def handle(
 
     def one(group_id: str) -> asyncio.Future[Described]:
         def refused(error: KafkaError) -> Described:
-            return Described(group_id=group_id, error_code=append_error(error), error_message=error.message)
+            return Described(group_id=group_id, error_code=append_error(error), error_message=append_message(error))
 
         if not group_id:
             future: asyncio.Future[Described] = services.loop.create_future()

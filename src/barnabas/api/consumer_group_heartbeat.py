@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Sequence
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -54,7 +54,7 @@ def handle(
 
 
 def _refused(error: KafkaError) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=append_error(error), error_message=error.message)
+    return ConsumerGroupHeartbeatResponse(error_code=append_error(error), error_message=append_message(error))
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]) -> None:

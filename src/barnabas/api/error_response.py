@@ -9,7 +9,7 @@ on each. This module does that thing once, over the message definitions.
 - The error code sits at the outermost level that has one; below it nothing is filled in, and a response that has it at the
   top repeats nothing of the request (a member id, an epoch). DescribeCluster and its like have one level; OffsetFetch has it
   at the top up to version 7 and on each group from version 8.
-- Some responses have room for a sentence which Kafka leaves empty when the whole request fails (`_WORDLESS`).
+- A sentence goes along only if it says more than the code's own, as Kafka's `ApiError` has it; see `_CODE_WORDS`.
 
 It runs only when a request fails, so it reads the definitions afresh rather than compile anything.
 
@@ -44,22 +44,21 @@ _SAME = {
     "filter_results": ("filters",),
     "partitions": ("partition_indexes",),
 }
-# Responses with room for a sentence that Kafka's `getErrorResponse` leaves null.
-_WORDLESS = frozenset(
+# Responses that repeat the code's own words where there are no better ones; Kafka leaves the others null.
+_CODE_WORDS = frozenset(
     (
-        ApiKey.DELETE_TOPICS,
-        ApiKey.DESCRIBE_GROUPS,
-        ApiKey.DESCRIBE_PRODUCERS,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
-        ApiKey.CONSUMER_GROUP_DESCRIBE,
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_DESCRIBE,
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
-        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
-        ApiKey.DELETE_SHARE_GROUP_STATE,
-        ApiKey.STREAMS_GROUP_HEARTBEAT,
-        ApiKey.STREAMS_GROUP_DESCRIBE,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     )
 )
 _CODES = ("error_code", "partition_error_code")
@@ -82,12 +81,14 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     Args:
         request: the decoded request; its topics, groups or keys are named in the answer where the answer has no code of
             its own.
-        code: the error; `message` goes along where the response has room for one, else the error's own words.
+        code: the error.
+        message: what is wrong, for responses that have room for it.
     """
     name = api(api_key).name
     spec = message_spec(f"{name}Response")
     cls = getattr(messages, f"{name}Response")
-    words = None if api_key in _WORDLESS else message if message is not None else ErrorCode(code).default_message
+    own = ErrorCode(code).default_message
+    words = message if message is not None and message != own else own if api_key in _CODE_WORDS else None
     response = _Mirror(spec, cls, version, int(code), words).struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []

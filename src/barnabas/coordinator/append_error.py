@@ -3,7 +3,7 @@
 Clients of groups do not know the log's errors, so these become the coordinator's own: a partition that is gone, has too few replicas
 or is slow means that the coordinator is not available now, a lost leadership or a broken disk that it is elsewhere.
 
-Source: Kafka class `CoordinatorOperationExceptionHelper`.
+Source: Kafka classes `CoordinatorOperationExceptionHelper` and `ApiError`.
 """
 
 from __future__ import annotations
@@ -21,3 +21,9 @@ def append_error(error: KafkaError) -> ErrorCode:
     if code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE):
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return code
+
+
+def append_message(error: KafkaError) -> str | None:
+    """The sentence that goes with `append_error`; None where it would say no more than the code does."""
+    is_own = append_error(error) is error.code and error.message != error.code.default_message
+    return error.message if is_own else None

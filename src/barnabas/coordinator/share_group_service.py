@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator import share_group_offsets as offsets
-from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.future_steps import FutureMaker, after_all, answered, gathered, when_done
 from barnabas.coordinator.group_coordinator import GroupCoordinator
 from barnabas.coordinator.share_group import LEAVE_EPOCH
@@ -88,7 +88,7 @@ class ShareGroupService:
         """Answer a member's heartbeat; errors are in the response."""
 
         def on_error(error: KafkaError) -> ShareGroupHeartbeatResponse:
-            return ShareGroupHeartbeatResponse(error_code=append_error(error), error_message=_message(error))
+            return ShareGroupHeartbeatResponse(error_code=append_error(error), error_message=append_message(error))
 
         try:
             _check_heartbeat(request)
@@ -179,7 +179,7 @@ class ShareGroupService:
         def on_noted(done: asyncio.Future[offsets.Alteration]) -> None:
             error = done.exception()
             if isinstance(error, KafkaError):
-                answer.set_result(_altered_error(append_error(error), _message(error)))
+                answer.set_result(_altered_error(append_error(error), append_message(error)))
                 return
             alteration = done.result()
 
@@ -209,7 +209,7 @@ class ShareGroupService:
         def on_noted(done: asyncio.Future[offsets.Deletion]) -> None:
             error = done.exception()
             if isinstance(error, KafkaError):
-                answer.set_result(_deleted_error(append_error(error), _message(error)))
+                answer.set_result(_deleted_error(append_error(error), append_message(error)))
                 return
             refused, partitions = done.result()
 
@@ -307,11 +307,6 @@ def _check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
     if request.member_epoch < LEAVE_EPOCH:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
-
-
-def _message(error: KafkaError) -> str | None:
-    """The words that go with an error; those of the log are not the client's."""
-    return error.message if append_error(error) is error.code else None
 
 
 def _ids(keys: Iterable[tuple[bytes, int]]) -> dict[bytes, frozenset[int]]:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.future_steps import FutureMaker, answered, gathered
 from barnabas.coordinator.group import GroupType
 from barnabas.coordinator.group_coordinator import GroupCoordinator
@@ -38,9 +38,8 @@ def heartbeat(
     """Answer a member's heartbeat; errors are in the response."""
 
     def on_error(error: KafkaError) -> StreamsHeartbeatResult:
-        code = append_error(error)
-        message = error.message if code is error.code else None
-        return StreamsHeartbeatResult(StreamsGroupHeartbeatResponse(error_code=code, error_message=message))
+        response = StreamsGroupHeartbeatResponse(error_code=append_error(error), error_message=append_message(error))
+        return StreamsHeartbeatResult(response)
 
     try:
         check_heartbeat(beat.request)
