@@ -440,6 +440,15 @@ def test_a_member_that_has_not_got_its_last_answer_is_told_again() -> None:
     assert b.held == "0_1 1_1"
 
 
+def test_a_stable_member_that_names_its_epoch_is_told_nothing() -> None:
+    host = StreamsHost()
+    a = Member(host, "a")
+    a.join()
+    a.settle()
+    a.tasks = {}  # It says that it has none, in the epoch whose answer gave it all.
+    assert a.beat().active_tasks is None
+
+
 def test_why_tasks_moved() -> None:
     host = StreamsHost()
     a, b = Member(host, "a"), Member(host, "b")

@@ -1,7 +1,8 @@
 """What a streams group's member is told (control plane).
 
-- Its tasks, when it joins, when they have changed, or when it says that it has others: it has not got the last answer. (Kafka
-  leaves the last case to the rebalance timeout.)
+- Its tasks, when it joins, when they have changed, or when it says that it has others though it is on its way, or behind in
+  its epoch: it has not got the last answer. (Kafka leaves this case to the rebalance timeout.) A stable member that names
+  its epoch has got the answer which brought it, and is told nothing, as by Kafka.
 - All endpoints, when it knows an older epoch of them; the epoch grows when a member with an endpoint gets other tasks.
 - Statuses: what keeps the application from running, and a shutdown that a member has asked for.
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 
 from barnabas.coordinator.group_environment import GroupEnvironment
 from barnabas.coordinator.streams_group import StreamsGroup
-from barnabas.coordinator.streams_member import JOIN_EPOCH, StreamsGroupMember
+from barnabas.coordinator.streams_member import JOIN_EPOCH, MemberState, StreamsGroupMember
 from barnabas.coordinator.streams_tasks import Tasks, TasksTuple, tasks_of, without_epochs
 from barnabas.coordinator.streams_topic_configuration import ConfiguredTopology, PartitionCount, StreamsStatus
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
@@ -93,8 +94,10 @@ def build_response(
 
 
 def _has_other_tasks(answer: StreamsAnswer) -> bool:
-    """Whether the member says that it has other tasks than it should have by now."""
+    """Whether the member says that it has other tasks than it should have by now, not having heard of it."""
     request = answer.request
+    if answer.updated.state is MemberState.STABLE and request.member_epoch == answer.updated.member_epoch:
+        return False
     if request.active_tasks is None or request.standby_tasks is None or request.warmup_tasks is None:
         return False
     owned = TasksTuple(tasks_of(request.active_tasks), tasks_of(request.standby_tasks), tasks_of(request.warmup_tasks))
