@@ -316,6 +316,23 @@ def test_housekeeping_applies_retention_to_logs_nobody_has_asked_for() -> None:
     assert found.log_start_offset == found.log_end_offset == 12
 
 
+def test_housekeeping_forgets_silent_producers_at_an_interval_of_its_own() -> None:
+    clock = Clock()
+    disk = SimDisk(now_ms=clock)
+    opened = timed(disk, clock, producer_expiration_check_interval_ms=500, retention_check_interval_ms=10**9)
+    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig(producer_id_expiration_ms=1000))
+    append(log, 1)
+    clock.ms += 999
+    opened.housekeeping()
+    assert len(log.producers()) == 1
+    clock.ms += 1
+    opened.housekeeping()
+    assert len(log.producers()) == 1, "looked again before the interval was over"
+    clock.ms += 499
+    opened.housekeeping()
+    assert log.producers() == []
+
+
 def test_housekeeping_writes_checkpoints_and_survives_a_failing_disk() -> None:
     clock = Clock()
     disk = SimDisk()

@@ -112,6 +112,7 @@ class LogManager:
         config_for: Callable[[str], LogConfig] | None = None,
         max_open_files: int = 512,
         retention_check_interval_ms: int = 300_000,
+        producer_expiration_check_interval_ms: int = 600_000,
         checkpoint_interval_ms: int = 60_000,
         make_cleaner_worker: Callable[[RunBlocking], CleanerWorker] | None = None,
         cleaner_config: CleanerConfig | None = None,
@@ -130,6 +131,7 @@ class LogManager:
         self._config_for = config_for or (lambda _: LogConfig())
         self._open_files = OpenFiles(max_open_files)
         self._retention_check_interval_ms = retention_check_interval_ms
+        self._producer_check_interval_ms = producer_expiration_check_interval_ms
         self._checkpoint_interval_ms = checkpoint_interval_ms
         self._lock: DiskLock | None = None
         self._logs: dict[Key, PartitionLog] = {}
@@ -142,10 +144,12 @@ class LogManager:
         self._renames = 0
         self.had_clean_shutdown = False
         self._next_retention_ms = 0
+        self._next_producer_check_ms = 0
         self._next_checkpoint_ms = 0
         self._next_index_write_ms = 0
-        # The logs that the present round of retention has not looked at yet.
+        # The logs that the present rounds of retention and of silent producers have not looked at yet.
         self._retention_round: list[Key] = []
+        self._producer_round: list[Key] = []
         self.cleaner = LogCleaner(
             disk,
             root_dir,
@@ -182,6 +186,7 @@ class LogManager:
             raise
         now_ms = self._now_ms()
         self._next_retention_ms = now_ms + self._retention_check_interval_ms
+        self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
         self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
 
     def _release(self) -> None:
@@ -369,6 +374,7 @@ class LogManager:
         for key in self._retention_round[:LOGS_PER_RETENTION_STEP]:
             self._apply_retention_to(key)
         del self._retention_round[:LOGS_PER_RETENTION_STEP]
+        self._expire_producers(now_ms)
         if now_ms >= self._next_index_write_ms:
             self._next_index_write_ms = now_ms + INDEX_WRITE_INTERVAL_MS
             for log in self._logs.values():
@@ -382,6 +388,17 @@ class LogManager:
                 self.checkpoint()
         self.remove_deleted()
         self.cleaner.poll()
+
+    def _expire_producers(self, now_ms: int) -> None:
+        """Has logs forget silent producers; one that was not opened forgets them as it opens."""
+        if now_ms >= self._next_producer_check_ms:
+            self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
+            self._producer_round = list(self._logs)
+        for key in self._producer_round[:LOGS_PER_RETENTION_STEP]:
+            log = self._logs.get(key)
+            if log is not None:
+                log.expire_producers()
+        del self._producer_round[:LOGS_PER_RETENTION_STEP]
 
     @contextlib.contextmanager
     def _logged(self, what: str) -> Iterator[None]:
@@ -403,14 +420,13 @@ class LogManager:
                     log.flush_elsewhere()
 
     def apply_retention(self) -> int:
-        """Applies retention to every log at once, and forgets silent producers; returns how many segments went."""
+        """Applies retention to every log at once; returns how many segments went."""
         return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
 
     def _apply_retention_to(self, key: Key) -> int:
         with self._logged(f"apply retention to {key[0]}-{key[1]}"):
             log = self.get(*key)
             if log is not None:
-                log.expire_producers()
                 # It follows at the end of a cleaning that is under way.
                 return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
         return 0

@@ -197,6 +197,7 @@ class BrokerServer:
             run_blocking=self._run_blocking,
             config_for=lambda topic: self._log_config(topic, self._image),
             retention_check_interval_ms=self.config.log_retention_check_interval_ms,
+            producer_expiration_check_interval_ms=self.config.producer_id_expiration_check_interval_ms,
             checkpoint_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
             make_cleaner_worker=cleaner_worker(self._disk),
             cleaner_config=cleaner_config(self.config, self._image.configs),
