@@ -2,7 +2,8 @@
 
 Metadata, FindCoordinator, DescribeCluster and Produce's leader hints all name brokers by host and port. Kafka answers with
 the address configured for the listener the client came in by. `advertised.listeners=auto` goes one further: for this
-node it answers with the address the client itself dialled, which is an address that works, through a port mapping too.
+node it answers with the address the client itself dialled, which is an address that works, through a port mapping too. A
+listener that is configured with a name, such as localhost, is answered by that name, as by Kafka.
 
 - Explicit listeners are respected: the entry whose name is the connection's listener.
 - Another broker's address comes from its registration, again by the name of the connection's listener; a broker without

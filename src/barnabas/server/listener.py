@@ -16,6 +16,7 @@ Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeClos
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import socket
 from collections import deque
@@ -47,7 +48,7 @@ class Listener:
 
     Args:
         name: the listener's name in `listeners`; Metadata answers with addresses of the same name.
-        host: the address to bind; empty for every address.
+        host: the address to bind; empty for every address. A name is what its clients are taken to have dialled.
         port: 0 picks a free one, see `port` after `start`.
         max_idle_ms: negative for no limit.
         quotas: shared by the listeners of a broker.
@@ -74,6 +75,7 @@ class Listener:
         self.name = name
         self.host = host
         self.port = port
+        self._is_named = bool(host) and not _is_address(host)
         self.max_frame_bytes = max_frame_bytes
         self.tick = 0
         self._max_idle_ms = max_idle_ms
@@ -176,7 +178,8 @@ class Listener:
         peer_host, local_host = _plain(peer[0]), _plain(local[0])
         self._count += 1
         connection_id = f"{local_host}:{local[1]}-{peer_host}:{peer[1]}-{self._count}"
-        return ConnectionInfo(connection_id, self.name, peer_host, peer[1], local_host, local[1])
+        dialled = self.host if self._is_named else local_host
+        return ConnectionInfo(connection_id, self.name, peer_host, peer[1], dialled, local[1])
 
     def arrived(self, connection: Connection) -> None:
         """A connection was made: admit it now, later, or not at all."""
@@ -272,6 +275,14 @@ class Listener:
 
 def _nobody_asked(connection_id: str) -> None:
     """Nobody wants to know which connections end."""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(host: str) -> str:
