@@ -23,6 +23,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 SOURCE = Path(__file__).parent / "drivers" / "streams" / "WordCount.java"
 PARTITIONS = 3
+PATIENCE_SECONDS = 240
+"""Apache Kafka needs a minute to come back from a kill on a busy machine."""
 WORDS = [f"word{index}" for index in range(17)]
 
 
@@ -71,7 +73,7 @@ class Application:
             self._queue.put(line.strip())
         self._queue.put("ended")
 
-    def wait_for(self, wanted: Callable[[str], bool], seconds: float = 90) -> str:
+    def wait_for(self, wanted: Callable[[str], bool], seconds: float = PATIENCE_SECONDS) -> str:
         """The next line of output that is wanted."""
         deadline = time.monotonic() + seconds
         while True:
@@ -124,7 +126,7 @@ class Lines:
     def __init__(self, bootstrap: str, seed: int = 1) -> None:
         self._random = random.Random(seed)
         settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5}
-        self._producer = Producer({**settings, "message.timeout.ms": 120_000})
+        self._producer = Producer({**settings, "message.timeout.ms": PATIENCE_SECONDS * 1000})
         self.words: Counter[str] = Counter()
         self._sent = 0
 
@@ -137,14 +139,14 @@ class Lines:
             self._producer.poll(0)
 
     def flush(self) -> None:
-        assert self._producer.flush(120) == 0, "lines are left"
+        assert self._producer.flush(PATIENCE_SECONDS) == 0, "lines are left"
 
 
 def _must(error: object, message: object) -> None:
     assert error is None, error
 
 
-def counted(bootstrap: str, wanted: Counter[str], seconds: float = 90) -> dict[str, list[int]]:
+def counted(bootstrap: str, wanted: Counter[str], seconds: float = PATIENCE_SECONDS) -> dict[str, list[int]]:
     """All counts of each word in their order, read until each has come to what is wanted."""
     consumer = Consumer(
         {

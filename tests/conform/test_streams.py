@@ -10,7 +10,7 @@ import pytest
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
 from tests.conform.streams_application import Application, Lines, compile_word_count, counted, create_topics
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
 
 # A rebalance waits for heartbeats; these make it wait for half seconds.
 SETTINGS = {

@@ -143,8 +143,13 @@ class Administration:
             replication_factor=1,
             configs=[messages.CreateTopicsRequest.CreatableTopicConfig(name=k, value=v) for k, v in config.items()],
         )
-        response = self.ask(messages.CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
-        assert [one.error_code for one in response.topics] == [0], response
+        with Cluster(self.bootstrap, timeout_ms=STEP_SECONDS * 1000) as cluster:
+            response = cluster.any_connection().request(messages.CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
+            assert [one.error_code for one in response.topics] == [0], response
+            # The controller answers for itself; a broker may learn of the topic after that.
+            deadline = time.monotonic() + STEP_SECONDS
+            while not cluster.await_topics([name], lambda metadata: name in metadata.topics):
+                assert time.monotonic() < deadline, f"{name} was created and is not there"
 
     def set_group_config(self, group: str, **config: str) -> None:
         changes = [
