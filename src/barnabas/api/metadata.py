@@ -3,9 +3,11 @@
 - A null list of topics asks for all, an empty one for none; version 0 has no null and its empty list asks for all.
 - Partitions come in index order: clients exist that map keys to them by the order received.
 - `controller_id` is a live broker, this one if it is live: clients send admin requests there and any broker takes them.
-- An unknown topic is created when `auto.create.topics.enable` and the request allow it (versions below 4 always do), after
-  the answer: that is UNKNOWN_TOPIC_OR_PARTITION as in Kafka, and the client asks again. A client that deletes a topic and
-  then looks must find it gone, though its look makes another.
+- An unknown topic is created when `auto.create.topics.enable` and the request allow it (versions below 4 always do). The
+  response waits for the creation, so a first produce needs no retry; should the image still lack the topic then, it is
+  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka answers UNKNOWN_TOPIC_OR_PARTITION at once and has the client ask
+  again; with a creation as fast as ours, a group's consumer that was told so and then watches for changes (kafka-go) would take the
+  new partitions for old ones and never be assigned them. The price: who deletes a topic and asks for it by name has made another.
 - An impossible name is INVALID_TOPIC_EXCEPTION, an unknown topic id UNKNOWN_TOPIC_ID.
 - Only live brokers with a listener of the connection's name are listed; a partition whose leader is not among them has
   LEADER_NOT_AVAILABLE or, from version 6, LISTENER_NOT_FOUND.
@@ -17,7 +19,7 @@ v10; v10 topic ids, answerable by id from v12 (KIP-516); v13 error code of the w
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,16 +35,20 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 __all__ = ["handle"]
 
-logger = logging.getLogger(__name__)
 
-
-def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse | asyncio.Future[MetadataResponse]:
     wanted = _wanted(context, request)
-    response = _response(context, request, wanted)
     missing = _to_create(context, request, wanted)
-    if missing:
-        create_topics(context, missing, lambda codes: _tell_refused(missing, codes))
-    return response
+    if not missing:
+        return _response(context, request, wanted, {})
+    done: asyncio.Future[MetadataResponse] = context.services.loop.create_future()
+
+    def answer(codes: dict[str, int]) -> None:
+        if not done.done():
+            done.set_result(_response(context, request, wanted, codes))
+
+    create_topics(context, missing, answer)
+    return done
 
 
 def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataRequest.MetadataRequestTopic] | None:
@@ -72,22 +78,16 @@ def _to_create(
     return list(dict.fromkeys(name for name in names if name and name not in by_name and not topic_names.fault(name)))
 
 
-def _tell_refused(names: list[str], codes: dict[str, int]) -> None:
-    """No client hears that its topic cannot be created; the log does, as in Kafka."""
-    for name in names:
-        if codes[name] != ErrorCode.LEADER_NOT_AVAILABLE:
-            logger.warning("Topic %s was asked for and cannot be created: %s", name, ErrorCode(codes[name]).name)
-
-
 def _response(
     context: RequestContext,
     request: MetadataRequest,
     wanted: list[MetadataRequest.MetadataRequestTopic] | None,
+    creation_codes: dict[str, int],
 ) -> MetadataResponse:
     image = context.services.image()
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
-    found = _Topics(context, image, live, request.include_topic_authorized_operations)
+    found = _Topics(context, image, live, creation_codes, request.include_topic_authorized_operations)
     if wanted is None:
         topics = [found.topic(topic) for topic in image.topics.by_name.values()]
     else:
@@ -134,11 +134,13 @@ class _Topics:
         context: RequestContext,
         image: MetadataImage,
         live: set[int],
+        creation_codes: dict[str, int],
         include_operations: bool,
     ) -> None:
         self._image = image
         self._live = live
         self._registered = image.cluster.brokers
+        self._creation_codes = creation_codes
         self._operations = TOPIC_OPERATIONS if include_operations else NOT_ASKED
         self._version = context.version
 
@@ -154,7 +156,7 @@ class _Topics:
             return self.topic(found)
         if topic_names.fault(name):
             return self._failed(name, ErrorCode.INVALID_TOPIC_EXCEPTION)
-        return self._failed(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self._failed(name, self._creation_codes.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
     def _failed(
         self, name: str | None, code: int, topic_id: Uuid = ZERO_UUID
