@@ -1,6 +1,6 @@
 """`make bench`: run the catalogue on both brokers in turn and write docs/benchmarks.md.
 
-python -m bench [--runs 3] [--megabytes 300] [--seconds 4] [--only WORD ...] [--output docs/benchmarks.md]
+python -m bench [--runs 3] [--megabytes 300] [--seconds 4] [--only WORD ...] [--skip WORD ...] [--output docs/benchmarks.md]
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=4, help="of each request-latency run")
     parser.add_argument("--only", action="append", default=[], help="scenarios whose name has this word")
+    parser.add_argument("--skip", action="append", default=[], help="not scenarios whose name has this word")
     parser.add_argument("--output", type=Path, help="also write the page here")
     args = parser.parse_args()
-    rows = [s for s in catalogue(args.megabytes, args.seconds) if not args.only or any(w in s.name for w in args.only)]
+    rows = [
+        scenario
+        for scenario in catalogue(args.megabytes, args.seconds)
+        if not args.only or any(word in scenario.name for word in args.only)
+        if not any(word in scenario.name for word in args.skip)
+    ]
     results = Results()
     for scenario in (row for row in rows if row.run_alone):
         for _ in range(args.runs):

