@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from barnabas.coordinator.group_config import GroupConfigs, assignor_names
 from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.metadata.features_image import FeaturesImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     ConsumerGroupDescribeRequest,
@@ -27,7 +27,7 @@ def host_of(hosting: Hosting, *, protocols: tuple[str, ...] = ("classic", "consu
     services: Any = hosting.services
     services.config.list_value = {"group.coordinator.rebalance.protocols": protocols}.__getitem__
     image = hosting.image
-    features = SimpleNamespace(all_finalized=lambda: {"group.version": level})
+    features = FeaturesImage(finalized={"group.version": level})
     services.image = lambda: image._replace(features=features)  # type: ignore[arg-type]
     configs = GroupConfigs(ConfigResolver(config_schema(), 1, {}, {}), lambda: hosting.image.configs)
     for partition in range(2):

@@ -31,7 +31,7 @@ def check_consumer_groups_enabled(context: RequestContext) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION when the consumer protocol is switched off."""
     services = context.services
     protocols = services.config.list_value("group.coordinator.rebalance.protocols")
-    if CONSUMER_PROTOCOL not in protocols or not services.image().features.all_finalized().get(GROUP_VERSION):
+    if CONSUMER_PROTOCOL not in protocols or not services.image().features.level(GROUP_VERSION):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 

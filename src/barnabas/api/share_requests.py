@@ -39,7 +39,7 @@ POINTS_TO_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED
 
 def is_share_enabled(context: RequestContext) -> bool:
     """Whether the cluster's share.version allows share groups."""
-    return context.services.image().features.all_finalized().get(SHARE_FEATURE, 0) >= 1
+    return context.services.image().features.level(SHARE_FEATURE) >= 1
 
 
 def check_share_groups_enabled(context: RequestContext) -> None:

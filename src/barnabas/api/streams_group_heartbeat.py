@@ -31,7 +31,7 @@ def check_streams_enabled(context: RequestContext) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION when streams groups are switched off."""
     services = context.services
     protocols = services.config.list_value("group.coordinator.rebalance.protocols")
-    if STREAMS_PROTOCOL not in protocols or not services.image().features.all_finalized().get(STREAMS_VERSION):
+    if STREAMS_PROTOCOL not in protocols or not services.image().features.level(STREAMS_VERSION):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 

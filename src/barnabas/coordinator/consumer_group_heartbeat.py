@@ -183,6 +183,18 @@ class ConsumerGroupHeartbeat:
         """The member with what the request says; null means unchanged."""
         request = beating.request
         names = request.subscribed_topic_names
+        if (
+            # Most heartbeats only say that the member lives.
+            names is None
+            and request.subscribed_topic_regex is None
+            and request.server_assignor is None
+            and request.rebalance_timeout_ms == -1
+            and request.rack_id is None
+            and request.instance_id in (None, member.instance_id)
+            and (beating.client_id, beating.client_host) == (member.client_id, member.client_host)
+            and member.classic is None
+        ):
+            return member
         return replace(
             member,
             instance_id=member.instance_id if request.instance_id is None else request.instance_id,

@@ -65,12 +65,14 @@ class ConsumerGroupSteps:
         self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
     ) -> bool:
         """Write the member if anything that it says has changed; whether its topic names have."""
-        if new != old:
+        if new is not old and new != old:
             records.append(records_of.member_record(group.group_id, new))
         return new.subscribed_topic_names != old.subscribed_topic_names
 
     def assignor_changed(self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember) -> bool:
         """Whether the group would now be assigned by another assignor."""
+        if old.server_assignor == new.server_assignor:
+            return False
         before = group.preferred_assignor() or self._default_assignor
         return before != (group.preferred_assignor(old, new) or self._default_assignor)
 

@@ -48,7 +48,7 @@ class _Cluster:
         return self._services.config_resolver.broker_value(self._services.image().configs, f"{_PREFIX}.{name}")
 
     def allows_dead_letters(self) -> bool:
-        return self._services.image().features.all_finalized().get(FEATURE, 0) >= DEAD_LETTERS_SINCE
+        return self._services.image().features.level(FEATURE) >= DEAD_LETTERS_SINCE
 
     def auto_creates(self) -> bool:
         return bool(self._value("auto.create.topics.enable"))
@@ -162,7 +162,7 @@ class ShareServices:
             if "partitions" in vars(self):
                 self.partitions.topics_deleted(topic_ids)
             self.coordinator.on_topics_deleted(topic_ids)
-        if delta.features is not None and image.features.all_finalized().get(FEATURE, 0) < 1:
+        if delta.features is not None and image.features.level(FEATURE) < 1:
             self.reset()
 
     def reset(self) -> None:
