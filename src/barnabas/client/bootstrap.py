@@ -1,4 +1,8 @@
-"""The addresses a client starts from (`bootstrap.servers`)."""
+"""The addresses a client starts from (`bootstrap.servers`). Pure.
+
+Limits: names are not resolved here, and a listener's protocol in front of an address is passed over.
+Source: Kafka's `ClientUtils.parseAndValidateAddresses`.
+"""
 
 from __future__ import annotations
 

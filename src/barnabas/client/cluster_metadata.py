@@ -1,4 +1,8 @@
-"""What a cluster says of itself: brokers, topics, partitions and their leaders (Metadata)."""
+"""What a cluster says of itself: brokers, topics, partitions and their leaders. Pure.
+
+Limits: a snapshot as of one response; `cluster` keeps it fresh. Authorized operations are left out.
+Source: MetadataResponse; KIP-516 (topic ids), KIP-112 (offline replicas).
+"""
 
 from __future__ import annotations
 

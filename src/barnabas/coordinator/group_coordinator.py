@@ -25,6 +25,7 @@ from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.metadata.hash_order import string_hash
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -67,15 +68,8 @@ _JAVA_INT_MIN = -(1 << 31)
 
 
 def java_string_hash(text: str) -> int:
-    """Java's `String.hashCode`: over UTF-16 units, as a signed 32-bit number."""
-    value = 0
-    if text.isascii():
-        for unit in text.encode():
-            value = (31 * value + unit) & 0xFFFFFFFF
-    else:
-        utf16 = text.encode("utf-16-be", "surrogatepass")
-        for high, low in zip(utf16[::2], utf16[1::2], strict=True):
-            value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    """Java's `String.hashCode`, as a signed 32-bit number."""
+    value = string_hash(text)
     return value - (1 << 32) if value & 0x80000000 else value
 
 

@@ -19,9 +19,13 @@ DEFAULT_CAPACITY = 16
 
 
 def string_hash(text: str) -> int:
-    """`String.hashCode`, as an unsigned number of 32 bits."""
-    units = text.encode("utf-16-be", "surrogatepass")
+    """`String.hashCode`, over UTF-16 units, as an unsigned number of 32 bits."""
     result = 0
+    if text.isascii():
+        for unit in text.encode():
+            result = (31 * result + unit) & 0xFFFFFFFF
+        return result
+    units = text.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(units), 2):
         result = (31 * result + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
     return result
