@@ -26,7 +26,7 @@ def test_the_complete_test_passes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
@@ -34,7 +34,7 @@ def test_the_complete_test_passes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_embedded_example_runs() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", block("barnabas.Broker()")], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", block("barnabas.Broker()")], capture_output=True, text=True, timeout=300, check=True
     )
     assert re.fullmatch(r"127\.0\.0\.1:\d+\n", done.stdout)
 

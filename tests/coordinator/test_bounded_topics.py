@@ -111,7 +111,7 @@ def commit(group: int, offset: int) -> OffsetCommitRequest:
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
     loop = VirtualLoop()
     manager, log = opened(tmp_path, "__consumer_offsets", lambda: loop.now_ms)
@@ -154,7 +154,7 @@ def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
     manager.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path) -> None:
     now_ms = [1_000_000]
     manager, log = opened(tmp_path, "__transaction_state", lambda: now_ms[0])

@@ -158,7 +158,7 @@ def test_pythons_own_client_reads_it() -> None:
         async with listening() as listener:
 
             def get() -> bytes:
-                connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=10)
+                connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=60)
                 connection.request("GET", "/large")
                 answer = connection.getresponse()
                 assert answer.status == 200

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.demo.pipeline import _start_patiently
 from tests.spark.session import SPARK, Topics
 
 pytestmark = SPARK
@@ -26,11 +27,12 @@ def stream(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
 
 def run(rows: Any, folder: Path) -> tuple[list[str], Any]:
     """Run a stream until everything that is there now has gone through; return its values, and the query."""
-    query = (
+    query = _start_patiently(
         rows.selectExpr("cast(value as string) as value")
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .option("path", str(folder / "table"))
+        .format("parquet")
         .trigger(availableNow=True)
-        .start(str(folder / "table"), format="parquet")
     )
     query.awaitTermination()
     found = rows.sparkSession.read.parquet(str(folder / "table")).collect()

@@ -38,8 +38,8 @@ def test_librdkafka_pushes_its_metrics() -> None:
         found: dict[str, str] = {}
         while not found:
             producer.produce("t", b"x")
-            producer.flush(10)
-            text = urllib.request.urlopen(url, timeout=10).read().decode()
+            producer.flush(60)
+            text = urllib.request.urlopen(url, timeout=60).read().decode()
             for metric in text_string_to_metric_families(text):
                 for sample in metric.samples:
                     if sample.name.startswith("org_apache_kafka_producer_"):

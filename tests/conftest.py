@@ -1,0 +1,14 @@
+"""What all tests share: properties are tried on the same examples in every run, and no example has to be quick.
+
+Hypothesis fails an example that takes longer than a fifth of a second, and a test whose examples take long to make; a busy machine is
+reason enough for both. `make simulate` is for new seeds.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "barnabas", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("barnabas")
