@@ -179,9 +179,18 @@ def run_tool(tool: str, *args: str, stdin: str | None = None, timeout: float = 1
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port of the loopback address that the system gives to nobody else while this process lives.
+
+    A socket stays bound to it, and does not listen; so a server that reuses addresses, as brokers do, can take the port.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    _held.append(holder)
+    return int(holder.getsockname()[1])
+
+
+_held: list[socket.socket] = []
 
 
 def answers(port: int) -> bool:

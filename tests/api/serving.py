@@ -22,8 +22,8 @@ DIALLED = ("dialled.example", 19092)
 class Serving:
     """A node in memory of one loop; `ask` is a client's round trip."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
-        self.loop = asyncio.new_event_loop()
+    def __init__(self, folder: Path, *, loop: asyncio.AbstractEventLoop | None = None, **settings: str) -> None:
+        self.loop = loop or asyncio.new_event_loop()
         self.now_ms = 1_700_000_000_000
         properties = {
             "listeners": "PLAINTEXT://127.0.0.1:0",

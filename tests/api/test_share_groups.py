@@ -36,6 +36,7 @@ from barnabas.protocol.primitives import uuid_to_str
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
@@ -49,7 +50,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.node = Serving(folder, **SETTINGS)
+        self.node = Serving(folder, loop=QuietClock(), **SETTINGS)
         self.node.create_topic("q", 2)
         self.configure(GROUP_RESOURCE, "g", share_auto_offset_reset="earliest")
         self.node.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6)
@@ -67,16 +68,16 @@ class Cluster:
         node.loop.run_until_complete(node.loop.shutdown_default_executor())
         node.loop.close()
         now_ms = node.now_ms
-        self.node = Serving(self.folder, **SETTINGS)
+        self.node = Serving(self.folder, loop=QuietClock(), **SETTINGS)
         self.node.now_ms = now_ms + 1_000
         self.until(lambda: self.node.server.coordinators.group._runtime.active_partitions())
 
     def until(self, condition: Callable[[], Any]) -> None:
-        """Let the loop turn until something is so."""
+        """Let the loop turn, and its clock go on, until something is so."""
         deadline = self.node.loop.time() + 10
         while not condition():
             assert self.node.loop.time() < deadline
-            self.node.loop.run_until_complete(asyncio.sleep(0))
+            self.node.loop.run_until_complete(asyncio.sleep(0.001))
 
     def begun(self, group: str = "g") -> Any:
         """What the group has state for."""

@@ -1,6 +1,7 @@
 """A group with a running member: what describe and why show of it, and that its offsets are not moved under it."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ PROTOCOLS = [
     pytest.param(("apache-kafka", "consumer"), marks=pytest.mark.conform),
 ]
 
+PATIENCE_SECONDS = 60
+
 pytestmark = pytest.mark.slow
 
 
@@ -37,9 +40,9 @@ def member(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
             {"bootstrap.servers": address, "group.id": "g", "client.id": "reader", "group.protocol": protocol}
         )
         consumer.subscribe(["t"])
-        for _ in range(100):
-            if len(consumer.assignment()) == 2:
-                break
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while len(consumer.assignment()) < 2:
+            assert time.monotonic() < deadline, "the consumer is given nothing"
             consumer.poll(0.1)
         try:
             yield address, protocol

@@ -26,16 +26,17 @@ from tests.conform.brokers import KafkaProcess
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ORDERS = [f"order-{number}" for number in range(8)]
 VICTIM = ORDERS[3]
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
-# A static member is known again at once; without it the group would wait out the dead member's session.
+# A static member is known again at once; without it the group would wait out the dead member's session, which is longer than a busy
+# machine may keep a living member from its heartbeat.
 CHILD = """
 import os, signal, sys
 sys.path.insert(0, {examples!r})
 import {example} as example
 
 book = open({book!r}, "a", buffering=1)
-settings = {{"group.id": {group!r}, "group.instance.id": "one", "session.timeout.ms": 6000}}
+settings = {{"group.id": {group!r}, "group.instance.id": "one", "session.timeout.ms": 60_000}}
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -59,11 +60,11 @@ class Stage:
         self.book.touch()
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         for created in admin.create_topics([NewTopic(self.orders, 1, 1), NewTopic(self.invoices, 1, 1)]).values():
-            created.result(30)
+            created.result(PATIENCE_SECONDS)
         producer = Producer({"bootstrap.servers": self.bootstrap})
         for order in ORDERS:
             producer.produce(self.orders, order)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_SECONDS) == 0
 
     def start(self, example: str, body: str) -> subprocess.Popen[bytes]:
         head = CHILD.format(
@@ -109,6 +110,9 @@ class Stage:
             found.append(message.value().decode())
         consumer.close()
         return found
+
+
+pytestmark = pytest.mark.timeout(5 * PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -150,7 +150,7 @@ def test_explicit_advertised_listeners_are_respected(tmp_path: Path) -> None:
         with socket.create_connection((node.host, node.port)) as client:
             # Metadata version 1 of no topics.
             client.sendall(struct.pack(">ihhihi", 14, 3, 1, 5, -1, 0))
-            answer = client.recv(4096)
+            answer = client.makefile("rb").read(struct.unpack(">i", client.recv(4, socket.MSG_WAITALL))[0])
         assert b"broker.example" in answer
         assert struct.pack(">i", 1234) in answer
         assert node.signal(signal.SIGTERM) == 0

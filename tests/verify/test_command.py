@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -62,15 +63,21 @@ def test_a_command_that_ends_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
 def test_a_run_with_kills(protocol: str, tmp_path: Path) -> None:
-    path = tmp_path / "history"
-    arguments = ["--start", "--data-dir", str(tmp_path / "broker"), "--time", "6", "--kill-every", "2", "--seed", "1"]
-    result = run(*arguments, "--protocol", protocol, "--history", str(path), "--output", "json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.output)
-    assert found["valid"]
-    assert found["statistics"]["kills"] > 0
-    assert found["statistics"]["operations"]["txn"]["ok"] > 20
-    assert read_history(path).about["protocol"] == protocol
+    """Whatever happens in a run is right; a run in which a busy machine lets too little happen is made again, longer."""
+    for seconds in (6, 30, 120):
+        path = tmp_path / f"history-{seconds}"
+        folder = str(tmp_path / f"broker-{seconds}")
+        arguments = ["--start", "--data-dir", folder, "--time", str(seconds), "--kill-every", "2", "--seed", "1"]
+        result = run(*arguments, "--protocol", protocol, "--history", str(path), "--output", "json")
+        if result.exit_code == 1 and re.search(r"error: no (send|txn) succeeded", result.output):
+            continue
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.output)
+        assert found["valid"]
+        assert read_history(path).about["protocol"] == protocol
+        if found["statistics"]["kills"] > 0 and found["statistics"]["operations"]["txn"].get("ok", 0) > 20:
+            return
+    raise AssertionError(result.output)
