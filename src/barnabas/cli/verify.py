@@ -111,7 +111,7 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
     with contextlib.ExitStack() as stack:
         folder = Path(data_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="barnabas-verify-")))
         folder.mkdir(parents=True, exist_ok=True)
-        bootstrap = session.bootstrap if command else f"127.0.0.1:{_free_port()}"
+        bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
         words = shlex.split(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
         stack.callback(broker.stop)
@@ -135,11 +135,16 @@ def _own_command(folder: Path, bootstrap: str) -> list[str]:
     return command
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def _free_port() -> Iterator[int]:
+    """A port that stays ours while the broker is down between a kill and the next start.
+
+    The socket that holds it does not listen, so the broker, which reuses addresses, can.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 @contextlib.contextmanager
