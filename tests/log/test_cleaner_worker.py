@@ -34,7 +34,7 @@ from barnabas.records.builder import build_batch
 from tests.log.small_log import Clock
 from tests.log.story import NOW_MS
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 120
 
 
 def a_task(directory: Path, **changes: object) -> CleaningTask:

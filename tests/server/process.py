@@ -39,7 +39,7 @@ class Node:
     def signal(self, number: signal.Signals) -> int:
         """Send a signal and wait for the end; returns the exit code, negative for a death by signal."""
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def __enter__(self) -> Self:
         return self
@@ -61,5 +61,5 @@ def command(*arguments: str) -> Sequence[str]:
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself."""
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"}
+        command(*arguments), capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}
     )

@@ -14,6 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.server.process import Node, run
 
+PATIENCE_SECONDS = 60
+
 pytestmark = pytest.mark.slow
 
 
@@ -21,7 +23,7 @@ def produce(node: Node, topic: str, values: list[str]) -> None:
     producer = Producer({"bootstrap.servers": node.bootstrap_servers, "enable.idempotence": True})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
 
 
 def read_all(node: Node, topic: str, count: int) -> list[str]:
@@ -31,7 +33,7 @@ def read_all(node: Node, topic: str, count: int) -> list[str]:
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[str] = []
     while len(values) < count:
-        message = consumer.poll(20)
+        message = consumer.poll(PATIENCE_SECONDS)
         assert message is not None
         assert message.error() is None
         values.append(message.value().decode())
@@ -123,7 +125,7 @@ def test_a_properties_file_and_what_overrides_it(tmp_path: Path) -> None:
     properties.write_text(f"log.dirs={tmp_path}/data\nnum.partitions=3\nauto.create.topics.enable=true\nno.such=1\n")
     with Node(tmp_path / "data", "--config", str(properties), "--set", "num.partitions=5") as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap_servers})
-        assert len(admin.list_topics("fresh", timeout=20).topics["fresh"].partitions) == 5
+        assert len(admin.list_topics("fresh", timeout=PATIENCE_SECONDS).topics["fresh"].partitions) == 5
         assert "Unknown setting no.such" in node.log_path.read_text()
         assert node.signal(signal.SIGTERM) == 0
 
@@ -135,7 +137,9 @@ def test_several_listeners_each_advertise_what_was_dialled(tmp_path: Path) -> No
         hosts = {node.port: node.host, **{int(line.rsplit(":", 1)[1]): "localhost" for line in second}}
         assert sorted(hosts.values()) == ["127.0.0.1", "localhost"]
         for port, host in hosts.items():
-            brokers = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=20).brokers
+            brokers = (
+                AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=PATIENCE_SECONDS).brokers
+            )
             assert [(broker.host, broker.port) for broker in brokers.values()] == [(host, port)]
         assert node.signal(signal.SIGTERM) == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,9 @@ def test_a_fast_address_is_not_answered_and_closed_after_its_rest() -> None:
             began = loop.time()
             reader, writer = await connect(listener)
             writer.write(request(METADATA, 1))
-            assert await reader.read() == b""
+            # A request that was not even read when the connection was closed makes its end a reset.
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
             assert loop.time() - began >= 0.099
             assert dispatcher.handled == []
             assert limited.total == len(kept)

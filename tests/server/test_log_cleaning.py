@@ -19,7 +19,7 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.api.serving import Serving
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 BROKER = 4
 
 
