@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.recent_deletions import REMEMBERED_MS
 from barnabas.metadata.topics_image import NO_LEADER, TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -121,6 +122,39 @@ def test_auto_creation_answers_when_the_topic_is_there(serving: Serving) -> None
     metadata(serving, "a.b", allow_auto_topic_creation=True)
     (colliding,) = metadata(serving, "a_b", allow_auto_topic_creation=True).topics
     assert colliding.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_topic_deleted_a_moment_ago_is_gone_and_made_again(serving: Serving) -> None:
+    """As in Apache Kafka, whose clients delete a topic and then ask whether it is gone."""
+
+    def delete(name: str) -> None:
+        serving.ask(DeleteTopicsRequest(topics=[DeleteTopicsRequest.DeleteTopicState(name=name)]))
+
+    serving.create_topic("gone")
+    delete("gone")
+    gone, new = metadata(serving, "gone", "new", allow_auto_topic_creation=True).topics
+    assert (gone.error_code, gone.partitions, new.error_code) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [], 0)
+    (again,) = metadata(serving, "gone", allow_auto_topic_creation=True).topics
+    assert (again.error_code, len(again.partitions)) == (0, 1)
+    delete("gone")
+    (gone,) = metadata(serving, "gone", allow_auto_topic_creation=True).topics
+    assert gone.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    metadata(serving, "gone")
+    delete("gone")
+    serving.now_ms += REMEMBERED_MS
+    (later,) = metadata(serving, "gone", allow_auto_topic_creation=True).topics
+    assert later.error_code == 0
+
+
+def test_a_reset_broker_has_deleted_nothing(tmp_path: Path) -> None:
+    node = Serving(tmp_path)
+    try:
+        node.create_topic("t")
+        node.loop.run_until_complete(node.server.reset())
+        (made,) = metadata(node, "t", allow_auto_topic_creation=True).topics
+        assert made.error_code == 0
+    finally:
+        node.close()
 
 
 def test_auto_creation_can_be_off(tmp_path: Path) -> None:

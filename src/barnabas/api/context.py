@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
+    from barnabas.metadata.recent_deletions import RecentDeletions
     from barnabas.quota.client_quotas import ClientQuotas
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_session import FetchSessionCache
@@ -199,6 +200,7 @@ class BrokerServices:
     quotas: ClientQuotas
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
+    recent_deletions: RecentDeletions
     # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
     creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
     # Internal topics of streams applications that the controller refused: name → why, and until when not to ask again.

@@ -7,7 +7,8 @@
   response waits for the creation, so a first produce needs no retry; should the image still lack the topic then, it is
   LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka answers UNKNOWN_TOPIC_OR_PARTITION at once and has the client ask
   again; with a creation as fast as ours, a group's consumer that was told so and then watches for changes (kafka-go) would take the
-  new partitions for old ones and never be assigned them. The price: who deletes a topic and asks for it by name has made another.
+  new partitions for old ones and never be assigned them. Only of a topic that was deleted a moment ago the answer is Kafka's, since
+  who deletes a topic and asks for it wants to hear that it is gone: the same request has made another, which the next one sees.
 - An impossible name is INVALID_TOPIC_EXCEPTION, an unknown topic id UNKNOWN_TOPIC_ID.
 - Only live brokers with a listener of the connection's name are listed; a partition whose leader is not among them has
   LEADER_NOT_AVAILABLE or, from version 6, LISTENER_NOT_FOUND.
@@ -20,7 +21,7 @@ v10; v10 topic ids, answerable by id from v12 (KIP-516); v13 error code of the w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from barnabas.api.advertised import advertised_endpoint
@@ -41,11 +42,18 @@ def handle(context: RequestContext, request: MetadataRequest) -> MetadataRespons
     missing = _to_create(context, request, wanted)
     if not missing:
         return _response(context, request, wanted, {})
+    recent = context.services.recent_deletions
+    gone = {name for name in missing if name in recent}
+    if gone:
+        create_topics(context, sorted(gone), lambda codes: None)
+        missing = [name for name in missing if name not in gone]
+        if not missing:
+            return _response(context, request, wanted, {}, gone)
     done: asyncio.Future[MetadataResponse] = context.services.loop.create_future()
 
     def answer(codes: dict[str, int]) -> None:
         if not done.done():
-            done.set_result(_response(context, request, wanted, codes))
+            done.set_result(_response(context, request, wanted, codes, gone))
 
     create_topics(context, missing, answer)
     return done
@@ -83,11 +91,12 @@ def _response(
     request: MetadataRequest,
     wanted: list[MetadataRequest.MetadataRequestTopic] | None,
     creation_codes: dict[str, int],
+    gone: Set[str] = frozenset(),
 ) -> MetadataResponse:
     image = context.services.image()
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
-    found = _Topics(context, image, live, creation_codes, request.include_topic_authorized_operations)
+    found = _Topics(context, image, live, creation_codes, gone, request.include_topic_authorized_operations)
     if wanted is None:
         topics = [found.topic(topic) for topic in image.topics.by_name.values()]
     else:
@@ -135,12 +144,14 @@ class _Topics:
         image: MetadataImage,
         live: set[int],
         creation_codes: dict[str, int],
+        gone: Set[str],
         include_operations: bool,
     ) -> None:
         self._image = image
         self._live = live
         self._registered = image.cluster.brokers
         self._creation_codes = creation_codes
+        self._gone = gone
         self._operations = TOPIC_OPERATIONS if include_operations else NOT_ASKED
         self._version = context.version
 
@@ -152,7 +163,7 @@ class _Topics:
             return self.topic(by_id)
         name = topic.name or ""
         found = self._image.topics.by_name.get(name)
-        if found is not None:
+        if found is not None and name not in self._gone:
             return self.topic(found)
         if topic_names.fault(name):
             return self._failed(name, ErrorCode.INVALID_TOPIC_EXCEPTION)

@@ -22,6 +22,7 @@ Source: Kafka's `KafkaRaftServer`, `ControllerServer`, `BrokerServer`, `BrokerLi
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import random as random_module
 import time
@@ -42,6 +43,7 @@ from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol.errors import KafkaError
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
@@ -208,14 +210,18 @@ class BrokerServer:
             raise CannotStart(
                 f"{root} is in use by another broker; stop that one, or give another --data-dir"
             ) from None
-        except (KafkaStorageError, OSError) as error:
+        except KafkaStorageError as error:
             raise CannotStart(str(error)) from None
+        except OSError as error:
+            raise CannotStart(_directory_refused(root, error)) from None
         try:
             self._meta = claim_directory(self._disk, root, self.config, self._random, self._now_ms())
         except BaseException as error:
             self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
-            if isinstance(error, (StorageError, OSError)):
+            if isinstance(error, StorageError):
                 raise CannotStart(str(error)) from None
+            if isinstance(error, OSError):
+                raise CannotStart(_directory_refused(root, error)) from None
             raise
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
@@ -249,8 +255,7 @@ class BrokerServer:
                 await listener.bind()
             except OSError as error:
                 raise CannotStart(
-                    f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}; "
-                    "is another broker running? --listen HOST:0 picks a free port"
+                    f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}{_remedy(error)}"
                 ) from None
             self.listeners.append(listener)
             listener.on_room = self.connections.look_for_room
@@ -340,6 +345,7 @@ class BrokerServer:
             quotas=self.quotas,
             client_metrics=self._make_client_metrics,
             monotonic_ns=self._monotonic_ns,
+            recent_deletions=RecentDeletions(self._now_ms),
         )
 
     def _log_config(self, topic: str, image: MetadataImage) -> LogConfig:
@@ -362,6 +368,7 @@ class BrokerServer:
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Take a commit: replicas first, then the coordinators that live on them."""
         self._image = image
+        self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
@@ -423,6 +430,7 @@ class BrokerServer:
         self.services.fetch_sessions = FetchSessionCache(
             self.config.max_incremental_fetch_session_cache_slots, self._random
         )
+        self.services.recent_deletions = RecentDeletions(self._now_ms)
 
     # The end
 
@@ -476,6 +484,18 @@ class BrokerServer:
         for listener in self.listeners:
             await listener.stop()
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
+
+
+def _remedy(error: OSError) -> str:
+    """What to do when an address cannot be bound; nothing where the system's words say it."""
+    if error.errno == errno.EADDRINUSE:
+        return "; is another broker running? --listen HOST:0 picks a free port"
+    return "; is it an address of this machine?" if error.errno == errno.EADDRNOTAVAIL else ""
+
+
+def _directory_refused(root: str, error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename and error.filename != root else ""
+    return f"cannot use the data directory {root}: {error.strerror or error}{where}; name another with --data-dir"
 
 
 def _dialable(host: str) -> str:
