@@ -29,6 +29,11 @@ from types import TracebackType
 
 VERSION = "4.3.1"
 GROUP = "org.apache.kafka"
+FETCHES = 3
+"""A download that breaks off is begun again so often; what has come stays in Maven's repository."""
+READY_SECONDS = 240
+"""A node is there within seconds; after a kill, on a busy machine, it may take more than a minute."""
+STOP_SECONDS = 120
 ARTIFACTS = ("kafka_2.13", "kafka-tools", "kafka-clients", "kafka-server", "kafka-storage")
 # As kafka-run-class.sh starts a server.
 JVM_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
@@ -110,11 +115,12 @@ def maven(folder: Path, dependencies: list[tuple[str, str, str]], *goals: str) -
         raise KafkaUnavailable(
             "Maven is needed to fetch Apache Kafka's jars (Debian and Ubuntu: apt-get install maven)"
         )
-    result = subprocess.run([executable, "-B", *goals], cwd=folder, capture_output=True, text=True, check=False)
-    if result.returncode:
-        errors = [line for line in result.stdout.splitlines() if "ERROR" in line]
-        raise KafkaUnavailable("Maven failed: " + "\n".join(errors)[:2000])
-    return result.stdout
+    for _ in range(FETCHES):
+        result = subprocess.run([executable, "-B", *goals], cwd=folder, capture_output=True, text=True, check=False)
+        if not result.returncode:
+            return result.stdout
+    errors = [line for line in result.stdout.splitlines() if "ERROR" in line]
+    raise KafkaUnavailable("Maven failed: " + "\n".join(errors)[:2000])
 
 
 def install() -> Path:
@@ -171,7 +177,7 @@ def tool_command(tool: str, *args: str) -> list[str]:
     return java_command(class_of(tool), *args, heap=heap)
 
 
-def run_tool(tool: str, *args: str, stdin: str | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def run_tool(tool: str, *args: str, stdin: str | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Run one official tool to its end; the caller looks at returncode, stdout and stderr."""
     return subprocess.run(
         tool_command(tool, *args), input=stdin, capture_output=True, text=True, timeout=timeout, check=False
@@ -251,7 +257,7 @@ class ApacheKafka:
         if result.returncode:
             raise KafkaUnavailable(f"format failed: {result.stdout}{result.stderr}")
 
-    def start(self, timeout: float = 60) -> None:
+    def start(self, timeout: float = READY_SECONDS) -> None:
         if not (self.data_dir / "meta.properties").exists():
             self.format()
         config = str(self.folder / "server.properties")
@@ -261,6 +267,7 @@ class ApacheKafka:
         deadline = time.monotonic() + timeout
         while not answers(self.port):
             if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
                 raise KafkaUnavailable(f"Apache Kafka did not come up; see {self.folder / 'server.log'}")
             time.sleep(0.02)
 
@@ -268,7 +275,7 @@ class ApacheKafka:
         if self.process is not None:
             self.process.terminate()
             try:
-                self.process.wait(30)
+                self.process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self.kill()
             self.process = None

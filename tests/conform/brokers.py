@@ -6,7 +6,6 @@ and a folder of the test's.
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 import subprocess
@@ -17,7 +16,8 @@ from typing import Protocol
 
 from apache_kafka import ApacheKafka, free_port
 
-READY_SECONDS = 30
+READY_SECONDS = 240
+STOP_SECONDS = 120
 
 
 class BrokerUnderTest(Protocol):
@@ -65,19 +65,30 @@ class BarnabasProcess:
         ready, _, _ = select.select([self.process.stdout], [], [], deadline - time.monotonic())
         line = self.process.stdout.readline() if ready else ""
         if "barnabas ready on" not in line:
+            self.kill()
             raise RuntimeError(f"barnabas did not start: {line!r} {(self.folder / 'server.log').read_text()[-2000:]}")
 
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(30)
-            self.process = None
+            try:
+                self.process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            self._close()
 
     def kill(self) -> None:
         if self.process is not None:
-            os.kill(self.process.pid, signal.SIGKILL)
-            self.process.wait(30)
-            self.process = None
+            self.process.kill()
+            self.process.wait()
+            self._close()
+
+    def _close(self) -> None:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process = None
 
     def __enter__(self) -> BarnabasProcess:
         self.start()

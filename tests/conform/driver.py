@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
+
+ANSWER_SECONDS = 240
+"""A driver that is silent for so long never speaks again; it is killed, so that what waits for it goes on."""
 
 
 class DriverError(AssertionError):
@@ -33,7 +37,12 @@ class Driver:
 
     def answer(self) -> Any:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        alarm = threading.Timer(ANSWER_SECONDS, self.process.kill)
+        alarm.start()
+        try:
+            line = self.process.stdout.readline()
+        finally:
+            alarm.cancel()
         if not line:
             raise DriverError(f"the driver ended: {self.log.read_text(errors='replace')[-1500:]}", None)
         answer = json.loads(line)
@@ -55,4 +64,4 @@ class Driver:
     def close(self) -> None:
         if self.process.poll() is None:
             self("close")
-            self.process.wait(30)
+            self.process.wait(ANSWER_SECONDS)

@@ -35,7 +35,7 @@ class ToolProcess:
             )
         return self.process
 
-    def run(self, tool: str, *args: str, stdin: str | None = None, timeout: float = 90) -> str:
+    def run(self, tool: str, *args: str, stdin: str | None = None, timeout: float = 300) -> str:
         """Returns the exit code and both streams as one text."""
         if tool in IN_A_JVM_OF_THEIR_OWN:
             done = apache_kafka.run_tool(tool, *args, stdin=stdin, timeout=timeout)

@@ -27,17 +27,23 @@ class Unavailable(Exception):
 
 
 def run(*command: str, cwd: Path, **environment: str) -> None:
-    """One step of a build. Its output is only seen when it fails."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_SECONDS,
-        check=False,
-    )
-    if done.returncode:
+    """One step of a build; a download that breaks off is begun again. Its output is only seen when it fails."""
+    for _ in range(apache_kafka.FETCHES):
+        try:
+            done = subprocess.run(
+                command,
+                cwd=cwd,
+                env=os.environ | environment,
+                capture_output=True,
+                text=True,
+                timeout=BUILD_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"{Path(command[0]).name} {command[1]} does not end") from None
+        if not done.returncode:
+            break
+    else:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise Unavailable(f"{Path(command[0]).name} {command[1]} failed: {' / '.join(lines[-3:])[:300]}")
 
@@ -49,16 +55,26 @@ def tool(name: str) -> str:
     return found
 
 
+FAILED: dict[Path, Unavailable] = {}
+"""Builds that failed in this run; what needs them again is told so at once."""
+
+
 def built(name: str, sources: list[Path], build: Callable[[Path], None], *also: str) -> Path:
     """The folder with what `build` makes of the sources; built when there is none for exactly these sources."""
     digest = hashlib.sha256("\0".join(also).encode())
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     target = apache_kafka.home().parent / "card" / f"{name}-{digest.hexdigest()[:12]}"
+    if target in FAILED:
+        raise FAILED[target]
     if not (target / "complete").exists():
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(parents=True)
-        build(target)
+        try:
+            build(target)
+        except Unavailable as reason:
+            FAILED[target] = reason
+            raise
         (target / "complete").touch()
     return target
 
