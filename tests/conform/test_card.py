@@ -1,10 +1,14 @@
 """The compatibility card: every client goes through every scenario that its library can express, on barnabas and on Apache Kafka.
 
 A scenario must end well on both brokers, and what the client saw must be the same. The results become docs/compatibility.md.
+
+Libraries have races of their own, and lose them now and then on either broker. A scenario that went wrong is played again on both, with
+names of its own, and a warning tells what happened: a broker that answers otherwise does so each time.
 """
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,9 @@ from tests.conform.card.scenarios import SCENARIOS
 from tests.conform.card.stage import Stage
 from tests.conform.card.toolchains import Unavailable
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
+
+ATTEMPTS = 3
 
 CELLS = [
     pytest.param(client, scenario, id=f"{client.name}-{scenario}".replace(" ", "-"))
@@ -40,13 +46,14 @@ def test_a_client_sees_the_same_on_both_brokers(
         pytest.skip(str(reason))
     card.version(client.name, command)
 
-    def play(name: str) -> list[Any] | Exception:
-        folder = tmp_path / name
+    def play(name: str, attempt: int) -> list[Any] | Exception:
+        folder = tmp_path / f"{name}-{attempt}"
         folder.mkdir()
         broker = both_brokers[name]
         if not alive(broker):
             broker.start()
-        prefix = f"{client.name}-{scenario}".replace(" ", "-").lower()
+        again = f"-{attempt}" if attempt else ""
+        prefix = f"{client.name}-{scenario}{again}".replace(" ", "-").lower()
         stage = Stage(broker, lambda address: [*command, address], prefix, folder, client.codecs, client.traits)
         try:
             SCENARIOS[scenario](stage)
@@ -56,11 +63,16 @@ def test_a_client_sees_the_same_on_both_brokers(
         finally:
             stage.end()
 
-    with ThreadPoolExecutor(len(both_brokers)) as pool:
-        seen = dict(zip(both_brokers, pool.map(play, both_brokers), strict=True))
-    card.record(client.name, scenario, seen)
-    for error in (seen[name] for name in ("apache-kafka", "barnabas") if name in seen):
-        if isinstance(error, Exception):
-            raise error
-    first, *others = seen.values()
-    assert all(other == first for other in others), seen
+    for attempt in range(ATTEMPTS):
+        with ThreadPoolExecutor(len(both_brokers)) as pool:
+            played = pool.map(play, both_brokers, [attempt] * len(both_brokers))
+            seen = dict(zip(both_brokers, played, strict=True))
+        card.record(client.name, scenario, seen)
+        errors = [seen[name] for name in ("apache-kafka", "barnabas") if isinstance(seen.get(name), Exception)]
+        first, *others = seen.values()
+        if not errors and all(other == first for other in others):
+            return
+        warnings.warn(f"{client.name}, {scenario}: {errors or seen}", stacklevel=1)
+    for error in errors:
+        raise error
+    raise AssertionError(seen)

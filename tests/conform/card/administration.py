@@ -7,6 +7,7 @@ import time
 from tests.conform.card.stage import STEP_SECONDS, Stage, numbered, read, record, send
 
 QUOTA_BYTES_PER_SECOND = 20_000
+TRIES = 5
 
 
 def until(stage: Stage, driver, expected, do: str, **fields) -> None:  # type: ignore[no-untyped-def]
@@ -105,12 +106,16 @@ def quota(stage: Stage) -> None:
     stage.broker_admin().set_client_quota(client_id, producer_byte_rate=QUOTA_BYTES_PER_SECOND)
     producer = stage.driver()
     producer("open_producer", transactional_id=None, client_id=client_id, timeout_ms=60_000)
-    # Rates are measured over ten seconds: half as much again as they allow makes a pause of about five.
-    begin = time.monotonic()
-    producer("send", topic=topic, partition=0, records=[record(None, "x" * QUOTA_BYTES_PER_SECOND * 15)])
-    producer("send", topic=topic, partition=0, records=[record(None, "y")])
-    elapsed = time.monotonic() - begin
-    assert elapsed > 2, f"two sends took {elapsed:.2f} s over the quota"
-    throttled = producer("throttled")
-    assert throttled is None or throttled > 1000, throttled
+    # Rates are measured over ten seconds: half as much again as they allow makes a pause of about five. A broker may hear of the quota
+    # a moment after it was set; it then comes into force between one try and the next.
+    for _ in range(TRIES):
+        begin = time.monotonic()
+        producer("send", topic=topic, partition=0, records=[record(None, "x" * QUOTA_BYTES_PER_SECOND * 15)])
+        producer("send", topic=topic, partition=0, records=[record(None, "y")])
+        elapsed = time.monotonic() - begin
+        throttled = producer("throttled")
+        if elapsed > 2 and (throttled is None or throttled > 1000):
+            break
+    else:
+        raise AssertionError(f"two sends took {elapsed:.2f} s over the quota, the client saw a pause of {throttled} ms")
     stage.transcript.append("slowed down" if throttled is None else "told and slowed down")

@@ -112,6 +112,7 @@ def compaction(stage: Stage) -> None:
         found = []
         while not found or found[-1][2] < end - 1:
             found += reader("poll", max=500, timeout_ms=500)
+            assert time.monotonic() < deadline, f"{len(found)} records, the end is {end}"
         reader.close()
         kept = {(row[2], row[3], row[4]) for row in found if row[3] != "nudge"}
         assert kept >= expected, kept

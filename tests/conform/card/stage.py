@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.admin import Admin, TopicPartition
 from barnabas.client.cluster import Cluster
+from barnabas.client.offsets import LATEST
 from barnabas.protocol import messages
+from barnabas.protocol.errors import KafkaError
 from tests.conform.brokers import BrokerUnderTest
 from tests.conform.driver import Driver, DriverError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-STEP_SECONDS = 60
+STEP_SECONDS = 240
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
 GROUP_RESOURCE = 32  # a group among the resources that have settings
@@ -90,14 +93,19 @@ class Stage:
         return driver
 
     def wait_for_assignment(self, members: list[Driver], partitions: int) -> list[int]:
-        """Poll the members until together they own each partition once; what comes meanwhile is kept for read_all."""
+        """Poll the members until together they own each partition once and share evenly, as all assignors of the scenarios end.
+
+        Uneven shares are passed on the way, when one member has given up a partition and another not yet. What comes meanwhile is kept
+        for read_all.
+        """
         deadline = time.monotonic() + STEP_SECONDS
         while True:
             self.backlog += poll_together(members)
             assigned = [member("assignment") for member in members]
             owned = [tuple(tp) for one in assigned for tp in one]
-            if len(owned) == len(set(owned)) == partitions and all(assigned):
-                return sorted(len(one) for one in assigned)
+            shares = sorted(len(one) for one in assigned)
+            if len(owned) == len(set(owned)) == partitions and shares[-1] - shares[0] <= 1:
+                return shares
             assert time.monotonic() < deadline, f"no balanced assignment: {owned}"
 
     def read_all(self, members: list[Driver], count: int) -> list[Row]:
@@ -146,10 +154,15 @@ class Administration:
         with Cluster(self.bootstrap, timeout_ms=STEP_SECONDS * 1000) as cluster:
             response = cluster.any_connection().request(messages.CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
             assert [one.error_code for one in response.topics] == [0], response
-            # The controller answers for itself; a broker may learn of the topic after that.
+            # The controller answers for itself; a broker may learn of the topic after that, and lead its partitions a moment later still.
             deadline = time.monotonic() + STEP_SECONDS
             while not cluster.await_topics([name], lambda metadata: name in metadata.topics):
                 assert time.monotonic() < deadline, f"{name} was created and is not there"
+        ends = {TopicPartition(name, index): LATEST for index in range(partitions)}
+        with Admin(self.bootstrap) as admin:
+            while any(isinstance(found, KafkaError) for found in admin.list_offsets(ends).values()):
+                assert time.monotonic() < deadline, f"{name} was created and cannot be read"
+                time.sleep(0.02)
 
     def set_group_config(self, group: str, **config: str) -> None:
         changes = [

@@ -8,6 +8,9 @@ from typing import Any
 from tests.conform.card.stage import STEP_SECONDS, Stage, numbered, read, record
 from tests.conform.driver import Driver
 
+TIMEOUT_MS = 6000
+"""Long enough for a client that is slow to send, short enough to wait for."""
+
 
 def open_producer(stage: Stage, what: str, timeout_ms: int = 60_000) -> Driver:
     producer = stage.driver()
@@ -71,7 +74,7 @@ def fencing(stage: Stage) -> None:
 def timeout(stage: Stage) -> None:
     """A transaction that nobody ends is aborted after its timeout, and readers get past it."""
     topic = stage.topic("abandoned")
-    lazy = open_producer(stage, "lazy", timeout_ms=1500)
+    lazy = open_producer(stage, "lazy", timeout_ms=TIMEOUT_MS)
     transact(lazy, topic, [0], "abandoned", None)
     writer = stage.driver()
     writer("open_producer", transactional_id=None, client_id=stage.prefix, timeout_ms=60_000)
