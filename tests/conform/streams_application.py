@@ -97,6 +97,13 @@ class Application:
         self.process.stdin.flush()
         return set(self.wait_for(lambda line: line.startswith("tasks")).split()[1:])
 
+    def owns(self, wanted: Callable[[set[str]], bool]) -> None:
+        """Wait until its active tasks are what is wanted: what runs may be ahead of what a thread says of itself."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not wanted(found := self.tasks()):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+
     def restored(self) -> int:
         """How many records the instance has restored so far."""
         return sum(int(line.split()[2]) for line in self.lines if line.startswith("restored"))
@@ -106,7 +113,7 @@ class Application:
         if self.process.poll() is None:
             assert self.process.stdin is not None
             self.process.stdin.close()
-            self.process.wait(60)
+            self.process.wait(PATIENCE_SECONDS)
 
     def kill(self) -> None:
         if self.process.poll() is None:

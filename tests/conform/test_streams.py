@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from barnabas.client.admin import Admin
 from tests.conform.brokers import BarnabasProcess, KafkaProcess, broker
-from tests.conform.streams_application import Application, Lines, compile_word_count, counted, create_topics
+from tests.conform.streams_application import (
+    PATIENCE_SECONDS,
+    Application,
+    Lines,
+    compile_word_count,
+    counted,
+    create_topics,
+)
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
 
 # A rebalance waits for heartbeats; these make it wait for half seconds.
 SETTINGS = {
@@ -51,6 +60,23 @@ def settings(protocol: str, guarantee: str) -> dict[str, str]:
 def in_order(counts: dict[str, list[int]]) -> bool:
     """Whether each count came once, and after the one before."""
     return all(values == list(range(1, len(values) + 1)) for values in counts.values())
+
+
+def at_rest(bootstrap: str, lines: Lines) -> None:
+    """Wait until all lines are counted and every transaction is over, its markers too.
+
+    Apache Kafka 4.3.1 that is killed while markers are written may take their partitions for deleted when it comes back, and leave them
+    out; then counts are missing (docs/verify.md).
+    """
+    lines.flush()
+    counted(bootstrap, lines.words)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with Admin(bootstrap) as admin:
+        while under_way := [
+            each for each in admin.list_transactions() if each.state not in ("Empty", "CompleteCommit", "CompleteAbort")
+        ]:
+            assert time.monotonic() < deadline, under_way
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
@@ -96,22 +122,22 @@ def test_two_instances_share_the_tasks(
             two.running()
             lines.feed(100)
             lines.flush()
-            for _ in range(60):
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while True:
                 shares = one.tasks(), two.tasks()
-                if len(shares[0]) == len(shares[1]) == 3:
+                if shares[0] | shares[1] == everything and len(shares[0]) == len(shares[1]) == 3:
                     break
+                assert time.monotonic() < deadline, shares
                 lines.feed(10)
                 lines.flush()
                 counted(bootstrap, lines.words)
-            assert shares[0] | shares[1] == everything
-            assert len(shares[0]) == len(shares[1]) == 3
             lines.feed(100)
             lines.flush()
             two.kill()  # Its open transaction and its tasks are taken over.
             lines.feed(100)
             lines.flush()
             assert in_order(counted(bootstrap, lines.words))
-        assert one.tasks() == everything
+        one.owns(lambda tasks: tasks == everything)
         one.close()
 
 
@@ -128,6 +154,8 @@ def test_counts_are_exact_though_the_broker_is_killed(
             app.running()
             for _ in range(4):
                 lines.feed(400)
+                if name == "apache-kafka":
+                    at_rest(bootstrap, lines)
                 killed.kill()
                 killed.start()
                 lines.feed(100)

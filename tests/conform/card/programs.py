@@ -39,7 +39,8 @@ PROGRAMS = (
             "word count": "classic and streams protocol, at least once and exactly once: every count once and in order, and an instance"
             " on another disk restores its state from the changelog.",
             "two instances": "they share the tasks, one is killed in a transaction, the other takes over; every count once and in order.",
-            "kills of the broker": "exactly_once_v2 while the broker is killed four times under load: every count once and in order.",
+            "kills of the broker": "exactly_once_v2 while the broker is killed four times, barnabas under load, Apache Kafka between"
+            " transactions (it may lose markers otherwise): every count once and in order.",
         },
         tests={
             "test_words_are_counted_and_the_state_comes_back": "word count",
