@@ -21,12 +21,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.conform.brokers import BarnabasProcess
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(5400)]
 
 KILLS = int(os.environ.get("BARNABAS_KILLS", "100"))
 PARTITIONS = 3
 PROGRESS_PER_LIFE = 200
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 
 
 class Load:
@@ -83,7 +83,7 @@ def read_all(bootstrap: str) -> dict[int, list[tuple[int, int]]]:
     found: dict[int, list[tuple[int, int]]] = {}
     for partition in range(PARTITIONS):
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "check", "enable.auto.commit": False})
-        _, end = consumer.get_watermark_offsets(TopicPartition("load", partition), 30)
+        _, end = consumer.get_watermark_offsets(TopicPartition("load", partition), PATIENCE_SECONDS)
         consumer.assign([TopicPartition("load", partition, 0)])
         rows: list[tuple[int, int]] = []
         deadline = time.monotonic() + PATIENCE_SECONDS

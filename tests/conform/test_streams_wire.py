@@ -8,7 +8,9 @@ offsets is not compared: 4.3 says 0.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,9 @@ from barnabas.protocol.messages import FindCoordinatorRequest, StreamsGroupDescr
 from tests.conform.brokers import broker
 from tests.coordinator.streams_host import GROUP, Member, Request, info, word_count
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
+
+ATTEMPTS = 3
 
 SETTINGS = {
     "group.streams.initial.rebalance.delay.ms": "0",
@@ -32,6 +36,8 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
 }
+PATIENCE_SECONDS = 240
+Seen = tuple[list[tuple[Any, ...]], list[tuple[bytes, bytes | None]]]
 TASK = [Request.TaskIds(subtopology_id="0", partitions=[0])]
 
 
@@ -45,7 +51,7 @@ class WireHost:
         self.connection.request(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), version=4)
 
     def send(self, request: Request) -> StreamsHeartbeatResult:
-        for _ in range(100):
+        for _ in range(600):
             answer = self.connection.request(request, version=0)
             if answer.error_code not in (14, 15, 16):  # The coordinator is on its way.
                 break
@@ -152,18 +158,37 @@ def life(host: WireHost, admin: AdminClient) -> None:
 def create(admin: AdminClient, topics: dict[str, int]) -> None:
     for future in admin.create_topics([NewTopic(name, count, 1) for name, count in topics.items()]).values():
         future.result(30)
+    wanted = dict(topics)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while wanted:
+        found = admin.list_topics(timeout=30).topics
+        wanted = {
+            name: count for name, count in wanted.items() if name not in found or len(found[name].partitions) != count
+        }
+        assert time.monotonic() < deadline, wanted
+    # The coordinator hears of topics after the broker's answers about them do, from the same update.
     time.sleep(1)
 
 
 def records(bootstrap: str) -> Iterator[tuple[bytes, bytes | None]]:
     """Keys and values of `__consumer_offsets`; without hashes of topic ids and times, which differ."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "-", "enable.auto.commit": False})
-    consumer.assign([TopicPartition("__consumer_offsets", 0, 0)])
+    partition = TopicPartition("__consumer_offsets", 0, 0)
+    _, end = consumer.get_watermark_offsets(partition, 30)
+    assert end > 0
+    consumer.assign([partition])
     serde = RecordSerde("group")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    last = -1
     try:
-        while (message := consumer.poll(5)) is not None:
+        while last < end - 1:
+            assert time.monotonic() < deadline, (last, end)
+            message = consumer.poll(1)
+            if message is None or message.error() is not None:
+                continue
+            last = message.offset()
             key, value = message.key(), message.value()
-            if message.error() is None and isinstance(key, bytes):
+            if isinstance(key, bytes):
                 record = serde.decode(key, value)
                 if record.type_id == STREAMS_GROUP_METADATA and value is not None:
                     value = value[:6] + value[14:]
@@ -174,7 +199,7 @@ def records(bootstrap: str) -> Iterator[tuple[bytes, bytes | None]]:
         consumer.close()
 
 
-def play(name: str, folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[bytes, bytes | None]]]:
+def play(name: str, folder: Path) -> Seen:
     with broker(name, folder / name, SETTINGS) as under_test:
         bootstrap = under_test.bootstrap_servers
         host, admin = WireHost(bootstrap), AdminClient({"bootstrap.servers": bootstrap})
@@ -185,8 +210,14 @@ def play(name: str, folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[byt
 
 
 def test_the_same_answers_and_records(tmp_path: Path) -> None:
-    ours, our_records = play("barnabas", tmp_path)
-    theirs, their_records = play("apache-kafka", tmp_path)
-    different = [f"{one}\n{other}" for one, other in zip(ours, theirs, strict=True) if one != other]
+    """A conversation in real time may meet a broker that is held up at the wrong moment; one that answers otherwise does so each time."""
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / str(attempt)
+        ours, our_records = play("barnabas", folder)
+        theirs, their_records = play("apache-kafka", folder)
+        different = [f"{one}\n{other}" for one, other in zip_longest(ours, theirs) if one != other]
+        if not different and our_records == their_records:
+            return
+        warnings.warn("\n\n".join(different) or "the records differ", stacklevel=1)
     assert not different, "\n\n".join(different)
     assert our_records == their_records

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin, NewTopic, TopicPartition
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -31,7 +31,7 @@ from barnabas.protocol.messages import (
 from barnabas.records.builder import build_batch
 from tests.conform.brokers import broker
 
-pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SETTINGS = {
     "transaction.state.log.num.partitions": "3",
@@ -49,6 +49,8 @@ _LATER = {
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
 }
 Pair = tuple[int, int]
+TIMES = 5000
+"""How often to ask again for what passes by itself, every 20 ms."""
 
 
 class Talk:
@@ -63,7 +65,7 @@ class Talk:
         return self._names.setdefault(producer_id, f"p{len(self._names)}")
 
     def _ask(self, what: str, request: Any, version: int, code_of: Callable[[Any], int]) -> tuple[Any, ErrorCode]:
-        for _ in range(200):
+        for _ in range(TIMES):
             answer = self._connection.request(request, version=version)
             code = ErrorCode(code_of(answer))
             if code not in _LATER:
@@ -234,7 +236,7 @@ class Talk:
     def state_settles(self, name: str = "tx") -> None:
         """Wait until the markers of the last end are written."""
         request = DescribeTransactionsRequest(transactional_ids=[name])
-        for _ in range(200):
+        for _ in range(TIMES):
             state = self._connection.request(request, version=0).transaction_states[0].transaction_state
             if not state.startswith("Prepare"):
                 return
@@ -362,7 +364,11 @@ def test_both_say_the_same(tmp_path: Path) -> None:
             admin.create_topics([NewTopic("t", 2, 1)])
             admin.cluster.coordinator("g")
             admin.cluster.coordinator("tx", 1)
-            admin.list_offsets({TopicPartition("t", 0): -1})
+            wanted = {TopicPartition("t", index): -1 for index in range(2)}
+            for _ in range(TIMES):
+                if not any(isinstance(found, KafkaError) for found in admin.list_offsets(wanted).values()):
+                    break
+                time.sleep(0.02)
             talk = Talk(admin)
             converse(talk)
             said[name] = talk.said
