@@ -83,7 +83,7 @@ class ConsumerWire(WireCoordinator):
     def ask_now(self, api_key: int, request: Any, version: int) -> Any:
         """Ask, and wait for the answer."""
         future = self._ask(api_key, request, version)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 240
         while not future.done() and time.monotonic() < deadline:
             self._loop.listen(0.05)
         return future.result()
@@ -164,7 +164,7 @@ class ConsumerWireRunner(ConsumerScriptRunner):
             (answer,) = self._wire.ask_now(37, CreatePartitionsRequest(topics=[more], timeout_ms=9000), 3).results
         assert not answer.error_code, answer
         wanted = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=prefixed)])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             (topic,) = self._wire.ask_now(3, wanted, 12).topics
             if not topic.error_code and len(topic.partitions) == count:

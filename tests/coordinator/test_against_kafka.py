@@ -34,7 +34,7 @@ PLAYED = (
 )
 TOPICS = ("t", "u", "x")
 
-pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
 @pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])

@@ -34,7 +34,7 @@ PLAYED = (
     "group_migration/upgrade",
 )
 
-pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 _MADE_UP = re.compile(r"\b(?:[\w-]{22}|[a-z]+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]+\.\d+)(?![\w-])")
 

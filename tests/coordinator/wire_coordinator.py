@@ -68,7 +68,7 @@ class WireCoordinator:
         """Have `__consumer_offsets` created, and wait until the groups of the scripts have their coordinator."""
         keys = [self._prefix + group_id for group_id in group_ids]
         groups = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=key, topics=None) for key in keys]
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             self._ask(10, FindCoordinatorRequest(coordinator_keys=keys, key_type=0), 4)
             fetched = self._ask(9, OffsetFetchRequest(groups=groups), 9)
