@@ -16,6 +16,7 @@ from barnabas.protocol.messages import InitProducerIdRequest, ProduceRequest
 from barnabas.records.builder import build_batch
 from tests.conform.brokers import broker
 
+PATIENCE_SECONDS = 100
 SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
@@ -56,11 +57,14 @@ def hang(address: str) -> int:
     """Leave a transaction in t-1 that no coordinator knows; returns its producer id."""
     with Admin(address) as admin:
         connection = admin.cluster.connection(admin.cluster.leader("t", 1))
-        for _ in range(100):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
             # Apache Kafka asks its controller for ids when the first one is wanted, and says "later" meanwhile.
             given = connection.request(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000))
             if not given.error_code:
                 break
+            assert time.monotonic() < deadline, given
+            time.sleep(0.02)
         producer_id = given.producer_id
         batch = build_batch(
             [(round(time.time() * 1000), b"k", b"lost", [])],

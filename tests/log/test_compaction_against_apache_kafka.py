@@ -23,7 +23,7 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.records.record import Record, iter_records
 from barnabas.records.record_batch import BatchHeader
 
-pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 TOPIC = "orders"
 KEY = (TOPIC, 0)
@@ -74,10 +74,10 @@ def write(bootstrap_servers: str, first_timestamp: int, round_: int) -> None:
             producer.produce(TOPIC, value, f"k{(i * 7 + number) % 23}", partition=0, timestamp=timestamp)
             timestamp += 100
             if i % 6 == 5:
-                assert producer.flush(30) == 0
-        assert producer.flush(30) == 0
+                assert producer.flush(240) == 0
+        assert producer.flush(240) == 0
         transactional = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": f"t{number % 3}"})
-        transactional.init_transactions(30)
+        transactional.init_transactions(240)
         for attempt in range(4):
             transactional.begin_transaction()
             for i in range(5):
@@ -85,13 +85,13 @@ def write(bootstrap_servers: str, first_timestamp: int, round_: int) -> None:
                 transactional.produce(TOPIC, f"{round_} in {attempt}", key, partition=0, timestamp=timestamp)
                 timestamp += 100
             if attempt % 2:
-                transactional.abort_transaction(30)
+                transactional.abort_transaction(240)
             else:
-                transactional.commit_transaction(30)
+                transactional.commit_transaction(240)
     last = Producer({"bootstrap.servers": bootstrap_servers})
     # A jump beyond segment.ms: everything before it lies in sealed segments.
     last.produce(TOPIC, f"end {round_}", f"end-{round_}", partition=0, timestamp=timestamp + 60_000)
-    assert last.flush(30) == 0
+    assert last.flush(240) == 0
 
 
 def open_log(directory: Path, *, cleaned_to: int) -> PartitionLog:
@@ -160,7 +160,7 @@ def run_kafka_cleaner(kafka: ApacheKafka) -> None:
     """Starts Apache Kafka with its cleaner, waits for the end of a cleaning, and stops it."""
     before = cleaned_to(kafka.data_dir)
     start(kafka, cleaner=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while cleaned_to(kafka.data_dir) <= before:
         assert time.monotonic() < deadline, "Apache Kafka has not cleaned"
         time.sleep(0.1)
@@ -182,7 +182,7 @@ def test_both_leave_the_same(tmp_path: Path) -> None:
             if not round_:
                 admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
                 topic = NewTopic(TOPIC, 1, 1, config=SETTINGS)
-                admin.create_topics([topic])[TOPIC].result(30)
+                admin.create_topics([topic])[TOPIC].result(240)
             write(kafka.bootstrap_servers, first_timestamp + round_ * 600_000, round_)
         finally:
             kafka.stop()

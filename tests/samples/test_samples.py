@@ -26,10 +26,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conform.brokers import broker
 from tests.samples import python_samples
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
 
 HERE = Path(__file__).parent
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 
 
 class Done(Exception):
@@ -46,19 +46,27 @@ class Cluster:
 
     def fresh(self, *topics: str, partitions: int = 1) -> None:
         """The topics, empty, and no groups."""
-        groups = [each.group_id for each in self.admin.list_consumer_groups().result(30).valid]
-        if groups:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while groups := [each.group_id for each in self.admin.list_consumer_groups().result(PATIENCE_SECONDS).valid]:
             for deleted in self.admin.delete_consumer_groups(groups).values():
-                deleted.result(30)
-        existing = set(self.admin.list_topics(timeout=30).topics) & set(topics)
+                # A member that has said goodbye may be in its group for a moment more.
+                if deleted.exception(PATIENCE_SECONDS) is not None:
+                    assert time.monotonic() < deadline, deleted.exception()
+                    time.sleep(0.05)
+        existing = set(self.admin.list_topics(timeout=PATIENCE_SECONDS).topics) & set(topics)
         if existing:
             for deleted in self.admin.delete_topics(sorted(existing)).values():
-                deleted.result(30)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while set(self.admin.list_topics(timeout=30).topics) & set(topics):
+                deleted.result(PATIENCE_SECONDS)
+        while set(self.admin.list_topics(timeout=PATIENCE_SECONDS).topics) & set(topics):
             assert time.monotonic() < deadline
         for created in self.admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
-            created.result(30)
+            created.result(PATIENCE_SECONDS)
+        # The controller has them; a broker that has them too answers for each partition.
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "looking"})
+        for topic in topics:
+            for partition in range(partitions):
+                consumer.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
+        consumer.close()
 
     def run(self, sample: str, **functions: Any) -> dict[str, Any]:
         """Executes Python; a sample's endless loop ends with Done, and its clients are closed."""
@@ -79,16 +87,22 @@ class Cluster:
         producer = Producer({"bootstrap.servers": self.bootstrap})
         for value in values:
             producer.produce(topic, value, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_SECONDS) == 0
 
     def read(self, topic: str, isolation: str = "read_committed") -> list[tuple[int, str | None, str]]:
-        """(partition, key, value) of every record, partition after partition."""
-        consumer = Consumer({
-            "bootstrap.servers": self.bootstrap, "group.id": "looking", "enable.partition.eof": True,
-            "isolation.level": isolation, "enable.auto.commit": False,
-        })  # fmt: skip
+        """(partition, key, value) of every record, partition after partition.
+
+        Transactions that were just ended are waited for: their markers are written after the client was answered, and until then a
+        partition ends before them for those who read what is committed.
+        """
+        settings = {
+            "bootstrap.servers": self.bootstrap, "group.id": "looking", "enable.partition.eof": True, "enable.auto.commit": False,
+        }  # fmt: skip
+        end_reader = Consumer(settings | {"isolation.level": "read_uncommitted"})
+        consumer = Consumer(settings | {"isolation.level": isolation})
         found = []
-        for partition in sorted(self.admin.list_topics(topic, timeout=30).topics[topic].partitions):
+        for partition in sorted(self.admin.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic].partitions):
+            _, end = end_reader.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
             consumer.assign([TopicPartition(topic, partition, 0)])
             deadline = time.monotonic() + PATIENCE_SECONDS
             while True:
@@ -97,17 +111,18 @@ class Cluster:
                 if message is None:
                     continue
                 if message.error():
-                    if message.error().name() == "_PARTITION_EOF":
+                    if message.error().name() == "_PARTITION_EOF" and message.offset() >= end:
                         break
                     continue
                 key = message.key()
                 found.append((partition, None if key is None else key.decode(), message.value().decode()))
         consumer.close()
+        end_reader.close()
         return found
 
     def committed(self, group: str, topic: str) -> int:
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group})
-        (position,) = consumer.committed([TopicPartition(topic, 0)], 30)
+        (position,) = consumer.committed([TopicPartition(topic, 0)], PATIENCE_SECONDS)
         consumer.close()
         return int(position.offset)
 
@@ -142,7 +157,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Cluster], N
     def run(sample: str, cluster: Cluster) -> None:
         path = f"{classes}:{apache_kafka.classpath()}"
         command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", path, "Samples", sample, cluster.bootstrap]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
     return run
@@ -349,9 +364,9 @@ def test_java_offsets_in_a_transaction(cluster: Cluster, java: Callable[[str, Cl
 def gone(cluster: Cluster, *topics: str) -> None:
     cluster.fresh(*topics)
     for deleted in cluster.admin.delete_topics(list(topics)).values():
-        deleted.result(30)
+        deleted.result(PATIENCE_SECONDS)
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while set(cluster.admin.list_topics(timeout=30).topics) & set(topics):
+    while set(cluster.admin.list_topics(timeout=PATIENCE_SECONDS).topics) & set(topics):
         assert time.monotonic() < deadline
 
 
@@ -400,7 +415,7 @@ def test_producer_perf_test(cluster: Cluster) -> None:
         --print-metrics""")
     assert re.search(r"20000 records sent, [\d.]+ records/sec", printed)
     assert "producer-metrics:record-send-total" in printed
-    ends = [cluster.admin.list_topics("orders", timeout=30).topics["orders"].partitions]
+    ends = [cluster.admin.list_topics("orders", timeout=PATIENCE_SECONDS).topics["orders"].partitions]
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "looking"})
     assert sum(consumer.get_watermark_offsets(TopicPartition("orders", each), 30)[1] for each in ends[0]) == 20_000
     consumer.close()

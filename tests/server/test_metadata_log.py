@@ -363,7 +363,7 @@ def test_a_metadata_log_that_apache_kafka_wrote_is_replayed(tmp_path: Path) -> N
             )
             assert created.returncode == 0, created.stderr
         # A snapshot is due by size; Kafka writes it a moment after the commit.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(list((kafka.data_dir / LOG).glob("*.checkpoint"))) == 0 and time.monotonic() < deadline:
             time.sleep(0.1)
     meta = MetaProperties.decode((kafka.data_dir / "meta.properties").read_bytes())
