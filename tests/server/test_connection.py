@@ -327,7 +327,7 @@ def test_a_client_that_never_reads_is_no_longer_read_and_is_ended_by_the_sweep()
             for correlation_id in range(10_000):
                 writer.write(request(METADATA, correlation_id))
             handled = -1
-            while handled != len(dispatcher.handled):
+            while handled != len(dispatcher.handled) or not any(each.unsent_bytes for each in listener.connections):
                 handled = len(dispatcher.handled)
                 other_reader, other_writer = await connect(listener)
                 other_writer.write(request(METADATA, 1_000_000))
