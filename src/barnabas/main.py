@@ -3,10 +3,14 @@
 `start` and `storage` go straight to `server.commands`, past click and rich: a broker is started often, and these two libraries
 would take a third of its start. Every other command lives behind a click group that imports it when it is called;
 `cli.commands` names those of the tools, `demo` is its own.
+
+A closed standard input reads as an empty one, a closed standard output takes everything. What cannot be written (a full disk
+behind `>`) is one line and exit code 1, as every other failure; so is a reader that went away (`| head`), without a line.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -31,7 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from barnabas.server import commands
 
         sys.exit(commands.run(given[0], given[1:]))
-    _group().main(args=given, prog_name="barnabas")
+    _open_closed_streams()
+    try:
+        _group().main(args=given, prog_name="barnabas")
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"error: {where}{error.strerror or error}\n")
+        # What the buffer still holds would fail once more when the interpreter ends, and say so at length.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _open_closed_streams() -> None:
+    """Python has None for a standard stream that the caller closed (`<&-`, `>&-`)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _group() -> click.Group:

@@ -3,13 +3,16 @@
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from confluent_kafka import KafkaError as LibraryError
 
 from barnabas.cli.commands import COMMANDS
-from barnabas.cli.librdkafka import client_settings
+from barnabas.cli.failure import Failure
+from barnabas.cli.librdkafka import client_settings, library_failure
 from barnabas.cli.output import TableOutput
 from barnabas.cli.session import Session
 
@@ -118,6 +121,15 @@ def test_which_partition_needs_no_broker_when_told_how_many() -> None:
         (("consume", "t", "-g", "g", "-p", "0"), "leave out --partitions"),
         (("consume", "t", "-g", "g", "-o", "5"), "reads on where it stopped"),
         (("consume", "t", "-p", "x"), "write -p 0,3"),
+        (("consume", "t", "-g", ""), "A group has a name"),
+        (("consume", "t", "-o", "5:2"), "ends before it begins"),
+        (("produce", "t", "--partitioner", "modulo"), "'modulo' is not one of 'murmur2_random'"),
+        (("group", "list", "--state", "stable,Steady"), "'Steady' is none of PreparingRebalance"),
+        (("group", "list", "--type", "modern"), "'modern' is none of classic, consumer, share, streams"),
+        (("txn", "list", "--state", "Open"), "'Open' is none of Empty, Ongoing"),
+        (("config", "describe", "user", "alice"), "kafka-configs.sh"),
+        (("verify", "--plain", "0", "--txn", "0", "--transform", "0"), "Nothing to do"),
+        (("verify", "--broker-command", "run 'it"), "No closing quotation"),
         (("produce", "t", "-f", "%v\\n", "-K", ":"), "leave out -K and -D"),
         (("produce", "t", "-H", "=x"), "has no name"),
         (("group", "describe"), "Missing argument 'GROUP…'"),
@@ -132,6 +144,24 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: 
     result = run(*arguments, "-b", NOWHERE) if arguments[0] != "completion" else run(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"request.timeout.ms=soon\n", "request.timeout.ms=soon"),
+        (b"request.timeout.ms=0\n", "request.timeout.ms=0"),
+        (b"\xff\xfe\x00", "is no properties file"),
+    ],
+)
+def test_a_properties_file_that_is_none_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes(content)
+    result = run("topic", "list", "-b", NOWHERE, "--command-config", str(path))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -176,3 +206,30 @@ def test_losing_the_brokers_is_told_once(capsys: pytest.CaptureFixture[str]) -> 
     for code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._ALL_BROKERS_DOWN):
         warn(KafkaError(code))
     assert capsys.readouterr().err == "warning: lost the brokers at b:1, trying to reach them again\n"
+
+
+def test_an_empty_group_is_refused_before_the_library_ends_the_process() -> None:
+    session = Session(NOWHERE, {"group.id": ""}, None, TableOutput())
+    with pytest.raises(Failure, match=r"group\.id is empty"):
+        client_settings(session, (), {})
+
+
+def test_an_offset_outside_the_log_is_called_that() -> None:
+    failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
+    assert "Offset out of range" in failure.format_message()
+    assert "where the log begins and ends" in failure.format_message()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("redirected", "code", "words"),
+    [
+        (">/dev/full", 1, "error: No space left on device\n"),
+        (">&-", 0, ""),
+        ("2>&- <&-", 0, ""),
+    ],
+)
+def test_streams_that_are_full_or_closed(redirected: str, code: int, words: str) -> None:
+    command = f"{sys.executable} -m barnabas.main topic which-partition t key -p 3 {redirected}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (code, words)

@@ -89,7 +89,14 @@ def test_reads_fields_up_to_the_text_behind_them() -> None:
         ("%v{base64}\\n", b"!\n", "record 1: %v cannot be '!'"),
         ("%h\\n", b"=1\n", "has no name"),
         ("json", b"{}\n[]\n", "line 2 is no record in JSON"),
-        ("json", b'{"headers": [1]}', "line 1 is no record in JSON"),
+        ("json", b'{"headers": [1]}', "line 1 is no record in JSON: header 1 is not"),
+        ("json", b'{"headers": [{"key": 3}]}', "key cannot be 3"),
+        ("json", b'{"headers": {"a": "b"}}', "headers cannot be"),
+        ("json", b'{"partition": "1"}', 'partition cannot be "1"'),
+        ("json", b'{"timestamp": true}', "timestamp cannot be true"),
+        ("json", b'{"topic": 7}', "topic cannot be 7"),
+        ("json", b'{"value_base64": "!!!"}', "line 1 is no record in JSON"),
+        ("json", b'{"value_base64": 3}', "line 1 is no record in JSON"),
     ],
 )
 def test_input_that_does_not_fit(template: str, data: bytes, message: str) -> None:

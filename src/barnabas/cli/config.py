@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.failure import Quiet, report_failures
+from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, parse_pairs, session_options
 
@@ -40,7 +40,10 @@ def _resources(
 
     if entity_type is None:
         if not words or words[0] not in _TYPES:
-            raise click.UsageError("Say whose settings: topic, broker, group or client-metrics, then names.")
+            raise click.UsageError(
+                "Say whose settings: topic, broker, group or client-metrics, then names"
+                " (quotas of users, clients and addresses: kafka-configs.sh)."
+            )
         entity_type, words = words[0], words[1:]
     kind = ResourceType[_TYPES[entity_type]]
     names = [*words, *more]
@@ -57,6 +60,11 @@ def _resources(
             raise click.UsageError(f"Missing the name of the {entity_type}.")
     if kind is ResourceType.BROKER and not all(name.isdigit() or name == "" for name in names):
         raise click.UsageError("Brokers are named by their ids: 0, 1, ….")
+    if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and names != [""]:
+        there = [str(node.id) for node in admin.describe_cluster().brokers]
+        for name in names:
+            if name not in there:
+                raise Failure(f"broker {name} is not part of the cluster now", f"these are: {', '.join(there)}")
     return [ConfigResource(kind, name) for name in dict.fromkeys(names)]
 
 
@@ -104,6 +112,12 @@ def describe(
     for resource, entries in outcomes.items():
         if not isinstance(entries, list):
             continue
+        unknown = sorted(set(keys) - {entry.name for entry in entries})
+        if unknown and resource.name:  # the default of all brokers has only what was set
+            raise Failure(
+                f"{_label(resource)} has no setting {', '.join(unknown)}",
+                f"`barnabas config describe {_label(resource)} --all` lists them",
+            )
         chosen = [entry for entry in entries if everything or keys or not entry.is_default]
         table = _table(chosen, documentation, synonyms)
         data.append({"type": resource.type.name.lower(), "name": resource.name, "configs": table.objects()})

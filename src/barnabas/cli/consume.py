@@ -102,6 +102,8 @@ def consume(
         raise click.UsageError(str(error)) from None
     if group is not None and chosen:
         raise click.UsageError("A group's coordinator chooses the partitions: leave out --partitions.")
+    if group == "":
+        raise click.UsageError("A group has a name: --group GROUP.")
     settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
     if group is None:
         # The library wants a group even where it has none to speak to.

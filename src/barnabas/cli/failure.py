@@ -29,6 +29,8 @@ _HINTS = {
     "INVALID_PARTITIONS": "`barnabas topic describe` shows how many there are; they can only become more",
     "INVALID_CONFIG": "`barnabas config describe --all` lists names and values",
     "GROUP_ID_NOT_FOUND": "`barnabas group list` shows which exist",
+    "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas txn list` shows which exist",
+    "INVALID_REGULAR_EXPRESSION": "the broker reads it as RE2 does",
     "NON_EMPTY_GROUP": "stop its consumers first",
     "GROUP_SUBSCRIBED_TO_TOPIC": "stop its consumers first",
     "UNKNOWN_MEMBER_ID": "the group has running consumers: stop them first",

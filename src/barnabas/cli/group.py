@@ -10,7 +10,7 @@ import click
 from barnabas.cli.failure import Quiet, report_failures
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_groups, session_options
+from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.times import format_time_ms
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         TopicPartition,
     )
 
+_STATES = (
+    "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",
+)  # fmt: skip
+_TYPES = ("classic", "consumer", "share", "streams")
 _LAG_COLUMNS = (
     "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
 )  # fmt: skip
@@ -37,15 +41,15 @@ def group() -> None:
 @click.option(
     "-s", "--state", "--states", "states", multiple=True, help="Only groups in this state, such as Stable; repeat."
 )
-@click.option("--type", "types", multiple=True, help="Only groups of this type: classic, consumer; repeat.")
+@click.option(
+    "--type", "types", multiple=True, help="Only groups of this type: classic, consumer, share, streams; repeat."
+)
 @session_options
 def list_(session: Session, states: tuple[str, ...], types: tuple[str, ...]) -> None:
     """List groups."""
+    wanted_states, wanted_types = parse_words(states, _STATES, "--state"), parse_words(types, _TYPES, "--type")
     with session.admin() as admin:
-        listings = admin.list_groups(
-            states=[each.strip() for state in states for each in state.split(",")],
-            types=[each.strip() for kind in types for each in kind.split(",")],
-        )
+        listings = admin.list_groups(states=wanted_states, types=wanted_types)
     rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
     session.output.table(("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL"), rows)
 

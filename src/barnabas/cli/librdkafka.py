@@ -32,7 +32,7 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
         for name, value in session.properties.items()
         if name not in _JAVA_ONLY and name != "bootstrap.servers"
     }
-    return {
+    settings = {
         **from_file,
         "bootstrap.servers": session.bootstrap,
         "client.id": session.client_id,
@@ -42,6 +42,9 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
         **options,
         **parse_pairs(extra, "-X"),
     }
+    if not settings.get("group.id", "any"):
+        raise Failure("group.id is empty: a group has a name")  # confluent-kafka would end the process
+    return settings
 
 
 class _Warnings:
@@ -63,4 +66,8 @@ def library_failure(error: LibraryError, subject: str) -> Failure:
 
     if error.code() > 0:
         return failure_of(error_for(error.code()), subject)
+    if error.name() == "_AUTO_OFFSET_RESET":
+        return failure_of(
+            error_for(1), subject
+        )  # OFFSET_OUT_OF_RANGE; the library hides it behind what it would have done
     return Failure(f"{subject}: {error.str()}")

@@ -109,6 +109,15 @@ def _parse_one(text: str, now_ms: int) -> Range:
     raise reason
 
 
+def _check_order(wanted: Range, text: str) -> None:
+    """A range that ends before it begins is a slip; which ends at START or END are is the log's matter."""
+    begin, end = wanted
+    if end is None or begin.anchor is not end.anchor or begin.anchor not in (Anchor.EXACT, Anchor.TIME):
+        return
+    if end.number < begin.number:
+        raise ValueError(f"{text!r} ends before it begins")
+
+
 def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
     """Reads the values of ``--offset``; only kcat's ``s@`` and ``e@`` may come together.
 
@@ -119,9 +128,12 @@ def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
         return Range(START)
     ranges = [_parse_one(text.strip(), now_ms) for text in texts]
     if len(ranges) == 1:
+        _check_order(ranges[0], texts[0])
         return ranges[0]
     if len(ranges) == 2 and sorted(text.strip()[:2] for text in texts) == ["e@", "s@"]:
         begin = next(each for each, text in zip(ranges, texts, strict=True) if text.strip()[0] == "s")
         end = next(each for each, text in zip(ranges, texts, strict=True) if text.strip()[0] == "e")
-        return Range(begin.begin, end.end)
+        both = Range(begin.begin, end.end)
+        _check_order(both, " ".join(texts))
+        return both
     raise ValueError(f"several offsets: {_HELP}")

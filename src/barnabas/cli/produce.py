@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from barnabas.cli.record_format import Given
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_PARTITIONERS = (
+    "murmur2_random", "murmur2", "consistent_random", "consistent", "fnv1a_random", "fnv1a", "random",
+)  # fmt: skip
+_INTERRUPTED = 130
 
 
 @click.command(
@@ -44,6 +48,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 @click.option("-z", "--compression", type=click.Choice(_CODECS), help="Codec of the batches.")
 @click.option(
     "--partitioner",
+    type=click.Choice(_PARTITIONERS),
     default="murmur2_random",
     show_default=True,
     help="How a key chooses its partition. murmur2_random agrees with Java and most clients; librdkafka's own default,"
@@ -97,14 +102,19 @@ def produce(
     run = _Run(session, topic, extra, {"acks": acks, "partitioner": partitioner, "compression.type": compression})
     keys = None if key is None else key.encode()
     stream = sys.stdin.buffer
+    interrupted = False
     try:
         run.send_all(_complete(read(stream), keys, partition, common, tombstone))
     except ValueError as error:
         run.finish()
         raise Failure(str(error), f"{run.delivered} records before it were produced") from None
+    except KeyboardInterrupt:
+        interrupted = True  # what was read before it is produced, and told
     finally:
         run.finish()
     run.report()
+    if interrupted:
+        raise click.exceptions.Exit(_INTERRUPTED)
 
 
 def _check_topic(session: Session, topic: str, partition: int | None) -> None:
@@ -186,6 +196,8 @@ class _Run:
             except BufferError:  # the library's queue is full: wait for acknowledgements
                 self._producer.poll(0.1)
                 continue
+            except OverflowError:
+                raise ValueError("the partition or timestamp of a record is out of range") from None
             except KafkaException as error:
                 self._error = self._error or (error.args[0], topic)
                 self._failed += 1
@@ -199,6 +211,25 @@ class _Run:
             return
         self._partitions[str(message.topic()), int(message.partition() or 0)] += 1
         self._bytes += len(message)
+
+    def _explain_missing(self, topic: str) -> None:
+        """The library waits for a topic until its time is up, and then speaks of time only.
+
+        Raises:
+            Failure: there is no such topic.
+        """
+        from barnabas.protocol.errors import ErrorCode, KafkaError
+
+        try:
+            with self._session.admin() as admin:
+                found = admin.describe_topics([topic])[topic]
+        except KafkaError:
+            return
+        if isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise Failure(
+                f"topic {topic} does not exist, and the broker made none: {self._failed} records were not produced",
+                f"`barnabas topic create {topic}`; brokers make topics only with auto.create.topics.enable=true",
+            )
 
     def finish(self) -> None:
         """Waits for the last acknowledgements."""
@@ -214,6 +245,7 @@ class _Run:
 
         if self._error is not None:
             error, topic = self._error
+            self._explain_missing(topic)
             lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
             raise library_failure(error, f"{lost}: topic {topic}")
         columns = ("TOPIC", "PARTITION", "RECORDS")

@@ -32,11 +32,12 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from barnabas.cli.times import format_time_ms, parse_time_ms
 
 Headers = list[tuple[str, bytes | None]]
+_T = TypeVar("_T")
 
 _TOKEN = re.compile(
     r"%(?P<verb>.)(?:\{(?P<modifier>[a-z0-9]*)\})?|\\x(?P<hex>[0-9a-fA-F]{2})|\\(?P<escape>.)", re.DOTALL
@@ -378,22 +379,37 @@ def _read_json(stream: BinaryIO) -> Iterator[Given]:
             found = json.loads(line)
             if not isinstance(found, dict):
                 raise ValueError("not an object")
-            yield Given(
+            given = Given(
                 _json_field(found, "value"),
                 _json_field(found, "key"),
-                [(each["key"], _json_field(each, "value")) for each in found.get("headers") or ()],
-                found.get("topic"),
-                found.get("partition"),
-                found.get("timestamp"),
+                [_json_header(each) for each in _json_typed(found, "headers", list) or ()],
+                _json_typed(found, "topic", str),
+                _json_typed(found, "partition", int),
+                _json_typed(found, "timestamp", int),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"line {number} is no record in JSON: {error}") from None
+        yield given
+
+
+def _json_header(found: Any) -> tuple[str, bytes | None]:
+    name = _json_typed(found, "key", str) if isinstance(found, dict) else None
+    if not name:
+        raise ValueError(f'header {json.dumps(found)} is not {{"key": name, "value": value}}')
+    return name, _json_field(found, "value")
+
+
+def _json_typed(found: dict[str, Any], name: str, kind: type[_T]) -> _T | None:
+    value = found.get(name)
+    if value is None or type(value) is kind:  # True is an int, and no partition
+        return value
+    raise ValueError(f"{name} cannot be {json.dumps(value)}")
 
 
 def _json_field(found: dict[str, Any], name: str) -> bytes | None:
     encoded = found.get(f"{name}_base64")
     if encoded is not None:
-        return base64.b64decode(encoded)
+        return base64.b64decode(encoded, validate=True)
     value = found.get(name)
     if value is None:
         return None

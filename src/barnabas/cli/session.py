@@ -31,7 +31,7 @@ class Session:
     ) -> None:
         self.properties = properties
         self.bootstrap = bootstrap or properties.get("bootstrap.servers") or DEFAULT_BOOTSTRAP
-        self.timeout_ms = timeout_ms or int(properties.get("request.timeout.ms", "30000"))
+        self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
 
@@ -53,6 +53,15 @@ class Session:
             return Admin(self.bootstrap, client_id=self.client_id, timeout_ms=self.timeout_ms)
         except ValueError as error:
             raise Failure(str(error)) from None
+
+
+def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
+    text = properties.get(name)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise Failure(f"{name}={text} in the --command-config file is no number of milliseconds")
+    return int(text)
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -81,12 +90,19 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
     def command(
         bootstrap: str | None, command_config: str | None, timeout_ms: int | None, output: str, **options: Any
     ) -> None:
-        properties = read_properties(command_config) if command_config else {}
+        properties = _read_command_config(command_config) if command_config else {}
         session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output]())
         with explained():
             function(session=session, **options)
 
     return command
+
+
+def _read_command_config(path: str) -> dict[str, str]:
+    try:
+        return read_properties(path)
+    except UnicodeDecodeError:
+        raise Failure(f"{path} is no properties file: it is not text", "write key=value, a line each") from None
 
 
 def read_properties(path: str) -> dict[str, str]:
@@ -121,6 +137,20 @@ def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=option)
         found[name.strip()] = value
     return found
+
+
+def parse_words(texts: tuple[str, ...], known: tuple[str, ...], option: str) -> list[str]:
+    """Reads a repeated option of words, also several with commas between; case does not matter.
+
+    Raises:
+        BadParameter: a word that is none of the known ones.
+    """
+    spelled = {word.lower(): word for word in known}
+    found = [each.strip() for text in texts for each in text.split(",")]
+    for each in found:
+        if each.lower() not in spelled:
+            raise click.BadParameter(f"{each!r} is none of {', '.join(known)}", param_hint=option)
+    return [spelled[each.lower()] for each in found]
 
 
 def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

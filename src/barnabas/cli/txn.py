@@ -11,7 +11,7 @@ import click
 
 from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"))
+_STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
+)  # fmt: skip
 _DOCTOR_COLUMNS = (
     "TOPIC", "PARTITION", "STABLE-OFFSET", "END-OFFSET", "HELD-BACK", "PRODUCER", "TRANSACTIONAL-ID", "STATE", "SINCE", "OPEN-FOR",
     "ADVICE",
@@ -57,9 +60,10 @@ def list_(
     pattern: str | None,
 ) -> None:
     """List transactional ids."""
+    wanted_states = parse_words(states, _STATES, "--state")
     with session.admin() as admin:
         found = admin.list_transactions(
-            states=[each.strip() for state in states for each in state.split(",")],
+            states=wanted_states,
             producer_ids=producer_ids,
             running_longer_than_ms=-1 if running_longer_than is None else running_longer_than,
             pattern=pattern,

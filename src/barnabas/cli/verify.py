@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import shutil
 import socket
 import sys
 import tempfile
@@ -83,6 +84,8 @@ def verify(
         raise click.UsageError("--start and --broker-command exclude each other.")
     if kill_every and not (start or broker_command):
         raise click.UsageError("--kill-every needs --start or --broker-command.")
+    if not options["plain"] + options["txn"] + options["transform"]:
+        raise click.UsageError("Nothing to do: give some clients with --plain, --txn or --transform.")
     from barnabas.verify.faults import BrokerFailed
     from barnabas.verify.run import CannotRun, Run, Settings
 
@@ -92,6 +95,7 @@ def verify(
         )
         try:
             if broker is not None:
+                broker.check_address()
                 broker.start()
             path = None if history is None else Path(history)
             with _progress(session) as show:
@@ -109,13 +113,34 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         yield None
         return
     with contextlib.ExitStack() as stack:
-        folder = Path(data_dir or stack.enter_context(tempfile.TemporaryDirectory(prefix="barnabas-verify-")))
+        folder = Path(data_dir or stack.enter_context(_kept_on_failure()))
         folder.mkdir(parents=True, exist_ok=True)
         bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
-        words = shlex.split(command) if command else _own_command(folder, bootstrap)
+        words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
         stack.callback(broker.stop)
         yield broker
+
+
+@contextlib.contextmanager
+def _kept_on_failure() -> Iterator[str]:
+    """A folder that stays when the run ends with a failure: the line that says so names the broker's log in it."""
+    folder = tempfile.mkdtemp(prefix="barnabas-verify-")
+    try:
+        yield folder
+    except Failure:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise click.BadParameter(f"{command!r}: {error}", param_hint="--broker-command") from None
 
 
 def _own_command(folder: Path, bootstrap: str) -> list[str]:

@@ -58,6 +58,19 @@ class LocalBroker:
         self._wait_until_ready()
         self.start_seconds = time.monotonic() - began
 
+    def check_address(self) -> None:
+        """Sees that nobody else answers there: that broker would be verified, and this one killed.
+
+        Raises:
+            BrokerFailed: somebody does.
+        """
+        try:
+            with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
+                cluster.metadata(topics=[])
+        except KafkaError:
+            return
+        raise BrokerFailed(f"a broker answers at {self.bootstrap} already; stop it, or name another address with -b")
+
     def launch(self) -> None:
         """Starts it without waiting."""
         with self.log.open("ab") as log:

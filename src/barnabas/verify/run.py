@@ -115,12 +115,15 @@ class Run:
             "topics": layout.topics,
             "partitions": settings.partitions,
         }
-        with Admin(settings.bootstrap) as admin:
-            replicas = settings.replication_factor
-            results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
-        self._warm_up(protocol, name)
-        recorder = Recorder(about, self.history_path)
         try:
+            recorder = Recorder(about, self.history_path)
+        except OSError as error:
+            raise CannotRun(f"cannot write {self.history_path}: {error.strerror}") from None
+        try:
+            with Admin(settings.bootstrap) as admin:
+                replicas = settings.replication_factor
+                results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
+            self._warm_up(protocol, name)
             self._work(recorder, layout, keys, protocol, name)
             self._read(recorder, layout, keys, f"{name}-group")
         finally:
