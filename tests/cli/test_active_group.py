@@ -14,7 +14,12 @@ from barnabas.cli.group import group
 from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition
 from tests.conform.brokers import broker
 
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "group.consumer.session.timeout.ms": "300000",
+    "group.consumer.max.session.timeout.ms": "300000",
+}
 PROTOCOLS = [
     ("barnabas", "classic"),
     ("barnabas", "consumer"),
@@ -36,9 +41,10 @@ def member(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
         with Admin(address) as admin:
             admin.create_topics([NewTopic("t", 2, 1)])
             admin.alter_group_offsets("g", {TopicPartition("t", 0): CommittedOffset(0)})
-        consumer = Consumer(
-            {"bootstrap.servers": address, "group.id": "g", "client.id": "reader", "group.protocol": protocol}
-        )
+        settings: dict[str, Any] = {"group.id": "g", "client.id": "reader", "group.protocol": protocol}
+        if protocol == "classic":
+            settings["session.timeout.ms"] = 300_000
+        consumer = Consumer({"bootstrap.servers": address, **settings})
         consumer.subscribe(["t"])
         deadline = time.monotonic() + PATIENCE_SECONDS
         while len(consumer.assignment()) < 2:
