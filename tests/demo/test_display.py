@@ -87,13 +87,17 @@ def test_places(pipeline):
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(pipeline):
+    now_s = 1000.0
+
     def draw(console: Console) -> None:
-        with Progress(console) as progress:
+        nonlocal now_s
+        with Progress(console, clock=lambda: now_s) as progress:
             for _ in range(100):
                 progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00"), pipeline)
+                now_s += 0.125
 
     said = printed(draw)
-    assert said.count("feeding: 10 order lines, 20 events") == 1
+    assert said.count("feeding: 10 order lines, 20 events") == 3, "one every five seconds"
     assert "through the pipeline: 4 lines" in said.replace("\n", "")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,13 +26,14 @@ _PLAIN_LINE_EVERY_S = 5.0
 class Progress:
     """Shows how things go: a live page on a terminal, a line every few seconds elsewhere.
 
-    Use it as a context and call `show` as often as you like; it draws only now and then.
+    Use it as a context and call `show` as often as you like; it draws only now and then. The clock is in seconds.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        self._began_s = time.monotonic()
+        self._began_s = clock()
         self._next_s = 0.0
 
     def __enter__(self) -> Self:
@@ -48,7 +49,7 @@ class Progress:
 
     def show(self, feed: FeedProgress, pipeline: Pipeline) -> None:
         """Draw the present state, if the last drawing is old enough."""
-        now_s = time.monotonic()
+        now_s = self._clock()
         if now_s < self._next_s:
             return
         elapsed_s = now_s - self._began_s
