@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from barnabas.coordinator.consumer_group import ConsumerGroup
@@ -136,7 +135,7 @@ class ConsumerGroupTimers:
                     logger.warning("group %s: fencing %s is not written: %s", group_id, member_id, error)
                     self._environment.timer.schedule(key, RETRY_MS, fire)
 
-            return replace(result, on_append=on_append)
+            return result._replace(on_append=on_append)
 
         self._environment.timer.schedule(key, delay_ms, fire)
 

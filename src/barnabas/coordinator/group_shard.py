@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
@@ -162,7 +161,7 @@ class GroupCoordinatorShard:
             elif group.group_id not in self.groups:
                 self.groups[group.group_id] = group
 
-        return replace(result, records=[*tombstones, *result.records], on_append=on_append)
+        return result._replace(records=[*tombstones, *result.records], on_append=on_append)
 
     def sync_group(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
         group = self._consumer_group(request.group_id)

@@ -11,14 +11,13 @@ Sources: Kafka classes `OffsetAndMetadata`, `OffsetMetadataManager.Offsets`; KIP
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from barnabas.protocol.messages import LegacyOffsetCommitValue, OffsetCommitValue
 from barnabas.protocol.primitives import ZERO_UUID
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetAndMetadata:
+class OffsetAndMetadata(NamedTuple):
     """One committed offset.
 
     Args:
