@@ -41,6 +41,7 @@ def test_unknown(hosting: Hosting) -> None:
     assert ask(hosting, "t").active_producers == []
     answered = ask(hosting, "t", 9)
     assert (answered.error_code, answered.error_message) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    assert ask(hosting, "no where").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     answered = ask(hosting, "nowhere")
     assert answered.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert answered.error_message == "This server does not host this topic-partition."

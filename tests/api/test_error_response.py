@@ -10,10 +10,12 @@ from barnabas.api.error_response import error_response
 from barnabas.protocol.api_keys import descriptions
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     DescribeGroupsRequest,
+    ElectLeadersRequest,
     FetchRequest,
     FindCoordinatorRequest,
     LeaveGroupRequest,
@@ -77,6 +79,22 @@ def test_produce_names_its_partitions() -> None:
     request = ProduceRequest(topic_data=[ProduceRequest.TopicProduceData(name="t", partition_data=[partition])])
     (topic,) = error_response(0, 9, request, CODE).responses
     assert (topic.name, topic.partition_responses[0].index, topic.partition_responses[0].base_offset) == ("t", 5, -1)
+
+
+def test_elections_and_reassignments_say_it_twice() -> None:
+    elected = ElectLeadersRequest(topic_partitions=[ElectLeadersRequest.TopicPartitions(topic="t", partitions=[5])])
+    answer = error_response(43, 2, elected, CODE, "no")
+    (topic,) = answer.replica_election_results
+    assert answer.error_code == CODE
+    assert [(p.partition_id, p.error_code, p.error_message) for p in topic.partition_result] == [(5, CODE, "no")]
+    moved = AlterPartitionReassignmentsRequest.ReassignablePartition(partition_index=5)
+    asked = AlterPartitionReassignmentsRequest(
+        topics=[AlterPartitionReassignmentsRequest.ReassignableTopic(name="t", partitions=[moved])]
+    )
+    answered = error_response(45, 0, asked, CODE, "no")
+    (reassigned,) = answered.responses
+    assert (answered.error_code, answered.error_message, reassigned.name) == (CODE, "no", "t")
+    assert [(p.partition_index, p.error_code) for p in reassigned.partitions] == [(5, CODE)]
 
 
 def test_fetch_names_its_partitions_until_it_has_a_code_of_its_own() -> None:

@@ -189,7 +189,12 @@ class TestReading:
 class TestEpochs:
     @pytest.mark.parametrize(
         ("epoch", "code"),
-        [(0, ErrorCode.FENCED_LEADER_EPOCH), (1, ErrorCode.NONE), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+        [
+            (-2, ErrorCode.FENCED_LEADER_EPOCH),
+            (0, ErrorCode.FENCED_LEADER_EPOCH),
+            (1, ErrorCode.NONE),
+            (2, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ],
     )
     def test_current_leader_epoch(self, hosting: Hosting, epoch: int, code: ErrorCode) -> None:
         id_ = hosting.create_topic("t")
@@ -223,6 +228,10 @@ class TestUnknown:
         assert one(hosting, part(), topic="nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert one(hosting, part(9)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert one(hosting, part(), 13, id_=topic_id(9)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+    def test_no_topic_id_at_all(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        assert one(hosting, part(), 13).error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
     def test_all_unknown_does_not_wait_but_some_unknown_does(self, hosting: Hosting) -> None:
         hosting.create_topic("t")

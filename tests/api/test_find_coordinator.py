@@ -103,3 +103,7 @@ def test_a_partition_without_a_leader(hosting: Hosting) -> None:
     waiting = host.ask(10, find(3, "g"), 3)
     hosting.advance(2000)
     assert answers(waiting.result(), 3) == [("", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    assert waiting.result().error_message == ErrorCode.COORDINATOR_NOT_AVAILABLE.default_message
+    waiting = host.ask(10, find(4, "g"), 4)
+    hosting.advance(2000)
+    assert waiting.result().coordinators[0].error_message == "", "words are for answers about one coordinator"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from typing import Any
 
 import pytest
@@ -79,6 +80,7 @@ def test_partitions_fail_for_themselves(hosting: Hosting) -> None:
 def test_other_acks_are_refused(hosting: Hosting, acks: int) -> None:
     hosting.create_topic("t")
     assert send(hosting, batch(b"a"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert send(hosting, batch(b"a"), acks=acks, topic="none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
 
 
@@ -225,6 +227,21 @@ def test_too_large(hosting: Hosting) -> None:
 
 
 class TestTransactions:
+    def test_a_refused_request_with_acks_0_closes_the_connection(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+        context = hosting.context(0, 9)
+        assert produce.handle(context, request(("t", 0, records), acks=0)) is None
+        assert context.close_connection
+
+    @pytest.mark.parametrize("magic", [0, 1])
+    def test_older_formats_know_no_transactions(self, hosting: Hosting, magic: int) -> None:
+        hosting.create_topic("t")
+        # One message of the format; the byte where a batch of v2 has its attributes has all its bits set.
+        message = b"\0\0\0\0" + bytes((magic, 0)) + b"\xff" * 20
+        records = memoryview(struct.pack(">qi", 0, len(message)) + message)
+        assert send(hosting, records).error_code == ErrorCode.INVALID_RECORD
+
     def test_without_an_id_the_request_is_refused(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)

@@ -227,6 +227,10 @@ class TestAddPartitions:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ]
 
+    def test_topics_of_coordinators_are_not_for_clients(self, host: TransactionHosting) -> None:
+        codes = host.add(host.producer(), 0, topic="__transaction_state")
+        assert codes == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
     def test_who_is_refused(self, host: TransactionHosting) -> None:
         producer = host.producer()
         assert host.add((99, 0), 0) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING]

@@ -221,6 +221,8 @@ class ScriptRunner:
             partitions = [topics(topic=w.split(":")[0], partitions=[int(w.split(":")[1])]) for w in arguments[1:]]
         request = messages.ElectLeadersRequest(election_type=kind, topic_partitions=partitions, timeout_ms=1000)
         for topic in self.harness.send(ApiKey.ELECT_LEADERS, request).replica_election_results:
+            if not topic.partition_result:
+                yield f"{topic.topic} nothing to elect"
             for result in topic.partition_result:
                 name = f"{topic.topic}-{result.partition_id}"
                 yield self.outcome(name, result.error_code, result.error_message)

@@ -6,7 +6,8 @@ Behaviour:
 
 - Until version 3 one transaction of a client, from 4 on any number of them, of brokers that ask for their clients; a broker may only
   want to know (`verify_only`): TRANSACTION_ABORTABLE for a partition that the transaction does not include.
-- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, and then none of its transaction is added: OPERATION_NOT_ATTEMPTED.
+- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, one of a coordinator's topic is TOPIC_AUTHORIZATION_FAILED to a client
+  (until version 3; brokers that ask for theirs know better), and then none of its transaction is added: OPERATION_NOT_ATTEMPTED.
 - A request of version 4 or later is of a client of transaction version 2.
 
 Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 batches and verification (KIP-890); 5
@@ -19,6 +20,7 @@ import asyncio
 
 from barnabas.api.context import RequestContext
 from barnabas.coordinator.future_steps import answered, gathered
+from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
@@ -59,16 +61,15 @@ def _one(context: RequestContext, transaction: _Transaction) -> asyncio.Future[_
     loop = context.services.loop
     partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     topics = context.services.image().topics
-    missing = {tp for tp in partitions if topics.partition(*tp) is None}
+    missing = {tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for tp in partitions if topics.partition(*tp) is None}
+    if context.version < BATCHED_SINCE:
+        missing |= {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in partitions if is_internal(tp[0])}
     if missing:
         refused: asyncio.Future[_Result] = loop.create_future()
         refused.set_result(
             _result(
                 transaction,
-                {
-                    tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if tp in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-                    for tp in partitions
-                },
+                {tp: missing.get(tp, ErrorCode.OPERATION_NOT_ATTEMPTED) for tp in partitions},
             )
         )
         return refused

@@ -24,7 +24,6 @@ def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Des
     except KafkaError as error:
         return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
     return DescribeClientQuotasResponse(
-        error_message=None,
         entries=[
             DescribeClientQuotasResponse.EntryData(
                 entity=[

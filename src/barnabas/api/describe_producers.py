@@ -6,6 +6,7 @@ Behaviour:
 
 - Every idempotent producer whose state has not expired: its epoch, last sequence and timestamp, and the first offset of its open
   transaction (-1 without one).
+- A name that no topic can have is INVALID_TOPIC_EXCEPTION.
 
 Version notes: none.
 """
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.protocol.errors import KafkaError
+from barnabas.metadata import topic_names
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
 
 NOT_HOSTED = "This server does not host this topic-partition."
@@ -28,7 +30,14 @@ def handle(context: RequestContext, request: DescribeProducersRequest) -> Descri
     known = context.services.replica_manager.topics
     for topic in request.topics:
         answered = []
+        fault = topic_names.fault(topic.name)
         for index in topic.partition_indexes:
+            if fault is not None:
+                refused = _Partition(
+                    partition_index=index, error_code=int(ErrorCode.INVALID_TOPIC_EXCEPTION), error_message=fault
+                )
+                answered.append(refused)
+                continue
             try:
                 partition = context.services.replica_manager.partition(topic.name, index)
                 partition.check_leader()

@@ -26,7 +26,7 @@ def handle(
         by_user.setdefault(name, []).append(_Info(mechanism=mechanism, iterations=credential.iterations))
     asked = Counter(user.name for user in request.users) if request.users else Counter(by_user.keys())
     return DescribeUserScramCredentialsResponse(
-        error_message=None, results=[_described(name, times, by_user) for name, times in asked.items()]
+        results=[_described(name, times, by_user) for name, times in asked.items()]
     )
 
 

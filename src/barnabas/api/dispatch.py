@@ -232,6 +232,9 @@ class Dispatcher:
         else:
             log.error("%r failed, client %s", context, context.connection.connection_id, exc_info=error)
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
+        if context.api_key == ApiKey.PRODUCE and request.acks == 0:
+            context.close_connection = True
+            return None
         return error_response(context.api_key, context.version, request, code, message)
 
     def _unknown_api_versions(self) -> Any:

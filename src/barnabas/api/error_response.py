@@ -7,8 +7,8 @@ on each. This module does that thing once, over the message definitions.
 - A response field finds its request field by name (`_SAME`), or is the only array that both sides have.
 - Elements of the request that are plain (a partition index, a group id) fill the first field of their kind.
 - The error code sits at the outermost level that has one; below it nothing is filled in, and a response that has it at the
-  top repeats nothing of the request (a member id, an epoch). DescribeCluster and its like have one level; OffsetFetch has it
-  at the top up to version 7 and on each group from version 8.
+  top repeats nothing of the request (a member id, an epoch); `_TOP_AND_BELOW` are two exceptions. DescribeCluster and its like
+  have one level; OffsetFetch has it at the top up to version 7 and on each group from version 8.
 - A sentence goes along only if it says more than the code's own, as Kafka's `ApiError` has it; see `_CODE_WORDS`.
 
 It runs only when a request fails, so it reads the definitions afresh rather than compile anything.
@@ -61,6 +61,8 @@ _CODE_WORDS = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     )
 )
+# Responses that say the error at the top and once more for each partition that was asked for.
+_TOP_AND_BELOW = frozenset((ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS))
 _CODES = ("error_code", "partition_error_code")
 _MESSAGES = ("error_message",)
 _SAME_PLAIN = {"partition_index": ("index", "partition"), "name": ("topic",), "topic_name": ("name",)}
@@ -89,7 +91,8 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     cls = getattr(messages, f"{name}Response")
     own = ErrorCode(code).default_message
     words = message if message is not None and message != own else own if api_key in _CODE_WORDS else None
-    response = _Mirror(spec, cls, version, int(code), words).struct(spec.root, cls, request)
+    mirror = _Mirror(spec, cls, version, int(code), words, goes_below=api_key in _TOP_AND_BELOW)
+    response = mirror.struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:
         response.topics = []
     return response
@@ -98,12 +101,15 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
 class _Mirror:
     """Fills structs of one response, in one version, with one error."""
 
-    def __init__(self, spec: MessageSpec, cls: Any, version: int, code: int, message: str | None) -> None:
+    def __init__(
+        self, spec: MessageSpec, cls: Any, version: int, code: int, message: str | None, *, goes_below: bool
+    ) -> None:
         self._spec = spec
         self._cls = cls
         self._version = version
         self._code = code
         self._message = message
+        self._goes_below = goes_below
 
     def struct(self, spec: StructSpec, cls: Any, source: Any) -> Any:
         fields = {f.name: f for f in spec.fields if self._version in f.versions}
@@ -119,7 +125,7 @@ class _Mirror:
             elif name == named:
                 values[name] = source
             elif field.is_array:
-                if field.is_struct and coded is None:
+                if field.is_struct and (coded is None or self._goes_below):
                     values[name] = self._array(field, source)
             elif not field.is_struct:
                 self._plain(values, field, source, repeated=coded is None or spec is not self._spec.root)

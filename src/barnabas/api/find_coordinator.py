@@ -82,9 +82,7 @@ def _coordinator(context: RequestContext, kind: int, topic: str, key: str) -> Co
 
 
 def _missing(key: str, error: ErrorCode) -> Coordinator:
-    return Coordinator(
-        key=key, node_id=NO_NODE, host="", port=-1, error_code=error, error_message=error.default_message
-    )
+    return Coordinator(key=key, node_id=NO_NODE, host="", port=-1, error_code=error)
 
 
 def _response(context: RequestContext, found: list[Coordinator]) -> FindCoordinatorResponse:
@@ -93,7 +91,7 @@ def _response(context: RequestContext, found: list[Coordinator]) -> FindCoordina
     (one,) = found
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message or "NONE",
+        error_message=ErrorCode(one.error_code).default_message if one.error_code else "NONE",
         node_id=one.node_id,
         host=one.host,
         port=one.port,

@@ -51,6 +51,8 @@ _HEAD_SIZE = _HEAD.size
 _SHORT_HEAD = struct.Struct(">qiib")
 _UP_TO_MAGIC = _SHORT_HEAD.size
 _LOG_OVERHEAD = 12
+_MAGIC_AT = 16
+_ATTRIBUTES_AT = 22
 _MIN_RECORD_LENGTH = 14
 """The smallest record of the oldest format."""
 _MIN_BATCH_LENGTH = 49
@@ -77,10 +79,10 @@ def handle(
 ) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
     """Append everything, then answer now, later (acks=-1 with followers), or never (acks=0)."""
     if not -1 <= request.acks <= 1:
-        return _all_refused(request, ErrorCode.INVALID_REQUIRED_ACKS)
+        return _wrong_acks(context, request)
     if _has_transactional(request):
         if request.transactional_id is None:
-            return _all_refused(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         # A broker without transactions starts without their code.
         from barnabas.api import transactional_produce
 
@@ -205,13 +207,34 @@ def _check_rest(rest: memoryview) -> None:
         raise KafkaError(ErrorCode.INVALID_RECORD)
 
 
+def is_transactional(records: Any) -> bool:
+    """Whether records begin with a batch of a transaction; formats before v2 know none."""
+    return len(records) >= _HEAD_SIZE and records[_MAGIC_AT] == 2 and bool(records[_ATTRIBUTES_AT] & _TRANSACTIONAL)
+
+
 def _has_transactional(request: ProduceRequest) -> bool:
     for topic in request.topic_data:
         for partition in topic.partition_data:
             records: Any = partition.records
-            if records is not None and len(records) >= _HEAD_SIZE and records[22] & _TRANSACTIONAL:
+            if records is not None and is_transactional(records):
                 return True
     return False
+
+
+def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResponse:
+    """Partitions that do not exist say so first."""
+    response = ProduceResponse()
+    for data in request.topic_data:
+        answers = []
+        for wanted in data.partition_data:
+            try:
+                partition = _find(context, data, wanted.index) or _missing(context, data, None, wanted.index)
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, partition.topic.name)
+            except KafkaError as error:
+                answers.append(_refused(context.version, wanted.index, None, error))
+        answer = _TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers)
+        response.responses.append(answer)
+    return response
 
 
 def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, index: int) -> Partition:
@@ -271,7 +294,10 @@ def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
             )
 
 
-def _all_refused(request: ProduceRequest, code: ErrorCode) -> ProduceResponse:
+def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:
+    if request.acks == 0:
+        context.close_connection = True
+        return None
     return ProduceResponse(
         responses=[
             _TopicProduceResponse(

@@ -24,14 +24,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
+from barnabas.api.produce import is_transactional
 from barnabas.coordinator.future_steps import when_done
 from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.partition import Partition
 
-_ATTRIBUTES_AT = 22
-_TRANSACTIONAL = 0x10
 # producerId, producerEpoch, baseSequence
 _PRODUCER = struct.Struct(">qhi")
 _PRODUCER_AT = 43
@@ -99,7 +98,7 @@ def _transactional_batches(context: RequestContext, request: Any, find: Find) ->
     for data in request.topic_data:
         for wanted in data.partition_data:
             records = wanted.records
-            if records is None or len(records) < _HEADER_SIZE or not records[_ATTRIBUTES_AT] & _TRANSACTIONAL:
+            if records is None or len(records) < _HEADER_SIZE or not is_transactional(records):
                 continue
             partition = find(context, data, wanted.index)
             if partition is not None:

@@ -2,7 +2,8 @@
 
 - PREFERRED (0): the first replica leads again if it is in sync; ELECTION_NOT_NEEDED where it already does.
 - UNCLEAN (1): a partition without leader gets any usable replica, at the price of what only others held.
-- A null list means every partition; then only those that were changed are listed in the answer.
+- A null list means every partition; then only those whose election was needed are listed in the answer, under topics that all are.
+- An empty list is answered with nothing, whatever else the request says.
 
 Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
 """
@@ -29,6 +30,8 @@ def elect_leaders(
     view: ControllerView, request: messages.ElectLeadersRequest, version: int
 ) -> ControllerResult[messages.ElectLeadersResponse]:
     """Answer one ElectLeaders request."""
+    if request.topic_partitions == []:
+        return ControllerResult(messages.ElectLeadersResponse(), [])
     try:
         election = ElectionType(request.election_type) if version >= 1 else ElectionType.PREFERRED
     except ValueError:
@@ -53,9 +56,8 @@ def elect_leaders(
                     partition_id=index, error_code=error.code, error_message=error.message
                 )
             )
-        if results or not is_all:
-            answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
-            response.replica_election_results.append(answer)
+        answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
+        response.replica_election_results.append(answer)
     return ControllerResult(response, records)
 
 

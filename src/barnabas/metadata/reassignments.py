@@ -27,7 +27,7 @@ def alter_reassignments(
 ) -> ControllerResult[messages.AlterPartitionReassignmentsResponse]:
     """Answer one AlterPartitionReassignments request."""
     response = messages.AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change, error_message=None
+        allow_replication_factor_change=request.allow_replication_factor_change
     )
     records: list[MetadataRecord] = []
     may_resize = request.allow_replication_factor_change

@@ -166,7 +166,7 @@ class Partition:
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """The half of `check_leader` that concerns followers too."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+        if current_leader_epoch in (-1, self.leader_epoch):
             return
         code = ErrorCode.FENCED_LEADER_EPOCH
         if current_leader_epoch > self.leader_epoch:

@@ -256,7 +256,8 @@ class ReplicaManager:
     def _find_for_fetch(self, wanted: FetchPartition) -> Partition:
         topic_id = wanted.topic_id
         if topic_id == ZERO_UUID:
-            assert wanted.topic is not None
+            if wanted.topic is None:
+                raise StaleMetadataError(ErrorCode.UNKNOWN_TOPIC_ID)
             return self.partition(wanted.topic, wanted.index)
         hosted = self.topics_by_id.get(topic_id)
         if hosted is not None:
