@@ -44,7 +44,7 @@ BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 
 # Reading six partitions takes no more tasks than there are cores to run them.
 _TASKS = 2
-_STARTS_AT_MOST = 5
+_START_PATIENCE_S = 300.0
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -246,16 +246,17 @@ def _start_patiently(writer: DataStreamWriter) -> StreamingQuery:
     """Start a query and return when its sources are ready.
 
     Each source is a Python process of its own, which Spark gives ten seconds to come up. All at once would take longer
-    than that on a busy machine; and one that was late is simply started again.
+    than that on a busy machine; and one that was late is simply started again, until the queries before it have done
+    most of their work and leave it the processor.
     """
-    for _ in range(_STARTS_AT_MOST - 1):
+    deadline_s = time.monotonic() + _START_PATIENCE_S
+    while True:
         query = writer.start()
         while query.isActive and query.status["message"].startswith("Initializing"):
-            time.sleep(0.02)
+            time.sleep(0.05)
         error = query.exception()
-        if error is None or "failed to connect back" not in str(error):
+        if error is None or "failed to connect back" not in str(error) or time.monotonic() > deadline_s:
             return query
-    return writer.start()
 
 
 def _into(table: ResultTable) -> BatchSink:
