@@ -8,6 +8,7 @@ it twice does no harm (an upsert, a set of a value).
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 
@@ -38,7 +39,10 @@ def consume(
     try:
         while not enough():
             message = consumer.poll(0.2)
-            if message is None or message.error():
+            if message is None:
+                continue
+            if message.error():
+                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
                 continue
             process(message.value().decode())
             # Dying before this commit has been answered brings the record again.
@@ -48,4 +52,7 @@ def consume(
 
 
 if __name__ == "__main__":
-    consume(sys.argv[1], sys.argv[2], print)
+    if len(sys.argv) != 3:
+        sys.exit("usage: python examples/at_least_once.py BOOTSTRAP-SERVERS TOPIC")
+    with contextlib.suppress(KeyboardInterrupt):
+        consume(sys.argv[1], sys.argv[2], print)

@@ -8,6 +8,7 @@ where a few lost records are acceptable and a doubled one is not.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 
@@ -38,7 +39,10 @@ def consume(
     try:
         while not enough():
             message = consumer.poll(0.2)
-            if message is None or message.error():
+            if message is None:
+                continue
+            if message.error():
+                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
                 continue
             # From here on the group counts this record as done. Dying before process() has ended loses it.
             consumer.commit(message=message, asynchronous=False)
@@ -48,4 +52,7 @@ def consume(
 
 
 if __name__ == "__main__":
-    consume(sys.argv[1], sys.argv[2], print)
+    if len(sys.argv) != 3:
+        sys.exit("usage: python examples/at_most_once.py BOOTSTRAP-SERVERS TOPIC")
+    with contextlib.suppress(KeyboardInterrupt):
+        consume(sys.argv[1], sys.argv[2], print)

@@ -14,6 +14,7 @@ write idempotent.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 
@@ -50,7 +51,10 @@ def transform(
     try:
         while not enough():
             message = consumer.poll(0.2)
-            if message is None or message.error():
+            if message is None:
+                continue
+            if message.error():
+                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
                 continue
             producer.begin_transaction()
             try:
@@ -72,4 +76,7 @@ def transform(
 
 
 if __name__ == "__main__":
-    transform(sys.argv[1], sys.argv[2], sys.argv[3], lambda order: f"invoice for {order}")
+    if len(sys.argv) != 4:
+        sys.exit("usage: python examples/exactly_once.py BOOTSTRAP-SERVERS SOURCE-TOPIC SINK-TOPIC")
+    with contextlib.suppress(KeyboardInterrupt):
+        transform(sys.argv[1], sys.argv[2], sys.argv[3], lambda order: f"invoice for {order}")
