@@ -52,16 +52,15 @@ OUTPUT = Path(__file__).resolve().parent.parent / "src/barnabas/protocol/schema.
 def fetch_jars(version: str, folder: Path) -> None:
     """Copy the artifacts of one release into `folder` with Maven."""
     for artifact in ARTIFACTS:
-        subprocess.run(
-            [
-                *("mvn", "-q", "-B", "-Dstyle.color=never"),
-                "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
-                f"-Dartifact=org.apache.kafka:{artifact}:{version}",
-                f"-DoutputDirectory={folder}",
-            ],
-            check=True,
-            cwd=folder,
-        )
+        command = [
+            *("mvn", "-q", "-B", "-Dstyle.color=never"),
+            "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
+            f"-Dartifact=org.apache.kafka:{artifact}:{version}",
+            f"-DoutputDirectory={folder}",
+        ]
+        # A download that breaks off is begun again.
+        if subprocess.run(command, check=False, cwd=folder).returncode:
+            subprocess.run(command, check=True, cwd=folder)
 
 
 def parse(text: str) -> dict[str, Any]:

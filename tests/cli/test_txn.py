@@ -14,7 +14,7 @@ from barnabas.cli.txn import duration_text, txn
 from barnabas.client.admin import Admin, NewTopic
 from barnabas.protocol.messages import InitProducerIdRequest, ProduceRequest
 from barnabas.records.builder import build_batch
-from tests.conform.brokers import broker
+from tests.conform.brokers import await_leaders, broker
 
 PATIENCE_SECONDS = 100
 SETTINGS = {
@@ -31,6 +31,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with broker(request.param, tmp_path, SETTINGS) as running:
         with Admin(running.bootstrap_servers) as admin:
             admin.create_topics([NewTopic("t", 2, 1)])
+        await_leaders(running.bootstrap_servers, {"t": 2})
         yield running.bootstrap_servers
 
 
@@ -45,9 +46,7 @@ def data(address: str, *arguments: str) -> Any:
 
 
 def open_transaction(address: str, transactional_id: str, partition: int = 0) -> Producer:
-    producer = Producer(
-        {"bootstrap.servers": address, "transactional.id": transactional_id, "transaction.timeout.ms": 600_000}
-    )
+    producer = Producer({"bootstrap.servers": address, "transactional.id": transactional_id})
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce("t", b"v", partition=partition)
@@ -98,7 +97,7 @@ def test_an_open_transaction_is_found_described_and_aborted(address: str) -> Non
     assert data(address, "list", "--running-longer-than", "1d", "--state", "Ongoing") == []
     assert data(address, "list", "--producer-id", str(listed["producer_id"])) == [listed]
     (described,) = data(address, "describe", "orders")
-    assert (described["state"], described["partitions"], described["timeout"]) == ("Ongoing", ["t-0"], "10m00s")
+    assert (described["state"], described["partitions"], described["timeout"]) == ("Ongoing", ["t-0"], "1m00s")
 
     (held,) = data(address, "doctor", "t")
     assert (held["topic"], held["partition"], held["held_back"]) == ("t", 0, 1)

@@ -16,6 +16,10 @@ from typing import Protocol
 
 from apache_kafka import ApacheKafka, free_port
 
+from barnabas.client.admin import Admin, TopicPartition
+from barnabas.client.offsets import LATEST
+from barnabas.protocol.errors import KafkaError
+
 READY_SECONDS = 240
 STOP_SECONDS = 120
 
@@ -106,6 +110,19 @@ class KafkaProcess(ApacheKafka):
 
 def broker(name: str, folder: Path, settings: dict[str, str] | None = None) -> BarnabasProcess | KafkaProcess:
     return BarnabasProcess(folder, settings=settings) if name == "barnabas" else KafkaProcess(folder, settings=settings)
+
+
+def await_leaders(bootstrap: str, topics: dict[str, int], seconds: float = READY_SECONDS) -> None:
+    """Wait until the broker leads every partition of these topics, given with their numbers of partitions.
+
+    The controller answers for itself when a topic is created; a broker learns of it after that, and leads a moment later still.
+    """
+    ends = {TopicPartition(name, index): LATEST for name, count in topics.items() for index in range(count)}
+    deadline = time.monotonic() + seconds
+    with Admin(bootstrap) as admin:
+        while late := [each for each, found in admin.list_offsets(ends).items() if isinstance(found, KafkaError)]:
+            assert time.monotonic() < deadline, f"these were created and cannot be read: {late}"
+            time.sleep(0.02)
 
 
 def alive(one: BarnabasProcess | KafkaProcess) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.admin import Admin, NewTopic, TopicPartition
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.client.admin import Admin, NewTopic
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -29,7 +29,7 @@ from barnabas.protocol.messages import (
     WriteTxnMarkersRequest,
 )
 from barnabas.records.builder import build_batch
-from tests.conform.brokers import broker
+from tests.conform.brokers import await_leaders, broker
 
 pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -364,11 +364,7 @@ def test_both_say_the_same(tmp_path: Path) -> None:
             admin.create_topics([NewTopic("t", 2, 1)])
             admin.cluster.coordinator("g")
             admin.cluster.coordinator("tx", 1)
-            wanted = {TopicPartition("t", index): -1 for index in range(2)}
-            for _ in range(TIMES):
-                if not any(isinstance(found, KafkaError) for found in admin.list_offsets(wanted).values()):
-                    break
-                time.sleep(0.02)
+            await_leaders(running.bootstrap_servers, {"t": 2})
             talk = Talk(admin)
             converse(talk)
             said[name] = talk.said

@@ -11,6 +11,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.record import Record, check_records
 from barnabas.records.record_batch import iter_batches
+from tests.conform.brokers import await_leaders
 
 pytestmark = [pytest.mark.conform, pytest.mark.slow]
 
@@ -23,7 +24,10 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with ApacheKafka(tmp_path_factory.mktemp("kafka")) as running:
         with Admin(running.bootstrap_servers) as admin:
             for codec in Compression:
-                admin.create_topics([NewTopic(f"{side}-{codec.codec_name}", 1, 1) for side in ("ours", "theirs")])
+                topics = [f"{side}-{codec.codec_name}" for side in ("ours", "theirs")]
+                # Records of 1970 must not fall to the first look at retention, half a minute after the start.
+                admin.create_topics([NewTopic(topic, 1, 1, {"retention.ms": "-1"}) for topic in topics])
+                await_leaders(running.bootstrap_servers, dict.fromkeys(topics, 1))
         yield running.bootstrap_servers
 
 
@@ -45,7 +49,7 @@ def test_java_reads_ours(kafka: str) -> None:
     total = len(Compression) * len(VALUES)
     read = run_tool(
         "console-consumer", "--bootstrap-server", kafka, "--include", "ours-.*", "--from-beginning",
-        "--max-messages", str(total), "--timeout-ms", "60000",
+        "--max-messages", str(total), "--timeout-ms", "240000",
     )  # fmt: skip
     assert sorted(read.stdout.splitlines()) == sorted(VALUES * len(Compression)), read.stderr
 

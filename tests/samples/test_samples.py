@@ -23,7 +23,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.conform.brokers import broker
+from tests.conform.brokers import await_leaders, broker
 from tests.samples import python_samples
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
@@ -61,12 +61,7 @@ class Cluster:
             assert time.monotonic() < deadline
         for created in self.admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
             created.result(PATIENCE_SECONDS)
-        # The controller has them; a broker that has them too answers for each partition.
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "looking"})
-        for topic in topics:
-            for partition in range(partitions):
-                consumer.get_watermark_offsets(TopicPartition(topic, partition), PATIENCE_SECONDS)
-        consumer.close()
+        await_leaders(self.bootstrap, dict.fromkeys(topics, partitions), PATIENCE_SECONDS)
 
     def run(self, sample: str, **functions: Any) -> dict[str, Any]:
         """Executes Python; a sample's endless loop ends with Done, and its clients are closed."""

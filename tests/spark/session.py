@@ -76,24 +76,24 @@ class Topics:
         # Records of tests may be years old; a broker with Kafka's defaults would delete them at its next look.
         settings = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in config.items()}
         for created in self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)]).values():
-            created.result(30)
+            created.result(240)
         return name
 
     def delete(self, name: str) -> None:
         for deleted in self.admin.delete_topics([name]).values():
-            deleted.result(30)
+            deleted.result(240)
 
     def grow(self, name: str, partitions: int) -> None:
         from confluent_kafka.admin import NewPartitions
 
         for grown in self.admin.create_partitions([NewPartitions(name, partitions)]).values():
-            grown.result(30)
+            grown.result(240)
 
     def delete_before(self, name: str, partition: int, offset: int) -> None:
         from confluent_kafka import TopicPartition
 
         for deleted in self.admin.delete_records([TopicPartition(name, partition, offset)]).values():
-            deleted.result(30)
+            deleted.result(240)
 
     def produce(self, name: str, records: list[dict[str, Any]], **config: Any) -> None:
         from confluent_kafka import Producer
@@ -103,7 +103,7 @@ class Topics:
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5, **settings})
         for record in records:
             producer.produce(name, on_delivery=lambda error, _: error and failures.append(error), **record)
-        producer.flush(60)
+        assert producer.flush(240) == 0
         assert not failures, failures
 
     def values(self, name: str, values: list[str], partition: int = 0) -> None:
@@ -113,7 +113,7 @@ class Topics:
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-        (answer,) = [each.result(30) for each in asked.values()]
+        (answer,) = [each.result(240) for each in asked.values()]
         return {p.partition: p.offset for p in answer.topic_partitions if p.topic == name}
 
 

@@ -15,12 +15,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.client.admin import Admin, TopicPartition
 from barnabas.client.cluster import Cluster
-from barnabas.client.offsets import LATEST
 from barnabas.protocol import messages
-from barnabas.protocol.errors import KafkaError
-from tests.conform.brokers import BrokerUnderTest
+from tests.conform.brokers import BrokerUnderTest, await_leaders
 from tests.conform.driver import Driver, DriverError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -154,15 +151,7 @@ class Administration:
         with Cluster(self.bootstrap, timeout_ms=STEP_SECONDS * 1000) as cluster:
             response = cluster.any_connection().request(messages.CreateTopicsRequest(topics=[topic], timeout_ms=30_000))
             assert [one.error_code for one in response.topics] == [0], response
-            # The controller answers for itself; a broker may learn of the topic after that, and lead its partitions a moment later still.
-            deadline = time.monotonic() + STEP_SECONDS
-            while not cluster.await_topics([name], lambda metadata: name in metadata.topics):
-                assert time.monotonic() < deadline, f"{name} was created and is not there"
-        ends = {TopicPartition(name, index): LATEST for index in range(partitions)}
-        with Admin(self.bootstrap) as admin:
-            while any(isinstance(found, KafkaError) for found in admin.list_offsets(ends).values()):
-                assert time.monotonic() < deadline, f"{name} was created and cannot be read"
-                time.sleep(0.02)
+        await_leaders(self.bootstrap, {name: partitions}, STEP_SECONDS)
 
     def set_group_config(self, group: str, **config: str) -> None:
         changes = [
