@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import skip_tags
 
 ADDRESSED = {ApiKey.METADATA: messages.MetadataResponse, ApiKey.FIND_COORDINATOR: messages.FindCoordinatorResponse,
@@ -54,7 +55,7 @@ class DropsRecords(Lie):
     requests = {ApiKey.PRODUCE: messages.ProduceRequest}
 
     def change(self, request: Any) -> Any:
-        if request.transactional_id is None or not self.now_and_then(0.1):
+        if request.transactional_id is None or not self.now_and_then(0.15):
             return None
         response = messages.ProduceResponse
         return response(responses=[
@@ -80,7 +81,7 @@ class AbortsCommits(Lie):
     requests = {ApiKey.END_TXN: messages.EndTxnRequest}
 
     def change(self, request: Any) -> Any:
-        if request.committed and self.now_and_then(0.05):
+        if request.committed and self.now_and_then(0.15):
             request.committed = False
 
 
@@ -102,16 +103,25 @@ class SkipsRecords(Lie):
     def change(self, request: Any) -> Any:
         for topic in request.topics:
             for partition in topic.partitions:
-                if partition.fetch_offset > 5 and self.now_and_then(0.02):
+                if partition.fetch_offset > 5 and self.now_and_then(0.05):
                     partition.fetch_offset += 2
 
 
 class ForgetsOffsets(Lie):
-    """Acknowledges a group's offsets in a transaction without handing them on."""
+    """Acknowledges a group's offsets in a transaction without handing them on; now and then members join again, and look at them."""
 
-    requests = {ApiKey.TXN_OFFSET_COMMIT: messages.TxnOffsetCommitRequest}
+    requests = {
+        ApiKey.TXN_OFFSET_COMMIT: messages.TxnOffsetCommitRequest,
+        ApiKey.HEARTBEAT: messages.HeartbeatRequest,
+    }
 
     def change(self, request: Any) -> Any:
+        if isinstance(request, messages.HeartbeatRequest):
+            return (
+                messages.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+                if self.rng.random() < 0.5
+                else None
+            )
         if not self.now_and_then(0.7):
             return None
         response = messages.TxnOffsetCommitResponse
@@ -145,7 +155,7 @@ class LyingProxy:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(

@@ -19,7 +19,7 @@ from barnabas.verify.run import Run, Settings
 
 SECONDS = float(os.environ.get("BARNABAS_VERIFY_SECONDS", "30"))
 
-pytestmark = [pytest.mark.conform, pytest.mark.timeout(240 + 2 * SECONDS)]
+pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600 + 8 * SECONDS)]
 
 
 def barnabas(folder: Path) -> LocalBroker:
@@ -42,11 +42,15 @@ def test_no_anomaly(start: Callable[[Path], LocalBroker], kill_every_s: float, p
     broker = start(tmp_path)
     broker.start()
     try:
-        settings = Settings(broker.bootstrap, seconds=SECONDS, seed=7, protocol=protocol, kill_every_s=kill_every_s)
-        verdict = Run(settings, tmp_path / "history.jsonl", broker)()
+        # On a busy machine little happens in half a minute, and what happens in less than that proves nothing.
+        for seconds in (SECONDS, 4 * SECONDS):
+            settings = Settings(broker.bootstrap, seconds=seconds, seed=7, protocol=protocol, kill_every_s=kill_every_s)
+            verdict = Run(settings, tmp_path / f"history-{seconds}.jsonl", broker)()
+            assert verdict.valid, [each.message for each in verdict.anomalies[:3]]
+            if verdict.statistics["operations"]["txn"]["ok"] > 10:
+                break
     finally:
         broker.stop()
-    assert verdict.valid, [each.message for each in verdict.anomalies[:3]]
     assert bool(verdict.statistics["kills"]) is bool(kill_every_s)
     assert verdict.statistics["operations"]["txn"]["ok"] > 10
     assert "stuck" not in verdict.statistics["operations"]
