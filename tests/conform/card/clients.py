@@ -53,7 +53,6 @@ CLIENTS = (
         "Python, librdkafka",
         python("confluent.py"),
         traits=("delete offsets",),
-        without={"share group": NO_SHARE_CONSUMER},
     ),
     Client(
         "kafka-python",

@@ -6,7 +6,16 @@ import sys
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    AcknowledgeType,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    ShareConsumer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -32,6 +41,7 @@ class Driver:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self.consumer: Consumer | None = None
+        self.sharer: ShareConsumer | None = None
         self.producer: Producer | None = None
         self.administrator: AdminClient | None = None
         self.longest_throttle_ms = 0.0
@@ -239,9 +249,36 @@ class Driver:
         self.admin().delete_consumer_groups([group])[group].result(30)
         return True
 
+    def share_subscribe(self, group: str, topics: list[str]) -> bool:
+        self.sharer = ShareConsumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": group, "share.acknowledgement.mode": "explicit"}
+        )
+        self.sharer.subscribe(topics)
+        return True
+
+    def share_poll(self, timeout_ms: int) -> list[Any]:
+        assert self.sharer
+        found = []
+        for m in self.sharer.poll(timeout_ms / 1000):
+            if m.error():
+                raise KafkaException(m.error())
+            found.append([m.topic(), m.partition(), m.offset(), text(m.value()), m.delivery_count()])
+        return found
+
+    def share_acknowledge(self, records: list[list[Any]]) -> bool:
+        assert self.sharer
+        for topic, partition, offset, kind in records:
+            self.sharer.acknowledge_offset(topic, partition, offset, AcknowledgeType[kind.upper()])
+        for error in self.sharer.commit_sync(30.0).values():
+            if error is not None:
+                raise error
+        return True
+
     def close(self) -> bool:
         if self.consumer:
             self.consumer.close()
+        if self.sharer:
+            self.sharer.close()
         return True
 
 
