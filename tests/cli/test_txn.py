@@ -46,7 +46,9 @@ def data(address: str, *arguments: str) -> Any:
 
 
 def open_transaction(address: str, transactional_id: str, partition: int = 0) -> Producer:
-    producer = Producer({"bootstrap.servers": address, "transactional.id": transactional_id})
+    producer = Producer(
+        {"bootstrap.servers": address, "transactional.id": transactional_id, "transaction.timeout.ms": 600_000}
+    )
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce("t", b"v", partition=partition)
@@ -97,7 +99,7 @@ def test_an_open_transaction_is_found_described_and_aborted(address: str) -> Non
     assert data(address, "list", "--running-longer-than", "1d", "--state", "Ongoing") == []
     assert data(address, "list", "--producer-id", str(listed["producer_id"])) == [listed]
     (described,) = data(address, "describe", "orders")
-    assert (described["state"], described["partitions"], described["timeout"]) == ("Ongoing", ["t-0"], "1m00s")
+    assert (described["state"], described["partitions"], described["timeout"]) == ("Ongoing", ["t-0"], "10m00s")
 
     (held,) = data(address, "doctor", "t")
     assert (held["topic"], held["partition"], held["held_back"]) == ("t", 0, 1)
