@@ -154,6 +154,14 @@ def test_an_entity_named_twice_keeps_what_the_first_did(serving: Serving) -> Non
     assert value.value == 1.0
 
 
+def test_a_type_named_twice_means_its_last_name(serving: Serving) -> None:
+    twice = entry({"user": "a"}, producer_byte_rate=1.0)
+    twice.entity.append(AlterClientQuotasRequest.EntityData(entity_type="user", entity_name="b"))
+    (answer,) = serving.ask(AlterClientQuotasRequest(entries=[twice])).entries
+    assert [(part.entity_type, part.entity_name) for part in answer.entity] == [("user", "b")]
+    assert described(serving) == [{"user": "b"}]
+
+
 def test_validating_changes_nothing(serving: Serving) -> None:
     request = AlterClientQuotasRequest(entries=[entry({"user": "a"}, producer_byte_rate=1.0)], validate_only=True)
     assert serving.ask(request).entries[0].error_code == 0

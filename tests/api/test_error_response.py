@@ -21,6 +21,8 @@ from barnabas.protocol.messages import (
     LeaveGroupRequest,
     OffsetFetchRequest,
     ProduceRequest,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
 )
 from barnabas.protocol.schema import FieldSpec, message_spec
 
@@ -57,6 +59,12 @@ def test_a_heartbeat_is_refused_with_nothing_but_the_code() -> None:
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=7)
     response = error_response(68, 1, request, ErrorCode.UNSUPPORTED_VERSION)
     assert response == ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+
+
+def test_share_requests_are_refused_without_words() -> None:
+    request = ShareGroupHeartbeatRequest(group_id="g", member_id="", member_epoch=0)
+    response = error_response(76, 1, request, ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
+    assert response == ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
 
 
 def test_described_groups_are_refused_without_words() -> None:

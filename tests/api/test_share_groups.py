@@ -459,7 +459,7 @@ def test_a_lock_is_renewed(cluster: Cluster) -> None:
     assert answer.responses[0].partitions[0].acknowledge_error_code == 0
     refused = member.fetch((0, 2, [RENEW]), is_renew_ack=True)
     assert refused.error_code == ErrorCode.INVALID_REQUEST
-    assert "maxBytes must be set to 0" in refused.error_message
+    assert refused.error_message is None, "Kafka gives a code and no words"
     cluster.configure(GROUP_RESOURCE, "g", share_renew_acknowledge_enable="false")
     assert outcome(member.acknowledge((0, 2, [RENEW]), is_renew_ack=True)) == [(0, ErrorCode.INVALID_RECORD_STATE)]
 

@@ -37,4 +37,4 @@ def _described(name: str, times: int, by_user: dict[str, list[_Info]]) -> _Resul
     if name not in by_user:
         message = f"Attempt to describe a user credential that does not exist: {name}"
         return _Result(user=name, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message)
-    return _Result(user=name, error_message=None, credential_infos=by_user[name])
+    return _Result(user=name, credential_infos=by_user[name])

@@ -9,7 +9,7 @@ on each. This module does that thing once, over the message definitions.
 - The error code sits at the outermost level that has one; below it nothing is filled in, and a response that has it at the
   top repeats nothing of the request (a member id, an epoch); `_TOP_AND_BELOW` are two exceptions. DescribeCluster and its like
   have one level; OffsetFetch has it at the top up to version 7 and on each group from version 8.
-- A sentence goes along only if it says more than the code's own, as Kafka's `ApiError` has it; see `_CODE_WORDS`.
+- A sentence goes along only if it says more than the code's own, as Kafka's `ApiError` has it; see `_CODE_WORDS`, `_WORDLESS`.
 
 It runs only when a request fails, so it reads the definitions afresh rather than compile anything.
 
@@ -61,6 +61,8 @@ _CODE_WORDS = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     )
 )
+# Responses that have room for words, and never any.
+_WORDLESS = frozenset((ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE))
 # Responses that say the error at the top and once more for each partition that was asked for.
 _TOP_AND_BELOW = frozenset((ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS))
 _CODES = ("error_code", "partition_error_code")
@@ -91,6 +93,8 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     cls = getattr(messages, f"{name}Response")
     own = ErrorCode(code).default_message
     words = message if message is not None and message != own else own if api_key in _CODE_WORDS else None
+    if api_key in _WORDLESS:
+        words = None
     mirror = _Mirror(spec, cls, version, int(code), words, goes_below=api_key in _TOP_AND_BELOW)
     response = mirror.struct(spec.root, cls, request)
     if api_key == ApiKey.METADATA and version < 13 and request.topics is None:

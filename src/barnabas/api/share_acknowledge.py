@@ -66,7 +66,6 @@ def _response(context: RequestContext, group_id: str, outcome: AcknowledgeAnswer
         data = ShareAcknowledgeResponse.PartitionData(partition_index=partition_id.partition)
         if error is not None:
             data.error_code = int(error.code)
-            data.error_message = error.message
         topics.setdefault(partition_id.topic_id, _Topic(topic_id=partition_id.topic_id)).partitions.append(data)
         answered.append((partition_id, data))
     response.responses = list(topics.values())

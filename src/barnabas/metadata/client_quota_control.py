@@ -51,7 +51,8 @@ def alter_client_quotas(
     records: list[MetadataRecord] = []
     outcomes: dict[QuotaEntity, ApiError] = {}
     for entry in request.entries:
-        entity = quota_entity([(part.entity_type, part.entity_name) for part in entry.entity])
+        # A type that is named twice means its last name.
+        entity = quota_entity(list({part.entity_type: part.entity_name for part in entry.entity}.items()))
         changes: dict[str, float | None] = {}
         repeats = False
         for op in entry.ops:
@@ -83,7 +84,8 @@ def alter_client_quotas(
 
 
 def _text(entity: QuotaEntity) -> str:
-    return f"ClientQuotaEntity(entries={{{', '.join(f'{kind}={name}' for kind, name in entity)}}})"
+    parts = (f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return f"ClientQuotaEntity(entries={{{', '.join(parts)}}})"
 
 
 def _alter_entity(
