@@ -32,7 +32,7 @@ from tests.spark.session import SPARK
 
 PROJECT = Path(__file__).parents[2]
 LINES = 541_909
-PATIENCE_S = 600
+PATIENCE_S = 1500
 
 
 def online_retail() -> Path | None:
@@ -43,7 +43,7 @@ def online_retail() -> Path | None:
 
 pytestmark = [
     *(mark for mark in SPARK if mark.name != "timeout"),
-    pytest.mark.timeout(3600),
+    pytest.mark.timeout(5000),
     pytest.mark.skipif(
         online_retail() is None, reason="the online-retail file is not here; set BARNABAS_ONLINE_RETAIL to it"
     ),

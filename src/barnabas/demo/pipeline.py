@@ -44,7 +44,7 @@ BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 
 # Reading six partitions takes no more tasks than there are cores to run them.
 _TASKS = 2
-_START_PATIENCE_S = 300.0
+START_PATIENCE_S = 300.0
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -134,8 +134,12 @@ class Pipeline:
 
     # --- running --------------------------------------------------------------------------------------------------
 
-    def start(self, *, available_now: bool = False) -> None:
-        """Start every query; with `available_now` each ends when it has read what is there now."""
+    def start(self, *, available_now: bool = False, patience_s: float = START_PATIENCE_S) -> None:
+        """Start every query; with `available_now` each ends when it has read what is there now.
+
+        Args:
+            patience_s: for how long a query is started again whose source comes up too slowly.
+        """
         clean = queries.parse_orders(self._read(ORDERS.name)).where("reason is null")
         # Known by the key alone, so that the second reading of all orders parses few of them.
         cancelled = queries.parse_orders(self._read(ORDERS.name).where("cast(key as string) like 'C%'")).where(
@@ -158,7 +162,7 @@ class Pipeline:
             )
             if available_now:
                 writer = writer.trigger(availableNow=True)
-            self._queries.append(_start_patiently(writer))
+            self._queries.append(start_patiently(writer, patience_s))
 
     def drain(self) -> None:
         """Wait until every query has read what is in the topics now.
@@ -242,14 +246,14 @@ class Pipeline:
         batch.unpersist()
 
 
-def _start_patiently(writer: DataStreamWriter) -> StreamingQuery:
+def start_patiently(writer: DataStreamWriter, patience_s: float = START_PATIENCE_S) -> StreamingQuery:
     """Start a query and return when its sources are ready.
 
     Each source is a Python process of its own, which Spark gives ten seconds to come up. All at once would take longer
     than that on a busy machine; and one that was late is simply started again, until the queries before it have done
     most of their work and leave it the processor.
     """
-    deadline_s = time.monotonic() + _START_PATIENCE_S
+    deadline_s = time.monotonic() + patience_s
     while True:
         query = writer.start()
         while query.isActive and query.status["message"].startswith("Initializing"):
