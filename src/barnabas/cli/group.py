@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -135,10 +135,43 @@ def _members(found: GroupDescription) -> Table:
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
     """A row for each partition that the group committed in or reads: offsets, lag, and who reads it."""
     owners = {where: member for member in found.members for where in member.assignment}
+    if found.type == "share":
+        return _share_rows(admin, found)
     committed = admin.list_group_offsets(found.group_id)
     partitions = sorted({*committed, *owners})
     starts, ends = log_bounds(admin, partitions)
     return [_lag_row(each, committed.get(each), starts[each], ends[each], owners.get(each)) for each in partitions]
+
+
+def _share_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
+    """As above for a share group: the start offset is where it is, and its coordinator counts the lag. Several may read a partition."""
+    offsets = admin.list_share_group_offsets(found.group_id)
+    readers: dict[TopicPartition, list[GroupMember]] = {}
+    for member in found.members:
+        for where in member.assignment:
+            readers.setdefault(where, []).append(member)
+    partitions = sorted({*offsets, *readers})
+    starts, ends = log_bounds(admin, partitions)
+    return [
+        (
+            where.topic,
+            where.partition,
+            offsets[where].start_offset if where in offsets else None,
+            starts[where],
+            ends[where],
+            offsets[where].lag if where in offsets else None,
+            *_joined(readers.get(where, ())),
+        )
+        for where in partitions
+    ]
+
+
+def _joined(members: Sequence[GroupMember]) -> tuple[Any, Any, Any]:
+    each = [
+        list(dict.fromkeys(texts)) for texts in zip(*((m.member_id, m.client_id, m.host) for m in members), strict=True)
+    ]
+    ids, clients, hosts = (",".join(texts) for texts in each) if each else (None, None, None)
+    return ids, clients, hosts
 
 
 def log_bounds(

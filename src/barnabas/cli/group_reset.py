@@ -132,6 +132,8 @@ def _require_inactive(admin: Admin, group_id: str) -> None:
     from barnabas.client.admin import GroupDescription
 
     found = admin.describe_groups([group_id])[group_id]
+    if isinstance(found, GroupDescription) and found.type == "share":
+        raise Failure(f"group {group_id} is a share group, which commits no offsets", "kafka-share-groups.sh moves it")
     # A group that does not exist yet may be given offsets.
     if isinstance(found, GroupDescription) and found.members:
         count = len(found.members)

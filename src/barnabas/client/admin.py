@@ -9,8 +9,8 @@ hide the answers about the others. :func:`result` turns such a value into a resu
 request are raised. Retriable failures are asked again until the cluster's ``timeout_ms``.
 
 The methods live with their nouns: :mod:`~barnabas.client.topics`, :mod:`~barnabas.client.configs`,
-:mod:`~barnabas.client.offsets`, :mod:`~barnabas.client.groups`, :mod:`~barnabas.client.transactions`,
-:mod:`~barnabas.client.brokers`.
+:mod:`~barnabas.client.offsets`, :mod:`~barnabas.client.groups`, :mod:`~barnabas.client.newer_groups`,
+:mod:`~barnabas.client.transactions`, :mod:`~barnabas.client.brokers`.
 
 Source: org.apache.kafka.clients.admin.Admin.
 """
@@ -27,12 +27,12 @@ from barnabas.client.cluster_metadata import Node, PartitionMetadata, TopicMetad
 from barnabas.client.configs import ConfigAdmin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
 from barnabas.client.groups import (
     CommittedOffset,
-    GroupAdmin,
     GroupDescription,
     GroupListing,
     GroupMember,
     GroupRebalance,
 )
+from barnabas.client.newer_groups import NewerGroupAdmin
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAdmin, OffsetAndTimestamp
 from barnabas.client.outcome import result
 from barnabas.client.topics import CreatedTopic, NewTopic, TopicAdmin
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, GroupAdmin, TransactionAdmin, BrokerAdmin, Closeable):
+class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, NewerGroupAdmin, TransactionAdmin, BrokerAdmin, Closeable):
     """Administers the cluster behind some bootstrap addresses.
 
     Args:
