@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-ANSWER_SECONDS = 240
+ANSWER_SECONDS = 300
 """A driver that is silent for so long never speaks again; it is killed, so that what waits for it goes on."""
 
 

@@ -22,7 +22,7 @@ from tests.conform.driver import Driver, DriverError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 STEP_SECONDS = 240
-SESSION_MS = 6000
+SESSION_MS = 10_000
 HEARTBEAT_MS = 500
 GROUP_RESOURCE = 32  # a group among the resources that have settings
 Row = list[Any]  # topic, partition, offset, key, value, headers

@@ -50,7 +50,7 @@ class Driver:
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(90)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(240)
 
     def version(self) -> str:
         return f"aiokafka {aiokafka.__version__}"

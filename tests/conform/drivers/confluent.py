@@ -198,55 +198,55 @@ class Driver:
         return self.administrator
 
     def create_topic(self, topic: str, partitions: int, config: dict[str, str]) -> bool:
-        self.admin().create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(30)
+        self.admin().create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(200)
         return True
 
     def list_topics(self, prefix: str) -> list[str]:
-        return sorted(name for name in self.admin().list_topics(timeout=30).topics if name.startswith(prefix))
+        return sorted(name for name in self.admin().list_topics(timeout=200).topics if name.startswith(prefix))
 
     def describe_topic(self, topic: str) -> list[Any]:
         found = self.admin().list_topics(topic, 30).topics[topic].partitions
         return [[p.id, p.leader, p.replicas, p.isrs] for _, p in sorted(found.items())]
 
     def add_partitions(self, topic: str, total: int) -> bool:
-        self.admin().create_partitions([NewPartitions(topic, total)])[topic].result(30)
+        self.admin().create_partitions([NewPartitions(topic, total)])[topic].result(200)
         return True
 
     def delete_topic(self, topic: str) -> bool:
-        self.admin().delete_topics([topic])[topic].result(30)
+        self.admin().delete_topics([topic])[topic].result(200)
         return True
 
     def alter_config(self, topic: str, config: dict[str, str]) -> bool:
         entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in config.items()]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        self.admin().incremental_alter_configs([resource])[resource].result(30)
+        self.admin().incremental_alter_configs([resource])[resource].result(200)
         return True
 
     def describe_config(self, topic: str, names: list[str]) -> dict[str, str]:
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        found = self.admin().describe_configs([resource])[resource].result(30)
+        found = self.admin().describe_configs([resource])[resource].result(200)
         return {name: found[name].value for name in names}
 
     def delete_records(self, topic: str, partition: int, offset: int) -> bool:
         wanted = TopicPartition(topic, partition, offset)
-        self.admin().delete_records([wanted])[wanted].result(30)
+        self.admin().delete_records([wanted])[wanted].result(200)
         return True
 
     def list_groups(self, prefix: str) -> list[str]:
-        found = self.admin().list_consumer_groups().result(30)
+        found = self.admin().list_consumer_groups().result(200)
         return sorted(group.group_id for group in found.valid if group.group_id.startswith(prefix))
 
     def describe_group(self, group: str) -> list[Any]:
-        found = self.admin().describe_consumer_groups([group])[group].result(30)
+        found = self.admin().describe_consumer_groups([group])[group].result(200)
         return [found.state.name.replace("_", ""), len(found.members)]
 
     def group_offsets(self, group: str, partitions: list[list[Any]]) -> list[Any]:
         wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(t, p) for t, p in partitions])
-        found = self.admin().list_consumer_group_offsets([wanted])[group].result(30).topic_partitions
+        found = self.admin().list_consumer_group_offsets([wanted])[group].result(200).topic_partitions
         return [[tp.topic, tp.partition, tp.offset if tp.offset >= 0 else None] for tp in found]
 
     def delete_group(self, group: str) -> bool:
-        self.admin().delete_consumer_groups([group])[group].result(30)
+        self.admin().delete_consumer_groups([group])[group].result(200)
         return True
 
     def share_subscribe(self, group: str, topics: list[str]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from loop import serve
 
 KEY, RECORD = "\x1f", "\x1e"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 240
 IN_TRANSACTION = "-> InTransaction"  # what librdkafka logs when a transaction has begun
 
 

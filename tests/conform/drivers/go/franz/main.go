@@ -74,5 +74,5 @@ func (d *driver) close(*loop.Command) (any, error) {
 }
 
 func deadline() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), time.Minute)
+	return context.WithTimeout(context.Background(), 4*time.Minute)
 }

@@ -10,7 +10,7 @@ use rdkafka::Offset;
 use serde_json::{json, Map, Value};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(200);
 
 pub struct Administering {
     bootstrap: String,

@@ -8,7 +8,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(200);
 /// What librdkafka reports and then mends by itself: a coordinator that is loading, a broker that restarts.
 const PASSING: [RDKafkaErrorCode; 5] = [
     RDKafkaErrorCode::NotCoordinator,

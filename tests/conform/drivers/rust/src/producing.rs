@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(200);
 
 type Outcomes = Arc<Mutex<Vec<Option<Result<i64, KafkaError>>>>>;
 
