@@ -36,6 +36,15 @@ def test_a_folder_with_something_in_it_is_left_alone(monkeypatch, tmp_path):
     assert "is not empty: name a new folder with --data-dir" in said
 
 
+def test_a_broker_that_does_not_answer_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr("barnabas.demo.java.check_java", lambda: 17)
+    monkeypatch.setattr("barnabas.demo.command._ANSWER_S", 0.2)
+    code, said = run("-b", "127.0.0.1:1", "--data-dir", str(tmp_path / "d"))
+    assert code == 1
+    assert said == "Error: no broker answers at 127.0.0.1:1: start one with `barnabas start`, or leave out -b\n"
+    assert not (tmp_path / "d").exists()
+
+
 def test_an_input_that_is_absent(tmp_path):
     code, said = run("--input", str(tmp_path / "nowhere.csv"))
     assert code == 2

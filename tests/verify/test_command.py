@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import barnabas
 from barnabas.cli.verify import verify
+from barnabas.client.admin import Admin
 from barnabas.verify.history import read_history, write_history
 from tests.verify import model
 from tests.verify.stories import history
@@ -39,6 +41,38 @@ def test_a_history_with_an_anomaly(tmp_path: Path) -> None:
     assert found["valid"] is False
     assert found["anomalies"] == {"aborted-read": 1}
     assert found["examples"][0]["name"] == "aborted-read"
+
+
+def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) -> None:
+    write_history(tmp_path / "empty", history("p0 fail txn s0:1"))
+    result = run("--check", str(tmp_path / "empty"))
+    assert result.exit_code == 1
+    assert "so it proves nothing" in result.stderr
+
+
+def test_a_history_that_was_cut_is_told(tmp_path: Path) -> None:
+    write_history(tmp_path / "cut", history("p0 ok send s0:1@0"))
+    result = run("--check", str(tmp_path / "cut"))
+    assert result.exit_code == 1
+    assert "did not come to its end" in result.stderr
+    assert "unseen" in result.stdout
+
+
+def test_an_address_that_is_taken_is_not_killed_for(tmp_path: Path) -> None:
+    with barnabas.Broker() as broker:
+        result = run("-b", broker.bootstrap_servers, "--broker-command", "false", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "answers at" in result.stderr
+    assert not (tmp_path / "broker.log").exists()
+
+
+def test_a_history_that_cannot_be_written_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "run.jsonl"
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        result = run("-b", broker.bootstrap_servers, "--history", str(path), "--time", "1")
+        assert admin.list_topics() == []
+    assert result.exit_code == 1
+    assert result.stderr == f"error: cannot write {path}: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

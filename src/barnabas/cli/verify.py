@@ -75,9 +75,15 @@ def verify(
 
     if check is not None:
         try:
-            verdict = check_history(read_history(Path(check)))
+            read = read_history(Path(check))
         except ValueError as error:
             raise Failure(f"{check}: {error}") from None
+        verdict = check_history(read)
+        if verdict.valid and not verdict.statistics["acknowledged"]:
+            raise Failure(f"{check}: nothing was acknowledged in this history, so it proves nothing")
+        if not any(op.final for op in read.ops):
+            told = "the run did not come to its end: what it would have read there counts as unseen"
+            click.echo(f"warning: {check}: {told}", err=True)
         _report(session, verdict, check)
         return
     if start and broker_command:

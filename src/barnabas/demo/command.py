@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.demo.pipeline import Pipeline
 
 _POLL_S = 0.1
+_ANSWER_S = 5.0
 _WIDTH_OF_A_FILE = 120
 
 
@@ -68,6 +69,8 @@ def demo(
     try:
         check_java()
         _check_python_packages()
+        if bootstrap_server is not None:
+            _check_broker(bootstrap_server)
         folder = _fresh_folder(data_dir)
         _run(Feed(input_file, rows, speed or 0.0), folder, bootstrap_server)
     except (JavaMissing, FeedError) as error:
@@ -144,6 +147,20 @@ def _fresh_folder(wanted: Path | None) -> Path:
         raise click.ClickException(f"{folder} is not empty: name a new folder with --data-dir, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
+
+
+def _check_broker(servers: str) -> None:
+    """Before anything is made: Spark and the feeder would wait for minutes, and the library would tell of every attempt."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    try:
+        settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda error: None}
+        AdminClient(settings).list_topics(timeout=_ANSWER_S)
+    except KafkaException:
+        raise click.ClickException(
+            f"no broker answers at {servers}: start one with `barnabas start`, or leave out -b"
+        ) from None
 
 
 def _check_python_packages() -> None:
