@@ -45,6 +45,7 @@ BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 # Reading six partitions takes no more tasks than there are cores to run them.
 _TASKS = 2
 START_PATIENCE_S = 300.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 40.0
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -250,10 +251,11 @@ def start_patiently(writer: DataStreamWriter, patience_s: float = START_PATIENCE
     """Start a query and return when its sources are ready.
 
     Each source is a Python process of its own, which Spark gives ten seconds to come up. All at once would take longer
-    than that on a busy machine; and one that was late is simply started again, until the queries before it have done
-    most of their work and leave it the processor.
+    than that on a busy machine; and one that was late is simply started again, when the queries before it have done
+    more of their work and leave it the processor. Not at once: the process that was late still comes up, for nobody.
     """
     deadline_s = time.monotonic() + patience_s
+    pause_s = _FIRST_PAUSE_S
     while True:
         query = writer.start()
         while query.isActive and query.status["message"].startswith("Initializing"):
@@ -261,6 +263,8 @@ def start_patiently(writer: DataStreamWriter, patience_s: float = START_PATIENCE
         error = query.exception()
         if error is None or "failed to connect back" not in str(error) or time.monotonic() > deadline_s:
             return query
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def _into(table: ResultTable) -> BatchSink:
