@@ -114,6 +114,29 @@ def test_a_taken_port_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refused.stderr.count("\n") == 1, refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("192.0.2.1:9092", "is it an address of this machine?"),
+        ("nowhere.invalid:9092", "cannot listen on nowhere.invalid"),
+    ],
+)
+def test_an_address_that_is_not_ours_is_not_called_taken(tmp_path: Path, address: str, hint: str) -> None:
+    refused = run("start", "--data-dir", str(tmp_path / "data"), "--listen", address, "--log-level", "warning")
+    assert refused.returncode == 1
+    assert hint in refused.stderr
+    assert "is another broker running?" not in refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_a_directory_that_is_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    refused = run("start", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"barnabas: cannot use the data directory {tmp_path / 'data'}: ")
+    assert refused.stderr.endswith("; name another with --data-dir\n")
+
+
 def test_a_directory_is_asked_for() -> None:
     refused = run("start")
     assert refused.returncode == 1
