@@ -156,6 +156,11 @@ def test_settings_are_checked() -> None:
         barnabas.Broker(config={"num.partitions": "many"}).start()
 
 
+def test_a_misspelt_setting_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with barnabas.Broker(config={"num.partition": "3"}):
+        assert "Unknown setting num.partition is ignored" in caplog.text
+
+
 def test_two_brokers_at_once() -> None:
     with barnabas.Broker() as one, barnabas.Broker() as other:
         one.create_topic("only-here")

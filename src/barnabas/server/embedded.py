@@ -17,6 +17,7 @@ with it, creates topics when they are first used, does not wait for the disk wit
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import shutil
 import tempfile
@@ -36,6 +37,8 @@ from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import BrokerConfig
 
 __all__ = ["Broker"]
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -114,6 +117,8 @@ class Broker:
             self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
         config = BrokerConfig.from_properties({**listeners, **self._settings, "log.dirs": folder}, embedded=True)
+        for name in config.unknown:
+            log.warning("Unknown setting %s is ignored", name)
         loop = self._loop = new_event_loop()
         server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
         self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
