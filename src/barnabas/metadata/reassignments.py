@@ -29,6 +29,9 @@ def alter_reassignments(
     response = messages.AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change
     )
+    if request.topics:
+        # As in Kafka, where nothing is looked at if nothing is asked, and the message keeps its default: empty, not null.
+        response.error_message = None
     records: list[MetadataRecord] = []
     may_resize = request.allow_replication_factor_change
     for topic in request.topics:
