@@ -190,7 +190,7 @@ class TestEpochs:
     @pytest.mark.parametrize(
         ("epoch", "code"),
         [
-            (-2, ErrorCode.FENCED_LEADER_EPOCH),
+            (-2, ErrorCode.NONE),
             (0, ErrorCode.FENCED_LEADER_EPOCH),
             (1, ErrorCode.NONE),
             (2, ErrorCode.UNKNOWN_LEADER_EPOCH),

@@ -149,5 +149,6 @@ def test_an_older_epoch_is_fenced(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     hosting.change(id_, leader=NODE)
     assert ask(hosting, -1, epoch=0) == [("FENCED_LEADER_EPOCH", -1, -1, -1)]
+    assert ask(hosting, -1, epoch=-2) == [("FENCED_LEADER_EPOCH", -1, -1, -1)]
     hosting.change(id_, leader=2)
     assert ask(hosting, -1) == [("NOT_LEADER_OR_FOLLOWER", -1, -1, -1)]

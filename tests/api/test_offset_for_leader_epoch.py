@@ -42,6 +42,7 @@ def test_refusals(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     hosting.change(id_, leader=NODE)
     assert ask(hosting, 0, current=0) == ("FENCED_LEADER_EPOCH", -1, -1)
+    assert ask(hosting, 0, current=-2) == ("FENCED_LEADER_EPOCH", -1, -1)
     assert ask(hosting, 0, current=2) == ("UNKNOWN_LEADER_EPOCH", -1, -1)
     assert ask(hosting, 0, topic="nowhere") == ("UNKNOWN_TOPIC_OR_PARTITION", -1, -1)
     assert ask(hosting, 0, index=5) == ("UNKNOWN_TOPIC_OR_PARTITION", -1, -1)

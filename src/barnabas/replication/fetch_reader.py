@@ -184,7 +184,8 @@ def read_partitions(
             found_one = True
             partition.topic.traffic.fetches += 1
             if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
-                partition.check_leader(wanted.current_leader_epoch)
+                # Kafka takes any negative epoch of a Fetch for none, elsewhere only -1.
+                partition.check_leader(max(wanted.current_leader_epoch, -1))
             log = partition.log
             high_watermark = log.high_watermark
             if params.replica_id >= 0:
