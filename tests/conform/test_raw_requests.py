@@ -258,6 +258,7 @@ def committing(side: Side) -> Iterator[Ask]:
     """Offsets of a group without members, and transactions that are added to wrongly."""
     side.create("raw-offsets", 1)
     yield "group", 4, FindCoordinatorRequest(key_type=0, coordinator_keys=["raw"])
+    yield "transactions", 4, FindCoordinatorRequest(key_type=1, coordinator_keys=["raw-tx"])
     yield "share", 4, FindCoordinatorRequest(key_type=2, coordinator_keys=["raw"])
     for version in range(2, 11):
         id_ = side.ids["raw-offsets"] if version > 9 else bytes(16)
