@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +60,20 @@ def test_a_history_that_was_cut_is_told(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "did not come to its end" in result.stderr
     assert "unseen" in result.stdout
+
+
+def test_a_run_that_is_terminated_takes_its_broker_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "barnabas.main", "verify", "--start", "--time", "600", "--data-dir", str(tmp_path)]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = tmp_path / "broker.log"
+    deadline = time.monotonic() + 300
+    while not (log.exists() and "ready on" in log.read_text()):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+    running.terminate()
+    assert running.wait(300) == 128 + signal.SIGTERM
+    with barnabas.Broker(data_dir=tmp_path / "data"):
+        """The directory would be in use if the other broker were still there."""
 
 
 def test_an_address_that_is_taken_is_not_killed_for(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -125,7 +126,14 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
         stack.callback(broker.stop)
+        # SIGTERM would end this process at once and leave the broker, which has a process group of its own, running for ever.
+        before = signal.signal(signal.SIGTERM, _exit)
+        stack.callback(signal.signal, signal.SIGTERM, before)
         yield broker
+
+
+def _exit(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager
