@@ -160,7 +160,8 @@ class GroupCoordinator:
 
     def on_topics_changed(self, delta: TopicsDelta) -> None:
         """Tell the groups that topics were created, changed or deleted."""
-        self._runtime.schedule_write_all(lambda shard: shard.on_topics_changed(delta))
+        for future in self._runtime.schedule_write_all(lambda shard: shard.on_topics_changed(delta)):
+            future.add_done_callback(lambda done: done.exception())  # A partition that is going takes its groups along.
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> None:
         """Forget the offsets of deleted topics (name to id)."""
