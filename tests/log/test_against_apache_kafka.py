@@ -19,6 +19,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from tests.conform.brokers import await_leaders
 
 pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -146,6 +147,7 @@ def produce(kafka: ApacheKafka, count: int, *, compression: str, transactional_i
 def consume(kafka: ApacheKafka, end: int, *, isolation: str = "read_uncommitted") -> list[tuple[object, ...]]:
     from confluent_kafka import Consumer, TopicPartition
 
+    await_leaders(kafka.bootstrap_servers, {TOPIC: 1})
     settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "judge", "enable.partition.eof": True}
     # While markers are being written the end is nearer for those who read what is committed.
     end_reader = Consumer({**settings, "isolation.level": "read_uncommitted"})
