@@ -64,7 +64,8 @@ def differences() -> list[str]:
         f"- Embedded (`barnabas.Broker()`): `{n}` is `{value}`." for n, value in sorted(EMBEDDED_DEFAULTS.items())
     ]
     lines.append(
-        "- `barnabas start` without `listeners` and `--listen` serves `127.0.0.1:9092` only; without a directory it asks for one instead of taking `log.dir`'s default."
+        "- `barnabas start` without `listeners` and `--listen` serves `127.0.0.1:9092` only; without a directory it asks "
+        "for one instead of taking `log.dir`'s default."
     )
     lines.append("- Internal topics get as many replicas as there are live brokers when that is fewer than asked for.")
     return lines

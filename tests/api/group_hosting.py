@@ -10,10 +10,10 @@ from typing import Any
 
 from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
-from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
-from barnabas.coordinator.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
 from tests.replication.hosting import Hosting

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC
-from barnabas.coordinator.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.transaction.transaction_marker_writer import LocalMarkerWriter
 from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
-from barnabas.coordinator.transaction_marker_writer import LocalMarkerWriter
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,

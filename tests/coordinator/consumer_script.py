@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.coordinator.consumer_group import ConsumerGroup
-from barnabas.coordinator.consumer_group_heartbeat import Beating
-from barnabas.coordinator.consumer_protocol import read_assignment, write_assignment
-from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.coordinator.classic.consumer_protocol import read_assignment, write_assignment
+from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
+from barnabas.coordinator.consumer.consumer_group_heartbeat import Beating
+from barnabas.coordinator.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import KafkaError

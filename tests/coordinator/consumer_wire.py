@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import Any
 
-from barnabas.coordinator.consumer_group_heartbeat import Beating
+from barnabas.coordinator.consumer.consumer_group_heartbeat import Beating
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     ConsumerGroupDescribeRequest,

@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GroupCoordinator
+from barnabas.coordinator.runtime.coordinator_log import RecordSerde, UnknownRecordType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction_records import metadata_of, transaction_record
-from barnabas.coordinator.transaction_state import TransactionState
+from barnabas.coordinator.runtime.coordinator_log import RecordSerde
+from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
+from barnabas.coordinator.transaction.transaction_records import metadata_of, transaction_record
+from barnabas.coordinator.transaction.transaction_state import TransactionState
 from barnabas.log.append_checks import AppendOrigin
 from barnabas.log.cleanable_log import CleanerConfig
 from barnabas.log.cleaner_worker import InlineWorker

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.group_config import GroupCoordinatorConfig
+from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
 from barnabas.coordinator.group_coordinator import GroupCoordinator, java_string_hash, partition_for
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListGroupsRequest, OffsetCommitRequest

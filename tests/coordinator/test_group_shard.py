@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.group_records import offset_commit_record
+from barnabas.coordinator.group.offset_records import offset_commit_record
+from barnabas.coordinator.group.offset_store import OffsetAndMetadata
 from barnabas.coordinator.group_shard import GroupCoordinatorShard
-from barnabas.coordinator.offset_store import OffsetAndMetadata
 from barnabas.protocol import messages
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.coordinator.runtime.coordinator_log import RecordSerde
+from barnabas.coordinator.share.share_coordinator_shard import StateSummary, StateWrite
+from barnabas.coordinator.share.share_state_batches import StateBatch
+from barnabas.coordinator.share.share_state_records import SHARE_SNAPSHOT, SHARE_UPDATE, SharePartitionKey
 from barnabas.coordinator.share_coordinator import ShareCoordinator, ShareCoordinatorConfig, coordinator_key
-from barnabas.coordinator.share_coordinator_shard import StateSummary, StateWrite
-from barnabas.coordinator.share_state_batches import StateBatch
-from barnabas.coordinator.share_state_records import SHARE_SNAPSHOT, SHARE_UPDATE, SharePartitionKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record import iter_records
 from tests.coordinator.memory_log import MemoryLog

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.producer_id_manager import ProducerIdManager
-from barnabas.coordinator.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.transaction.transaction_marker_writer import Marker
+from barnabas.coordinator.transaction.transaction_metadata import MAX_EPOCH
+from barnabas.coordinator.transaction.transaction_shard import EndTxn, InitProducerId
+from barnabas.coordinator.transaction.transaction_state import TransactionState
 from barnabas.coordinator.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
-from barnabas.coordinator.transaction_marker_writer import Marker
-from barnabas.coordinator.transaction_metadata import MAX_EPOCH
-from barnabas.coordinator.transaction_shard import EndTxn, InitProducerId
-from barnabas.coordinator.transaction_state import TransactionState
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
 from tests.coordinator.memory_log import MemoryLog

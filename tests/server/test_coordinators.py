@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.protocol.messages import (

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.share_coordinator_shard import ShareCoordinatorShard, StateOutcome, StateWrite
-from barnabas.coordinator.share_state_batches import StateBatch
-from barnabas.coordinator.share_state_records import SharePartitionKey
+from barnabas.coordinator.share.share_coordinator_shard import ShareCoordinatorShard, StateOutcome, StateWrite
+from barnabas.coordinator.share.share_state_batches import StateBatch
+from barnabas.coordinator.share.share_state_records import SharePartitionKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.share_fetch import ShareFetchParams
 from barnabas.replication.share_partition_manager import SharePartitionManager

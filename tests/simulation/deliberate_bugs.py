@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from barnabas.coordinator.runtime import CoordinatorRuntime
-from barnabas.coordinator.transaction_shard import TransactionCoordinatorShard
+from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime
+from barnabas.coordinator.transaction.transaction_shard import TransactionCoordinatorShard
 from barnabas.log import log_appender, log_segment
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.coordinator.group_coordinator import GroupCoordinator
-    from barnabas.coordinator.producer_id_manager import ProducerIdManager
     from barnabas.coordinator.share_coordinator import ShareCoordinator
     from barnabas.coordinator.share_group_service import ShareGroupService
+    from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
     from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema

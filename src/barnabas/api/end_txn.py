@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import answered
-from barnabas.coordinator.transaction_shard import EndTxn
+from barnabas.coordinator.runtime.future_steps import answered
+from barnabas.coordinator.transaction.transaction_shard import EndTxn
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import EndTxnRequest, EndTxnResponse
 

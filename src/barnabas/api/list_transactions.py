@@ -18,9 +18,9 @@ import asyncio
 import re
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import answered
-from barnabas.coordinator.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction_state import BY_TITLE
+from barnabas.coordinator.runtime.future_steps import answered
+from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
+from barnabas.coordinator.transaction.transaction_state import BY_TITLE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
-from barnabas.coordinator.share_coordinator_shard import StateSummary
+from barnabas.coordinator.share.share_coordinator_shard import StateSummary
 from barnabas.protocol.messages import ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse
 
 

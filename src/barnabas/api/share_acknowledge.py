@@ -25,7 +25,7 @@ from barnabas.api.share_requests import (
     lead_hints,
     read_acknowledgements,
 )
-from barnabas.coordinator.future_steps import mapped
+from barnabas.coordinator.runtime.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH

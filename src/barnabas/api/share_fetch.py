@@ -32,7 +32,7 @@ from barnabas.api.share_requests import (
     read_acknowledgements,
 )
 from barnabas.api.throttling import fetch_bytes_limit
-from barnabas.coordinator.future_steps import gathered
+from barnabas.coordinator.runtime.future_steps import gathered
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse

@@ -20,8 +20,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.streams_heartbeat import StreamsHeartbeatResult
-from barnabas.coordinator.streams_topic_configuration import BROKER_DEFAULT, ConfiguredInternalTopic, StreamsStatus
+from barnabas.coordinator.streams.streams_heartbeat import StreamsHeartbeatResult
+from barnabas.coordinator.streams.streams_topic_configuration import (
+    BROKER_DEFAULT,
+    ConfiguredInternalTopic,
+    StreamsStatus,
+)
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse, StreamsGroupHeartbeatResponse

@@ -21,7 +21,7 @@ import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import answered, when_done
+from barnabas.coordinator.runtime.future_steps import answered, when_done
 from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.metadata.topic_names import GROUP_METADATA

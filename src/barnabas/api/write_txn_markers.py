@@ -20,8 +20,8 @@ import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import answered, gathered
-from barnabas.coordinator.transaction_marker_writer import Marker
+from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.transaction.transaction_marker_writer import Marker
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse

@@ -19,12 +19,12 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.future_steps import answered, gathered
-from barnabas.coordinator.group_config import GroupConfigs, GroupCoordinatorConfig
-from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
-from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.coordinator.group.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.coordinator.runtime.append_error import append_error
+from barnabas.coordinator.runtime.coordinator_log import CoordinatorLog, RecordSerde
+from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.runtime.timer import CoordinatorTimer
 from barnabas.metadata.hash_order import string_hash
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
@@ -33,8 +33,8 @@ from barnabas.records.compression import Compression
 
 if TYPE_CHECKING:
     from barnabas.coordinator.group_shard import GroupCoordinatorShard
-    from barnabas.coordinator.result import CoordinatorResult
-    from barnabas.coordinator.transaction_marker_writer import Marker
+    from barnabas.coordinator.runtime.result import CoordinatorResult
+    from barnabas.coordinator.transaction.transaction_marker_writer import Marker
     from barnabas.metadata.topics_image import TopicsDelta
     from barnabas.protocol.messages import (
         DeleteGroupsResponse,
@@ -112,9 +112,9 @@ class GroupCoordinator:
 
         def new_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
             # A broker without groups starts without their code.
-            from barnabas.coordinator.group_environment import GroupEnvironment
+            from barnabas.coordinator.group.group_environment import GroupEnvironment
+            from barnabas.coordinator.group.rebalance_history import RebalanceHistory
             from barnabas.coordinator.group_shard import GroupCoordinatorShard
-            from barnabas.coordinator.rebalance_history import RebalanceHistory
 
             return GroupCoordinatorShard(
                 GroupEnvironment(
@@ -212,7 +212,7 @@ class GroupCoordinator:
             if not response.done():
                 response.set_result(answer)
 
-        from barnabas.coordinator.join_group import Joining
+        from barnabas.coordinator.classic.join_group import Joining
 
         joining = Joining(request, version, client_id, client_host, reply)
         written = self._runtime.schedule_write(

@@ -21,17 +21,17 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.coordinator.classic_group import ClassicGroup, ClassicGroupState
-from barnabas.coordinator.classic_groups import ClassicGroups
-from barnabas.coordinator.classic_member import SyncReply
-from barnabas.coordinator.group import Group, GroupType
-from barnabas.coordinator.group_environment import GroupEnvironment
-from barnabas.coordinator.group_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
-from barnabas.coordinator.join_group import Joining
-from barnabas.coordinator.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
-from barnabas.coordinator.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
-from barnabas.coordinator.rebalance_history import RebalanceRecord
-from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.classic.classic_group import ClassicGroup, ClassicGroupState
+from barnabas.coordinator.classic.classic_groups import ClassicGroups
+from barnabas.coordinator.classic.classic_member import SyncReply
+from barnabas.coordinator.classic.join_group import Joining
+from barnabas.coordinator.group.group import Group, GroupType
+from barnabas.coordinator.group.group_environment import GroupEnvironment
+from barnabas.coordinator.group.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
+from barnabas.coordinator.group.offset_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
+from barnabas.coordinator.group.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
+from barnabas.coordinator.group.rebalance_history import RebalanceRecord
+from barnabas.coordinator.runtime.result import CoordinatorRecord, CoordinatorResult
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -56,9 +56,9 @@ from barnabas.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.consumer_group import ConsumerGroup
-    from barnabas.coordinator.consumer_group_heartbeat import Beating
-    from barnabas.coordinator.consumer_groups import ConsumerGroups
+    from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
+    from barnabas.coordinator.consumer.consumer_group_heartbeat import Beating
+    from barnabas.coordinator.consumer.consumer_groups import ConsumerGroups
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class GroupCoordinatorShard:
     @property
     def consumer(self) -> ConsumerGroups:
         """The part for consumer groups."""
-        from barnabas.coordinator.consumer_groups import ConsumerGroups
+        from barnabas.coordinator.consumer.consumer_groups import ConsumerGroups
 
         part = self.part(GroupType.CONSUMER)
         assert isinstance(part, ConsumerGroups), part
@@ -186,7 +186,7 @@ class GroupCoordinatorShard:
         group = self.groups.get(group_id)
         if group is None or group.type is not GroupType.CONSUMER:
             return None
-        from barnabas.coordinator.consumer_group import ConsumerGroup
+        from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
 
         assert isinstance(group, ConsumerGroup), group
         return group
@@ -199,7 +199,7 @@ class GroupCoordinatorShard:
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
         """ConsumerGroupDescribe of one group. Raises: KafkaError GROUP_ID_NOT_FOUND."""
-        from barnabas.coordinator.consumer_group import ConsumerGroup
+        from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
 
         return self.consumer.describe(self.environment.require(group_id, ConsumerGroup))
 
@@ -283,7 +283,7 @@ class GroupCoordinatorShard:
         records = self._offsets.on_topics_deleted(topics)
         part = self._parts.get(GroupType.SHARE)
         if part is not None:
-            from barnabas.coordinator.share_groups import ShareGroups
+            from barnabas.coordinator.share.share_groups import ShareGroups
 
             assert isinstance(part, ShareGroups), part
             records = [*records, *part.on_topics_deleted(topics.values())]
@@ -404,15 +404,15 @@ class GroupCoordinatorShard:
 def _make_part(kind: GroupType, environment: GroupEnvironment, classic: ClassicGroups) -> GroupsOfType | None:
     """Import and make the part for a type; a broker without such groups runs without their code."""
     if kind is GroupType.CONSUMER:
-        from barnabas.coordinator.consumer_groups import ConsumerGroups
+        from barnabas.coordinator.consumer.consumer_groups import ConsumerGroups
 
         return ConsumerGroups(environment, classic)
     if kind is GroupType.STREAMS:
-        from barnabas.coordinator.streams_groups import StreamsGroups
+        from barnabas.coordinator.streams.streams_groups import StreamsGroups
 
         return StreamsGroups(environment)
     if kind is GroupType.SHARE:
-        from barnabas.coordinator.share_groups import ShareGroups
+        from barnabas.coordinator.share.share_groups import ShareGroups
 
         return ShareGroups(environment)
     return None

@@ -20,24 +20,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.future_steps import answered
 from barnabas.coordinator.group_coordinator import partition_for
+from barnabas.coordinator.runtime.append_error import append_error
+from barnabas.coordinator.runtime.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.coordinator_log import CoordinatorLog
-    from barnabas.coordinator.result import CoordinatorResult
-    from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
-    from barnabas.coordinator.share_coordinator_shard import (
+    from barnabas.coordinator.runtime.coordinator_log import CoordinatorLog
+    from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime, Loop
+    from barnabas.coordinator.runtime.result import CoordinatorResult
+    from barnabas.coordinator.runtime.timer import Cancellable
+    from barnabas.coordinator.share.share_coordinator_shard import (
         ShareCoordinatorShard,
         StateOutcome,
         StateSummary,
         StateWrite,
     )
-    from barnabas.coordinator.share_state_records import ShareGroupOffset, SharePartitionKey
-    from barnabas.coordinator.timer import Cancellable
+    from barnabas.coordinator.share.share_state_records import ShareGroupOffset, SharePartitionKey
 
 logger = logging.getLogger(__name__)
 
@@ -141,9 +141,9 @@ class ShareCoordinator:
             self._runtime.close()
 
     def _new_runtime(self) -> CoordinatorRuntime[ShareCoordinatorShard]:
-        from barnabas.coordinator.coordinator_log import RecordSerde
-        from barnabas.coordinator.runtime import CoordinatorRuntime
-        from barnabas.coordinator.share_coordinator_shard import ShareCoordinatorShard
+        from barnabas.coordinator.runtime.coordinator_log import RecordSerde
+        from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime
+        from barnabas.coordinator.share.share_coordinator_shard import ShareCoordinatorShard
         from barnabas.records.compression import Compression
 
         return CoordinatorRuntime(
@@ -196,7 +196,7 @@ class ShareCoordinator:
         key: SharePartitionKey,
         operation: Callable[[ShareCoordinatorShard], CoordinatorResult[StateOutcome[T]]],
     ) -> asyncio.Future[StateOutcome[T]]:
-        from barnabas.coordinator.share_coordinator_shard import StateOutcome
+        from barnabas.coordinator.share.share_coordinator_shard import StateOutcome
 
         if self._runtime is None:
             nowhere: asyncio.Future[StateOutcome[T]] = self._loop.create_future()

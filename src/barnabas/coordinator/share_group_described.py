@@ -13,12 +13,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.future_steps import FutureMaker, after_all, when_done
-from barnabas.coordinator.group import GroupType
+from barnabas.coordinator.group.group import GroupType
 from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.share_coordinator_shard import StateSummary
-from barnabas.coordinator.share_groups import ShareGroups
+from barnabas.coordinator.runtime.append_error import append_error
+from barnabas.coordinator.runtime.future_steps import FutureMaker, after_all, when_done
+from barnabas.coordinator.share.share_coordinator_shard import StateSummary
+from barnabas.coordinator.share.share_groups import ShareGroups
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse

@@ -18,11 +18,13 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.coordinator import share_group_offsets as offsets
-from barnabas.coordinator.append_error import append_error, append_message
-from barnabas.coordinator.future_steps import FutureMaker, after_all, answered, gathered, when_done
 from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.share_group import LEAVE_EPOCH
+from barnabas.coordinator.runtime.append_error import append_error, append_message
+from barnabas.coordinator.runtime.future_steps import FutureMaker, after_all, answered, gathered, when_done
+from barnabas.coordinator.share import share_group_offsets as offsets
+from barnabas.coordinator.share.share_group import LEAVE_EPOCH
+from barnabas.coordinator.share.share_group_partitions import PartitionIds
+from barnabas.coordinator.share.share_groups import HeartbeatOutcome
 from barnabas.coordinator.share_group_described import (
     UNINITIALIZED,
     DescribedOffsets,
@@ -30,8 +32,6 @@ from barnabas.coordinator.share_group_described import (
     StateKeeper,
     share_part,
 )
-from barnabas.coordinator.share_group_partitions import PartitionIds
-from barnabas.coordinator.share_groups import HeartbeatOutcome
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (

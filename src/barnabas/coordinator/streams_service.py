@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.append_error import append_error, append_message
-from barnabas.coordinator.future_steps import FutureMaker, answered, gathered
-from barnabas.coordinator.group import GroupType
+from barnabas.coordinator.group.group import GroupType
 from barnabas.coordinator.group_coordinator import GroupCoordinator
-from barnabas.coordinator.result import CoordinatorResult
-from barnabas.coordinator.streams_groups import StreamsGroups
-from barnabas.coordinator.streams_heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
-from barnabas.coordinator.streams_requests import check_heartbeat
+from barnabas.coordinator.runtime.append_error import append_error, append_message
+from barnabas.coordinator.runtime.future_steps import FutureMaker, answered, gathered
+from barnabas.coordinator.runtime.result import CoordinatorResult
+from barnabas.coordinator.streams.streams_groups import StreamsGroups
+from barnabas.coordinator.streams.streams_heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
+from barnabas.coordinator.streams.streams_requests import check_heartbeat
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupDescribeResponse, StreamsGroupHeartbeatResponse
 

@@ -22,22 +22,22 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.future_steps import answered, gathered, when_done
 from barnabas.coordinator.group_coordinator import partition_for
-from barnabas.coordinator.runtime import CoordinatorRuntime, Loop
-from barnabas.coordinator.transaction_config import TransactionCoordinatorConfig
+from barnabas.coordinator.runtime.append_error import append_error
+from barnabas.coordinator.runtime.coordinator_log import CoordinatorLog, RecordSerde
+from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.runtime.future_steps import answered, gathered, when_done
+from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.producer_id_manager import ProducerIdManager
-    from barnabas.coordinator.result import CoordinatorResult
-    from barnabas.coordinator.timer import CoordinatorTimer
-    from barnabas.coordinator.transaction_marker_writer import MarkerWriter
-    from barnabas.coordinator.transaction_markers import TransactionMarkers
-    from barnabas.coordinator.transaction_metadata import TopicPartition, TransactionMetadata
-    from barnabas.coordinator.transaction_shard import (
+    from barnabas.coordinator.runtime.result import CoordinatorResult
+    from barnabas.coordinator.runtime.timer import CoordinatorTimer
+    from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.coordinator.transaction.transaction_marker_writer import MarkerWriter
+    from barnabas.coordinator.transaction.transaction_markers import TransactionMarkers
+    from barnabas.coordinator.transaction.transaction_metadata import TopicPartition, TransactionMetadata
+    from barnabas.coordinator.transaction.transaction_shard import (
         Ended,
         EndTxn,
         Initialized,
@@ -86,7 +86,7 @@ class TransactionCoordinator:
 
         def new_shard(partition: int, timer: CoordinatorTimer) -> TransactionCoordinatorShard:
             # A broker without transactions starts without their code.
-            from barnabas.coordinator.transaction_shard import TransactionCoordinatorShard
+            from barnabas.coordinator.transaction.transaction_shard import TransactionCoordinatorShard
 
             return TransactionCoordinatorShard(
                 partition,
@@ -231,7 +231,7 @@ class TransactionCoordinator:
         if epoch is None:
             return  # Whoever leads the partition now has read the record.
         if self._markers is None:
-            from barnabas.coordinator.transaction_markers import TransactionMarkers
+            from barnabas.coordinator.transaction.transaction_markers import TransactionMarkers
 
             self._markers = TransactionMarkers(self.marker_writer, self._loop, self._complete)
         self._markers.end(partition, epoch, metadata)
@@ -327,7 +327,7 @@ class TransactionCoordinator:
 
 
 def _needs_producer_id(outcome: object) -> bool:
-    from barnabas.coordinator.transaction_shard import NEEDS_PRODUCER_ID
+    from barnabas.coordinator.transaction.transaction_shard import NEEDS_PRODUCER_ID
 
     return outcome is NEEDS_PRODUCER_ID
 

@@ -19,12 +19,12 @@ from collections.abc import Collection
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.future_steps import FutureMaker, answered
+from barnabas.coordinator.runtime.future_steps import FutureMaker, answered
 from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.coordinator.transaction_metadata import TopicPartition
+    from barnabas.coordinator.transaction.transaction_metadata import TopicPartition
 
 PRODUCE_ADDS_SINCE = 12
 PRODUCE_GENERIC_ERROR_SINCE = 11

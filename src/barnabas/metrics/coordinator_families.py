@@ -29,7 +29,7 @@ _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
     """Transactions as their coordinator and their partitions see them."""
-    from barnabas.coordinator.transaction_state import TransactionState
+    from barnabas.coordinator.transaction.transaction_state import TransactionState
 
     by_state: Counter[TransactionState] = Counter()
     oldest_ms = now_ms

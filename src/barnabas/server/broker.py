@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
-from barnabas.coordinator.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
 from barnabas.log.disk import Disk, DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig

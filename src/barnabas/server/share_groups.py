@@ -22,7 +22,7 @@ from barnabas.protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
-    from barnabas.coordinator.group_config import GroupConfigs
+    from barnabas.coordinator.group.group_config import GroupConfigs
     from barnabas.coordinator.share_group_service import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage

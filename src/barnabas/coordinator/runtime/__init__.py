@@ -1,0 +1,1 @@
+"""The runtime that every coordinator lives on: operations in, records to a log, responses out (control plane)."""

@@ -1,0 +1,1 @@
+"""Transactional ids and their transactions: states, records, markers, producer ids (control plane)."""
