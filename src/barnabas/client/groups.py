@@ -184,11 +184,7 @@ class GroupAdmin(AdminPart):
                 member.instance_id,
                 member.client_id,
                 member.client_host,
-                sorted(
-                    TopicPartition(topic.topic_name, partition)
-                    for topic in member.assignment.topic_partitions
-                    for partition in topic.partitions
-                ),
+                assigned_partitions(member.assignment),
             )
             for member in group.members
         ]
@@ -357,6 +353,15 @@ class GroupAdmin(AdminPart):
 
         outcomes = self.cluster.ask_each(group_ids, self.cluster.coordinators, ask)
         return {each: outcome if isinstance(outcome, KafkaError) else None for each, outcome in outcomes.items()}
+
+
+def assigned_partitions(assignment: Any) -> list[TopicPartition]:
+    """The partitions of a described member, in order: of ConsumerGroupDescribe and its like, which name topics."""
+    return sorted(
+        TopicPartition(topic.topic_name, partition)
+        for topic in assignment.topic_partitions
+        for partition in topic.partitions
+    )
 
 
 def _assignment(protocol_type: str, assignment: bytes) -> list[TopicPartition]:

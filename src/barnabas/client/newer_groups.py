@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.groups import GroupAdmin, GroupDescription, GroupMember
+from barnabas.client.groups import GroupAdmin, GroupDescription, GroupMember, assigned_partitions
 from barnabas.client.outcome import outcome_of, result
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
@@ -75,11 +75,7 @@ class NewerGroupAdmin(GroupAdmin):
                 None,
                 member.client_id,
                 member.client_host,
-                sorted(
-                    TopicPartition(topic.topic_name, partition)
-                    for topic in member.assignment.topic_partitions
-                    for partition in topic.partitions
-                ),
+                assigned_partitions(member.assignment),
             )
             for member in group.members
         ]
