@@ -62,12 +62,11 @@ class _Warnings:
 
 def library_failure(error: LibraryError, subject: str) -> Failure:
     """Puts an error of the library, its own or a broker's, into a line with a hint."""
-    from barnabas.protocol.errors import error_for
+    from barnabas.protocol.errors import ErrorCode, error_for
 
     if error.code() > 0:
         return failure_of(error_for(error.code()), subject)
     if error.name() == "_AUTO_OFFSET_RESET":
-        return failure_of(
-            error_for(1), subject
-        )  # OFFSET_OUT_OF_RANGE; the library hides it behind what it would have done
+        # The library hides the broker's error behind what it would have done about it.
+        return failure_of(error_for(ErrorCode.OFFSET_OUT_OF_RANGE), subject)
     return Failure(f"{subject}: {error.str()}")

@@ -79,7 +79,7 @@ class NewerGroupAdmin(GroupAdmin):
             )
             for member in group.members
         ]
-        return self._group(group, "share", "share", group.assignor_name, members)
+        return self._group(group, "share", group.assignor_name, members)
 
     def _streams_group(self, group: Any) -> GroupDescription:
         topology = group.topology
@@ -102,15 +102,12 @@ class NewerGroupAdmin(GroupAdmin):
             )
             for member in group.members
         ]
-        return self._group(group, "streams", "streams", getattr(group, "assignor_name", ""), members)
+        return self._group(group, "streams", group.assignor_name, members)
 
-    def _group(
-        self, group: Any, kind: str, protocol_type: str, assignor: str, members: list[GroupMember]
-    ) -> GroupDescription:
+    def _group(self, group: Any, kind: str, assignor: str, members: list[GroupMember]) -> GroupDescription:
+        """The whole description; the name of such a group's type is that of its protocol too."""
         coordinator = self._coordinator_node(group.group_id)
-        return GroupDescription(
-            group.group_id, kind, protocol_type, group.group_state, assignor, sorted(members), coordinator
-        )
+        return GroupDescription(group.group_id, kind, kind, group.group_state, assignor, sorted(members), coordinator)
 
     def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
         """Where a share group is, in every partition that it has read.
