@@ -1,9 +1,10 @@
 """From a request's frame to its handler, and from its response to bytes. Both planes.
 
-    frame → header → known API and version? → decode → handler → response | future | None → bytes
+    frame → header → known API and version? → decode → handler → response | coroutine | future | None → bytes
 
 The connection owns order and back-pressure; this module owns the answer to one request. `Dispatcher.dispatch` runs the
-handler; when it must wait, the connection keeps the future it returns and comes back with `complete`.
+handler, a coroutine up to its first wait (`steps`); when it must wait, the connection keeps the future that `dispatch` returns and
+comes back with `complete`.
 
 What a bad request gets is what Apache Kafka 4.3 gives:
 
@@ -27,6 +28,7 @@ import importlib
 import logging
 import struct
 from collections.abc import Callable
+from types import CoroutineType
 from typing import Any, Protocol
 
 from barnabas.api import APIS, max_version
@@ -37,6 +39,7 @@ from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_hea
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.primitives import RecordSlice
+from barnabas.steps import step
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
@@ -161,6 +164,8 @@ class Dispatcher:
             context.accounting = Accounting(started_ns, len(frame))
         try:
             response = route.handle(context, request)
+            if type(response) is CoroutineType:
+                response = step(response, self._services.loop)
         except Exception as error:
             response = self._failed(context, request, error)
         if isinstance(response, asyncio.Future):
@@ -175,7 +180,9 @@ class Dispatcher:
         return context, None if response is None else self.encode(context, response)
 
     def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
-        """The bytes of a response that had to wait; `future` is done and was not cancelled. Raises as `dispatch`."""
+        """The bytes of a response that had to wait; `future` is done. Raises as `dispatch`, also if it was cancelled."""
+        if future.cancelled():
+            raise RefusedRequest(f"{context!r} was cancelled")
         error = future.exception()
         request = context.request
         response = future.result() if error is None else self._failed(context, request, error)
