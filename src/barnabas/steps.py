@@ -1,7 +1,7 @@
 """Steps: a coroutine runs on the spot and becomes a future only if it must wait.
 
-Handlers and coordinators are written as coroutines, but most of their answers are there at once: on one replica an append is committed when it
-returns. A task for each request would put every answer off to a later turn of the loop. So a coroutine is stepped instead:
+Handlers and coordinators are coroutines, but most of their answers are there at once: on one replica an append is committed when
+it returns. A task for each request would put every answer off to a later turn of the loop. So a coroutine is stepped instead:
 
     step(coroutine, loop)   ── runs to its first wait ──►  finished: its result, in this turn of the loop
                                                            waits:    a `Waiting`, a future that steps on when the wait is over
@@ -58,7 +58,7 @@ class Waiting(asyncio.Future[R]):
         self._wait_for(awaited)
 
     def __repr__(self) -> str:
-        return f"<Waiting {self._coroutine.__qualname__} done={self.done()}>"
+        return f"<Waiting {self._coroutine!r} done={self.done()}>"
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Cancel what the coroutine waits for; returns False if the coroutine has ended."""
@@ -142,7 +142,7 @@ def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio
 
     def log_failure(done: asyncio.Future[Any]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
-            logger.error("%s failed", coroutine.__qualname__, exc_info=error)
+            logger.error("%r failed", coroutine, exc_info=error)
 
     started = start(coroutine, loop)
     if started.done():
@@ -185,7 +185,7 @@ async def shielded(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R:
         if not waiter.done():
             waiter.set_result(None)
         elif not done.cancelled() and (error := done.exception()) is not None:
-            logger.info("%s failed after its waiter was cancelled: %s", coroutine.__qualname__, error)
+            logger.info("%r failed after its waiter was cancelled: %s", coroutine, error)
 
     work.add_done_callback(wake)
     await waiter
@@ -207,8 +207,8 @@ def _wake(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-class turn:  # noqa: N801 - reads as a verb: `await turn()`
-    """Give the loop a turn: whatever is ready runs before the coroutine goes on."""
+class turn:
+    """`await turn()` gives the loop a turn: whatever is ready runs before the coroutine goes on."""
 
     __slots__ = ()
 
@@ -216,8 +216,8 @@ class turn:  # noqa: N801 - reads as a verb: `await turn()`
         yield
 
 
-class in_slices(Generic[T]):  # noqa: N801 - reads as a phrase: `async for item in in_slices(items)`
-    """Iterate with `async for`, giving the loop a turn after each `SLICE` elements."""
+class in_slices(Generic[T]):
+    """`async for item in in_slices(items)` gives the loop a turn after each `SLICE` elements."""
 
     __slots__ = ("_items", "_left")
 
