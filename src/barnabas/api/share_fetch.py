@@ -32,14 +32,14 @@ from barnabas.api.share_requests import (
     read_acknowledgements,
 )
 from barnabas.api.throttling import fetch_bytes_limit
-from barnabas.coordinator.runtime.future_steps import gathered
+from barnabas.coordinator.future_steps import gathered
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
-from barnabas.replication.share_fetch import ShareFetchParams
-from barnabas.replication.share_partition_manager import AcknowledgeAnswer, FetchAnswer
-from barnabas.replication.share_sessions import ShareSession, TopicPartitionId
+from barnabas.share.fetch import ShareFetchParams
+from barnabas.share.sessions import ShareSession, TopicPartitionId
+from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
 
 __all__ = ["handle"]
 

@@ -16,12 +16,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from barnabas.coordinator.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
-from barnabas.coordinator.share.share_state_batches import StateBatch
-from barnabas.coordinator.share.share_state_records import SharePartitionKey
-from barnabas.coordinator.share_coordinator import ShareCoordinator
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.share_settings import PersistedState
+from barnabas.share.settings import PersistedState
+from barnabas.share.share_coordinator import ShareCoordinator
+from barnabas.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import SharePartitionKey
 
 __all__ = ["LocalPersister"]
 
