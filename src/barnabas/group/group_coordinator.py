@@ -23,9 +23,9 @@ from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.future_steps import answered, gathered
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
-from barnabas.metadata.hash_order import string_hash
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -62,24 +62,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
-
-
-_JAVA_INT_MIN = -(1 << 31)
-
-
-def java_string_hash(text: str) -> int:
-    """Java's `String.hashCode`, as a signed 32-bit number."""
-    value = string_hash(text)
-    return value - (1 << 32) if value & 0x80000000 else value
-
-
-def partition_for(key: str, partition_count: int) -> int:
-    """The partition of an internal topic that a group (or a transactional id, or a share partition) belongs to.
-
-    By the magnitude of Java's hash, as Kafka's `Utils.abs` has it: the logs of one are then those of the other.
-    """
-    value = java_string_hash(key)
-    return 0 if value == _JAVA_INT_MIN else abs(value) % partition_count
 
 
 class GroupCoordinator:

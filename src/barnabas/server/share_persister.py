@@ -64,7 +64,7 @@ class LocalPersister:
     def read_state(
         self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
     ) -> asyncio.Future[PersistedState]:
-        """The state, as `replication.share_settings.Persister` asks for it."""
+        """The state, as `share.settings.Persister` asks for it."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(
             lambda: self._coordinator.read(key, leader_epoch),

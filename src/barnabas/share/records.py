@@ -1,6 +1,6 @@
 """The records of a share partition in the hands of its members: what may be said about them, and when it counts. Data plane, pure.
 
-    acquire       give records to a member (`share_acquisition`)
+    acquire       give records to a member (`acquisition`)
     acknowledge   accept, release, reject, or renew the lock; all of a request or nothing
     release       a member is gone
     expire        locks have run out

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.future_steps import answered
-from barnabas.group.group_coordinator import partition_for
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 

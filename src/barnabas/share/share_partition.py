@@ -209,7 +209,7 @@ class SharePartition:
         aborted: Iterable[tuple[int, int]] = (),
         abort_markers: Iterable[tuple[int, int]] = (),
     ) -> list[Acquired]:
-        """Give what was read to a member; see `share_acquisition`.
+        """Give what was read to a member; see `acquisition`.
 
         Args:
             batches: headers of the record batches read.

@@ -1,1 +1,4 @@
-"""Transactional ids and their transactions: states, records, markers, producer ids (control plane)."""
+"""The transaction coordinator: transactional ids and their transactions, markers, producer ids.
+
+Reading order: `transaction_coordinator`, `transaction_shard` (one shard of it), `transaction_metadata`, `markers`.
+"""

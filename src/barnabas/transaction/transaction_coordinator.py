@@ -26,7 +26,7 @@ from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.future_steps import answered, gathered, when_done
-from barnabas.group.group_coordinator import partition_for
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.transaction.config import TransactionCoordinatorConfig
 

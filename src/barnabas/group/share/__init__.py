@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): their members, and the delivery state of their partitions (control plane)."""
+"""Share groups (KIP-932): their members, their assignments and their offsets."""

@@ -3,7 +3,7 @@
     EMPTY   no members
     STABLE  some
 
-A partition may be assigned to several members, since records are given out one by one (`replication.share_partition`); so nobody waits
+A partition may be assigned to several members, since records are given out one by one (`share.share_partition`); so nobody waits
 for anybody, and a member is where the target assignment wants it as soon as it has heard of it.
 
 Before a partition is assigned its state must have been begun with the share coordinator. The group keeps which are (`StatePartitions`):
