@@ -10,12 +10,12 @@ from typing import Any
 
 from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
-from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_config import GroupCoordinatorConfig
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
+from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import Hosting
 
 PARTITIONS = 2

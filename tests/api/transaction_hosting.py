@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
-from barnabas.coordinator.transaction.transaction_marker_writer import LocalMarkerWriter
-from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
@@ -22,6 +19,9 @@ from barnabas.protocol.messages import (
 from barnabas.records.control import control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.transaction.config import TransactionCoordinatorConfig
+from barnabas.transaction.marker_writer import LocalMarkerWriter
+from barnabas.transaction.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
 from tests.api.group_hosting import GroupHosting
 from tests.replication.hosting import Hosting, batch
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
+from barnabas.coordinator.future_steps import answered
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse

@@ -22,11 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
-    from barnabas.coordinator.group_coordinator import GroupCoordinator
-    from barnabas.coordinator.share_coordinator import ShareCoordinator
-    from barnabas.coordinator.share_group_service import ShareGroupService
-    from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
-    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
+    from barnabas.group.group_coordinator import GroupCoordinator
+    from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
@@ -35,8 +32,11 @@ if TYPE_CHECKING:
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
-    from barnabas.replication.share_partition_manager import SharePartitionManager
+    from barnabas.share.share_coordinator import ShareCoordinator
+    from barnabas.share.share_partition_manager import SharePartitionManager
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+    from barnabas.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 __all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
 

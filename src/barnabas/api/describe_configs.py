@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.append_error import append_error
-from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.metadata import topic_names
 from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
@@ -64,7 +64,7 @@ def handle(
 
 def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> asyncio.Future[None]:
     """Add the rebalances of a group to its result, or the reason why not."""
-    from barnabas.coordinator.group.rebalance_history import to_json
+    from barnabas.group.rebalance_history import to_json
 
     def add(rebalances: Any) -> None:
         value = to_json(rebalances)

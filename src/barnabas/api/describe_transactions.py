@@ -15,11 +15,11 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
-from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction.transaction_records import by_topic
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
+from barnabas.transaction.records import by_topic
+from barnabas.transaction.transaction_metadata import TransactionMetadata
 
 _State = DescribeTransactionsResponse.TransactionState
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
-from barnabas.coordinator.transaction.transaction_shard import EndTxn
+from barnabas.coordinator.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import EndTxnRequest, EndTxnResponse
+from barnabas.transaction.transaction_shard import EndTxn
 
 FENCED_SINCE = 2
 EPOCH_BUMP_SINCE = 5

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import create_topics
-from barnabas.coordinator.group_coordinator import partition_for
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
+from barnabas.coordinator.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -54,8 +54,8 @@ def handle(
 def _transactional(
     context: RequestContext, request: InitProducerIdRequest, transactional_id: str
 ) -> asyncio.Future[InitProducerIdResponse] | InitProducerIdResponse:
-    from barnabas.coordinator.transaction.transaction_metadata import NEVER_TIMES_OUT_MS
-    from barnabas.coordinator.transaction.transaction_shard import Initialized, InitProducerId
+    from barnabas.transaction.transaction_metadata import NEVER_TIMES_OUT_MS
+    from barnabas.transaction.transaction_shard import Initialized, InitProducerId
 
     coordinator = context.services.transaction_coordinator
     if request.enable2_pc and not coordinator.config.two_phase_commit_enable:

@@ -18,11 +18,11 @@ import asyncio
 import re
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
-from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction.transaction_state import BY_TITLE
+from barnabas.coordinator.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
+from barnabas.transaction.transaction_metadata import TransactionMetadata
+from barnabas.transaction.transaction_state import BY_TITLE
 
 
 def handle(context: RequestContext, request: ListTransactionsRequest) -> asyncio.Future[ListTransactionsResponse]:

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
 from barnabas.api.produce import is_transactional
-from barnabas.coordinator.runtime.future_steps import when_done
-from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
+from barnabas.coordinator.future_steps import when_done
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.partition import Partition
+from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 
 # producerId, producerEpoch, baseSequence
 _PRODUCER = struct.Struct(">qhi")

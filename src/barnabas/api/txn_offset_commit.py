@@ -21,12 +21,12 @@ import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, when_done
-from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
+from barnabas.coordinator.future_steps import answered, when_done
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 
 LOADING_SINCE = 2
 TOPIC_ID_SINCE = 6

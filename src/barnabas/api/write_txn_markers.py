@@ -20,11 +20,11 @@ import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
-from barnabas.coordinator.transaction.transaction_marker_writer import Marker
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from barnabas.transaction.marker_writer import Marker
 
 TRANSACTION_VERSION_SINCE = 2
 

@@ -22,19 +22,19 @@ import random as random_module
 from collections.abc import Callable
 from typing import Protocol
 
-from barnabas.coordinator.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
-from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
-from barnabas.coordinator.transaction.transaction_marker_writer import LocalMarkerWriter
-from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
+from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.transaction.config import TransactionCoordinatorConfig
+from barnabas.transaction.marker_writer import LocalMarkerWriter
+from barnabas.transaction.producer_id_manager import ProducerIdManager
+from barnabas.transaction.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
 
 __all__ = ["Coordinators"]
 
