@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.coordinator.runtime.future_steps import answered, gathered, mapped
+from barnabas.coordinator.future_steps import answered, gathered, mapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.steps import SLICE, Waiting, gather, in_background, in_slices, shielded, sleep, start, step, turn
 from tests.coordinator.virtual_loop import VirtualLoop
