@@ -23,7 +23,7 @@ def test_no_java_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     code, said = run("--data-dir", str(tmp_path / "d"))
     assert code == 1
-    assert said.startswith("Error: Spark needs Java, and there is none: install Java 17")
+    assert said.startswith("Error: Spark needs Java, but Java is not installed: install Java 17")
     assert said.count("\n") == 1
     assert not (tmp_path / "d").exists()
 
@@ -75,7 +75,7 @@ class TestTheWholeWay:
         said = output[1]
         for title in ("Revenue per country", "Best sellers", "Least left in stock", "Payments", "Lines set aside"):
             assert title in said
-        assert "0 too late for their window" in said
+        assert "0 rows too late for their window" in said
 
     def test_every_line_is_accounted_for(self, output):
         import pyarrow.dataset as ds

@@ -73,7 +73,7 @@ def test_tables(pipeline):
         "failed",
     ):
         assert words in said
-    assert "3 clean lines, 1 set aside; revenue 1,234.07; 0 too late for their window" in said
+    assert "3 clean lines, 1 set aside; revenue 1,234.07; 0 rows too late for their window" in said
 
 
 def test_numbers_survive_a_narrow_terminal(pipeline):

@@ -39,7 +39,9 @@ def test_new_enough(tmp_path, monkeypatch):
 def test_too_old(tmp_path, monkeypatch):
     fake_java(tmp_path, 'openjdk version "11.0.2"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaMissing, match=r"Spark needs Java 17, and .* is 11: install Java 17 or newer") as caught:
+    with pytest.raises(
+        JavaMissing, match=r"Spark needs Java 17, but .* has version 11: install Java 17 or newer"
+    ) as caught:
         check_java()
     assert "\n" not in str(caught.value)
 
@@ -47,11 +49,11 @@ def test_too_old(tmp_path, monkeypatch):
 def test_none_at_all(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JavaMissing, match="there is none: install Java 17 or newer"):
+    with pytest.raises(JavaMissing, match="Java is not installed: install Java 17 or newer"):
         check_java()
 
 
 def test_a_java_home_that_is_empty(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaMissing, match="there is none"):
+    with pytest.raises(JavaMissing, match="Java is not installed"):
         check_java()

@@ -51,7 +51,7 @@ def test_why_lines_are_set_aside(spark):
         ({"order": ""}, "it is not an order line"),
         ({"stock_code": " "}, "the stock code is missing"),
         ({"country": ""}, "the country is missing"),
-        ({"at": "yesterday"}, "the date is not a date"),
+        ({"at": "yesterday"}, "the date is not valid"),
         ({"quantity": "a dozen"}, "the quantity is not a whole number"),
         ({"quantity": "1.5"}, "the quantity is not a whole number"),
         ({"quantity": "0"}, "the quantity is zero"),
