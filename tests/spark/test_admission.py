@@ -47,3 +47,10 @@ def test_a_batch_waits_for_enough_or_for_long_enough():
     assert not minimum.holds_back({A: 1}, {A: 11}, now_ms=50_600)
     assert minimum.holds_back({A: 11}, {A: 12}, now_ms=51_599)
     assert not minimum.holds_back({A: 11}, {A: 12}, now_ms=51_600)
+
+
+def test_a_new_partition_counts_from_its_beginning():
+    minimum = MinimumOffsets(10, max_delay_ms=1000)
+    assert not minimum.holds_back({}, {}, now_ms=0)
+    assert minimum.holds_back({}, {A: 9}, now_ms=1)
+    assert not minimum.holds_back({}, {A: 10}, now_ms=1)

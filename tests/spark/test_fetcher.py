@@ -1,19 +1,23 @@
-"""A task reads exactly its range, whatever happens to the leader, the log and the topic meanwhile."""
+"""A task reads exactly its range, whatever happens in the meantime to the leader, the log and the topic."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
 
 from barnabas.client.errors import ConnectionLost
+from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.data_loss import DataLoss
 from barnabas.spark.fetcher import NoProgress, RangeFetcher
 from barnabas.spark.offset_reader import Leader, OffsetReader
 from barnabas.spark.options import SourceOptions, parse_batch_options
 from barnabas.spark.ranges import OffsetRange
-from tests.spark.fake_cluster import PORT, FakeCluster
+from tests.spark.fake_cluster import PORT, FakeCluster, FakePartition
+
+FetchPartition: TypeAlias = Callable[[FakePartition, int, Any, int, Any], None]
 
 
 def options(**more: str) -> SourceOptions:
@@ -39,6 +43,11 @@ class Task:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
+    def sleep_a_second(self, seconds: float) -> None:
+        """Round every pause up to a second, so that sums of pauses are exact."""
+        assert 0 < seconds <= 1
+        self.now += 1
+
     def offsets(self) -> list[int]:
         return [offset for rows in self.fetcher for offset in rows["offset"].to_pylist()]
 
@@ -54,6 +63,29 @@ def cluster() -> FakeCluster:
 
 def test_exactly_the_range(cluster):
     assert Task(cluster, 3, 14).offsets() == list(range(3, 14))
+
+
+def test_a_range_is_read_over_one_connection(cluster):
+    cluster.topics["t"].partitions[0].batches_per_fetch = 1
+    assert Task(cluster, 0, 20).offsets() == list(range(20))
+    assert len(cluster.opened) == 1
+    assert len(cluster.fetches) == 10
+
+
+def test_the_fetch_has_the_options_values(cluster):
+    limits = {"kafka.max.partition.fetch.bytes": "4096", "kafka.fetch.max.wait.ms": "70"}
+    Task(cluster, 3, 5, **limits, **{"kafka.isolation.level": "read_committed"}).offsets()
+    (fetch,) = cluster.fetches
+    ((partition,),) = [topic.partitions for topic in fetch.topics]
+    assert (fetch.max_wait_ms, fetch.min_bytes, fetch.max_bytes, fetch.isolation_level) == (70, 1, 4096, 1)
+    assert (partition.partition, partition.fetch_offset, partition.partition_max_bytes) == (0, 3, 4096)
+
+
+def test_a_topic_without_an_id_is_fetched_by_its_name(cluster):
+    task = Task(cluster, 0, 5)
+    task.fetcher._leader = Leader(bytes(16), "h", PORT)
+    assert task.offsets() == [0, 1, 2, 3, 4]
+    assert [topic.topic for topic in cluster.fetches[0].topics] == ["t"]
 
 
 @pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
@@ -74,8 +106,8 @@ def test_the_next_fetch_is_sent_before_the_last_is_decoded(cluster):
 
 
 def test_nothing_is_asked_for_beyond_the_range(cluster):
-    Task(cluster, 0, 5).offsets()
-    assert cluster.requests == ["Fetch"]
+    Task(cluster, 0, 20).offsets()
+    assert len(cluster.fetches) == 1
 
 
 def test_control_batches_and_aborted_transactions(cluster):
@@ -119,6 +151,58 @@ def test_a_broker_that_stays_away_ends_the_task_in_time(cluster):
     assert 5 <= task.now < 30
 
 
+def test_the_deadline_is_exactly_the_poll_timeout(cluster):
+    """With a second between attempts, the attempt at second 5 is the last one: 5,000 ms have passed."""
+    cluster.down = {0, 1}
+    task = Task(cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": "5000", "fetchOffset.numRetries": "0"})
+    task.fetcher._sleep = task.sleep_a_second
+    with pytest.raises(NoProgress):
+        task.offsets()
+    assert task.now == 5
+
+
+def test_the_deadline_counts_from_the_last_progress_not_from_the_start(cluster):
+    cluster.topics["t"].partitions[0].batches_per_fetch = 1
+    task = Task(cluster, 0, 20, **{"kafkaConsumer.pollTimeoutMs": "5000", "fetchOffset.numRetries": "0"})
+    task.fetcher._sleep = task.sleep_a_second
+    rows = iter(task.fetcher)
+    next(rows)
+    task.now = 4
+    next(rows)
+    cluster.down = {0, 1}
+    with pytest.raises(NoProgress, match="Cannot read offset 4 of t-0"):
+        list(rows)
+    assert task.now == 9
+
+
+def test_a_broker_that_sends_no_records_is_given_up_at_the_deadline(cluster):
+    """The log's end is beyond the offset, so the records exist and nothing is lost; the broker only never sends them."""
+    cluster._fetch_partition = no_records(log_end=20)  # type: ignore[method-assign]
+    task = Task(cluster, 0, 5, failOnDataLoss="false", **{"kafkaConsumer.pollTimeoutMs": "5000"})
+
+    def wait(name: str) -> None:
+        task.now += 1
+
+    cluster.before = wait
+    with pytest.raises(NoProgress, match="no records came for 5000 ms"):
+        task.offsets()
+    assert task.now == 5
+
+
+def test_a_slow_broker_loses_nothing(cluster):
+    answer, empty = cluster._fetch_partition, no_records(log_end=20)
+    answers = iter([empty, empty])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
+
+
+def test_an_unknown_log_end_is_not_data_loss(cluster):
+    answer, empty = cluster._fetch_partition, no_records(log_end=-1)
+    answers = iter([empty])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
+
+
 def test_patience_is_renewed_by_progress(cluster):
     """Slow is not stuck: 18 failures of a second each, but never five seconds without records."""
     cluster.topics["t"].partitions[0].batches_per_fetch = 1
@@ -159,6 +243,30 @@ def test_a_log_that_was_cut(cluster):
     assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
 
 
+def test_a_log_that_was_emptied(cluster):
+    partition = cluster.topics["t"].partitions[0]
+    partition.log, partition.end = b"", 0
+    with pytest.raises(DataLoss, match="t-0 ends at offset 0 now"):
+        Task(cluster, 0, 5).offsets()
+
+
+def test_committed_records_end_at_the_last_stable_offset(cluster):
+    """The high watermark is beyond the offset, but no committed record is: the log was cut in between."""
+    cluster._fetch_partition = no_records(log_end=20, stable_end=12)  # type: ignore[method-assign]
+    with pytest.raises(DataLoss, match="t-0 ends at offset 12 now"):
+        Task(cluster, 12, 20, **{"kafka.isolation.level": "read_committed"}).offsets()
+
+
+def test_an_offset_out_of_range_at_the_beginning_of_the_log_ends_the_range(cluster):
+    """The log begins at the offset, so there is nothing to skip to: going on would ask for the same offset for ever."""
+    partition = cluster.topics["t"].partitions[0]
+    partition.start = 12
+    cluster._fetch_partition = failing(ErrorCode.OFFSET_OUT_OF_RANGE)  # type: ignore[method-assign]
+    with pytest.raises(DataLoss, match="does not reach offset 12 any more"):
+        Task(cluster, 12, 20).offsets()
+    assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
+
+
 def test_a_log_that_was_cut_to_exactly_the_offset(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.log, partition.end = b"", 12
@@ -182,6 +290,62 @@ def test_another_topic_of_the_same_name_is_not_read(cluster):
     assert forgiving.offsets() == []
 
 
+def test_a_topic_created_again_while_the_connection_is_broken_is_not_read(cluster):
+    task = Task(cluster, 0, 5)
+    breaks = iter([True])
+
+    def before(name: str) -> None:
+        if name == "Fetch" and next(breaks, False):
+            cluster.create("t", incarnation=2).partitions[0].append(*[b"new"] * 9)
+            raise ConnectionLost("broken")
+
+    cluster.before = before
+    with pytest.raises(DataLoss, match="another one has its name"):
+        task.offsets()
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID]
+)
+def test_a_broker_that_has_not_loaded_the_topic_yet_is_asked_again(cluster, code):
+    answer, not_yet = cluster._fetch_partition, failing(code)
+    answers = iter([not_yet, not_yet])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    task = Task(cluster, 0, 5)
+    assert task.offsets() == [0, 1, 2, 3, 4]
+    assert task.now == pytest.approx(0.2), "a pause after each failure"
+    assert cluster.requests.count("Metadata") == 2, "the leader it has just found is not looked up again"
+
+
+def test_metadata_that_fails_while_the_topic_is_looked_up_is_asked_again(cluster):
+    answer, unknown = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
+    answers = iter([unknown])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    failures = iter([KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")])
+
+    def before(name: str) -> None:
+        if name == "Metadata" and (error := next(failures, None)):
+            raise error
+
+    cluster.before = before
+    assert Task(cluster, 0, 5, **{"fetchOffset.numRetries": "0"}).offsets() == [0, 1, 2, 3, 4]
+
+
+def test_metadata_that_is_refused_while_the_topic_is_looked_up_ends_the_task(cluster):
+    cluster._fetch_partition = failing(ErrorCode.UNKNOWN_TOPIC_ID)  # type: ignore[method-assign]
+    refuse_metadata(cluster)
+    with pytest.raises(KafkaError, match="not for you"):
+        Task(cluster, 0, 5).offsets()
+
+
+def test_metadata_that_is_refused_after_a_broken_connection_ends_the_task(cluster):
+    cluster.down = {1}
+    cluster._fetch_partition = failing(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # type: ignore[method-assign]
+    refuse_metadata(cluster)
+    with pytest.raises(KafkaError, match="not for you"):
+        Task(cluster, 0, 5).offsets()
+
+
 def test_an_error_for_good_is_raised(cluster):
     def before(name: str) -> None:
         if name == "Fetch":
@@ -192,28 +356,87 @@ def test_an_error_for_good_is_raised(cluster):
         Task(cluster, 0, 5).offsets()
 
 
-def test_an_error_of_the_server_is_asked_about_again(cluster):
-    partition = cluster.topics["t"].partitions[0]
-    answer = cluster._fetch_partition
-    fails = iter([True, True])
+def test_an_error_code_for_good_is_raised_at_once(cluster):
+    cluster._fetch_partition = failing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # type: ignore[method-assign]
+    task = Task(cluster, 0, 5)
+    with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+        task.offsets()
+    assert (len(cluster.fetches), task.now) == (1, 0)
 
-    def failing(p: Any, offset: int, request: Any, node: int, data: Any) -> None:
+
+def test_an_error_of_the_server_is_retried_after_a_pause(cluster):
+    answer, broken = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_SERVER_ERROR)
+    answers = iter([broken, broken])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    task = Task(cluster, 0, 5)
+    assert task.offsets() == [0, 1, 2, 3, 4]
+    assert task.now == pytest.approx(0.2)
+
+
+def test_an_error_of_the_whole_response_is_retried(cluster):
+    answer = cluster._Fetch
+    fails = iter([True])
+
+    def fetch(request: Any, node: int) -> Any:
         if next(fails, False):
-            data.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
-        else:
-            answer(p, offset, request, node, data)
+            return messages.FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        return answer(request, node)
 
-    cluster._fetch_partition = failing  # type: ignore[method-assign]
-    assert partition.end == 20
+    cluster._Fetch = fetch  # type: ignore[method-assign]
     assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
+
+
+def test_a_fetch_that_cannot_be_sent_ahead_is_sent_again_over_a_new_connection(cluster):
+    cluster.topics["t"].partitions[0].batches_per_fetch = 1
+    breaks = iter([False, True])
+
+    def before_send(name: str) -> None:
+        if name == "Fetch" and next(breaks, False):
+            raise ConnectionLost("broken")
+
+    cluster.before_send = before_send
+    task = Task(cluster, 0, 6)
+    assert task.offsets() == [0, 1, 2, 3, 4, 5]
+    assert [c.closed for c in cluster.opened] == [True, True]
+    assert task.now == 0, "nothing failed that needs a pause"
+
+
+def test_every_connection_is_closed_after_data_loss_and_after_a_leader_moved(cluster):
+    partition = cluster.topics["t"].partitions[0]
+    partition.start = 6
+    task = Task(cluster, 0, 10, failOnDataLoss="false")
+    partition.leader = 1
+    assert task.offsets() == [6, 7, 8, 9]
+    assert len(cluster.opened) >= 4
+    assert all(c.closed for c in cluster.opened)
 
 
 def test_the_connection_is_closed_when_the_reader_stops_early(cluster):
     cluster.topics["t"].partitions[0].batches_per_fetch = 1
-    opened: list[Any] = []
-    connect = cluster.connect
-    cluster.connect = lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1]  # type: ignore[method-assign]
     rows = iter(Task(cluster, 0, 20).fetcher)
     next(rows)
     rows.close()
-    assert [c.closed for c in opened] == [True]
+    assert [c.closed for c in cluster.opened] == [True]
+
+
+def failing(code: ErrorCode) -> FetchPartition:
+    def answer(p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
+        data.error_code = code
+
+    return answer
+
+
+def no_records(log_end: int, stable_end: int | None = None) -> FetchPartition:
+    def answer(p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
+        data.high_watermark = log_end
+        data.last_stable_offset = log_end if stable_end is None else stable_end
+
+    return answer
+
+
+def refuse_metadata(cluster: FakeCluster) -> None:
+    def before(name: str) -> None:
+        if name == "Metadata":
+            raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not for you")
+
+    cluster.before = before

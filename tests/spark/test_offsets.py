@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,8 +43,32 @@ def test_offsets_of_another_form(text):
     assert str(caught.value).endswith(f"got {text}")
 
 
+def test_the_smallest_and_the_largest_offset():
+    assert offsets_from_json('{"t":{"0":-2,"1":9223372036854775807}}') == {("t", 0): -2, ("t", 1): 2**63 - 1}
+    with pytest.raises(ValueError, match=r"Expected e\.g\."):
+        offsets_from_json('{"t":{"0":9223372036854775808}}')
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"t":[1]}', '{"t":{"x":1}}', '{"t":{"0":true}}', '{"t":{"0":1.5}}', '{"t":{"0":null}}']
+)
+def test_moments_per_partition_of_another_form(text):
+    with pytest.raises(ValueError, match=r"Expected e\.g\. .*1763712000000") as caught:
+        timestamps_from_json(text, NOW_MS)
+    assert str(caught.value).endswith(f"got {text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"t":0}', '{"t":{"0":1}}', '{"t":[true]}', '{"t":[-1]}', '{"t":["0"]}', '{"t":[1.0]}']
+)
+def test_assignments_of_another_form(text):
+    with pytest.raises(ValueError, match=r'Expected e\.g\. .*"topicA":\[0,1\]') as caught:
+        assignment_from_json(text)
+    assert str(caught.value).endswith(f"got {text}")
+
+
 def test_assignment_is_sorted_and_without_doubles():
-    assert assignment_from_json('{"b":[1,0,1],"a":[2]}') == [("a", 2), ("b", 0), ("b", 1)]
+    assert assignment_from_json('{"b":[1,0,1],"a":[2],"c":[]}') == [("a", 2), ("b", 0), ("b", 1)]
 
 
 def test_moments_per_partition_take_every_form():
@@ -75,7 +101,17 @@ def test_moments(text, ms):
     assert timestamp_ms(text, NOW_MS) == ms
 
 
-@pytest.mark.parametrize("text", ["", "now", "-", "-2", "2h", "-2y", "2026-13-01"])
+def test_a_moment_without_a_zone_is_in_utc_wherever_the_driver_is(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert timestamp_ms("1970-01-01T00:00:01", NOW_MS) == 1_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "now", "-", "-2", "2h", "-2y", "2026-13-01", "\N{ARABIC-INDIC DIGIT THREE}"])
 def test_what_is_not_a_moment(text):
     with pytest.raises(ValueError, match="is not understood"):
         timestamp_ms(text, NOW_MS)

@@ -44,8 +44,15 @@ def test_defaults_of_a_batch():
     assert (options.min_partitions, options.max_records_per_partition, options.group_id) == (None, None, None)
     assert options.consumer.client_id == "spark-kafka-source"
 
+    assert options.consumer.check_crcs
+    assert not options.include_headers
 
-def test_a_stream_begins_at_the_end_unless_told():
+
+def test_isolation_levels_have_the_values_of_the_protocol():
+    assert (IsolationLevel.READ_UNCOMMITTED.value, IsolationLevel.READ_COMMITTED.value) == (0, 1)
+
+
+def test_a_stream_begins_at_the_end_by_default():
     assert stream().starting == Latest()
     assert stream(startingOffsets="earliest").starting == Earliest()
 
@@ -90,6 +97,7 @@ REFUSED = [
     ),
     ({"minPartitions": "0"}, "minPartitions must be positive"),
     ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition must be positive"),
+    ({"fetchOffset.numRetries": "-1"}, "fetchOffset.numRetries must not be negative"),
     ({"maxOffsetsPerTrigger": "many"}, "maxOffsetsPerTrigger must be a whole number, not 'many'"),
     ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false, not 'maybe'"),
     ({"startingOffsetsByTimestampStrategy": "skip"}, "startingOffsetsByTimestampStrategy must be error or latest"),
@@ -145,6 +153,23 @@ def test_a_stream_refuses_a_minimum_over_the_maximum():
     assert stream(minOffsetsPerTrigger="9", maxOffsetsPerTrigger="9").min_offsets_per_trigger == 9
 
 
+def test_a_stream_may_have_a_minimum_or_a_maximum_alone():
+    assert stream(minOffsetsPerTrigger="7").min_offsets_per_trigger == 7
+    assert stream(maxOffsetsPerTrigger="7").max_offsets_per_trigger == 7
+
+
+def test_the_smallest_numbers():
+    assert batch(minPartitions="1").min_partitions == 1
+    assert batch(**{"fetchOffset.numRetries": "0"}).fetch_offset_retries == 0
+
+
+def test_given_numbers_and_names_count():
+    given = {"fetchOffset.numRetries": "5", "kafkaConsumer.pollTimeoutMs": "70", "kafka.group.id": "g"}
+    options = batch(**given)
+    assert (options.fetch_offset_retries, options.poll_timeout_ms, options.group_id) == (5, 70, "g")
+    assert batch(**{"kafka.group.id": ""}).group_id is None
+
+
 def test_the_first_form_given_counts():
     assert batch(startingOffsets="earliest", startingTimestamp="5").starting == ByTimestamp(5)
     both = batch(startingOffsetsByTimestamp='{"t":{"0":7}}', startingTimestamp="5")
@@ -174,6 +199,11 @@ def test_consumer_settings_that_count():
     assert consumer.fetch_max_bytes == 500
     assert not consumer.check_crcs
     assert consumer.request_timeout_ms == 7
+
+
+def test_the_smaller_limit_of_a_fetch_counts():
+    assert batch(**{"kafka.max.partition.fetch.bytes": "1000"}).consumer.fetch_max_bytes == 1000
+    assert batch(**{"kafka.fetch.max.bytes": "500"}).consumer.fetch_max_bytes == 500
 
 
 def test_the_client_id_begins_with_the_group_prefix():

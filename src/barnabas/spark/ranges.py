@@ -64,7 +64,7 @@ def _cut_by_length(ranges: Sequence[OffsetRange], min_partitions: int) -> list[O
     total = sum(r.size for r in ranges)
     short = {r for r in ranges if _share(r.size, total, min_partitions) == 1}
     rest = total - sum(r.size for r in short)
-    wanted = max(min_partitions - len(short), 1)
+    wanted = min_partitions - len(short)
     return [part for r in ranges for part in _cut(r, 1 if r in short else _share(r.size, rest, wanted))]
 
 
