@@ -35,7 +35,7 @@ class Task:
             OffsetRange("t", 0, start, end),
             Leader(topic_id, "h", PORT + cluster.topics["t"].partitions[0].leader),
             connect=cluster.connect,
-            offset_reader=lambda o: OffsetReader(o, connect=cluster.connect, sleep=self.sleep),
+            offset_reader=lambda o: OffsetReader(o, connect=cluster.connect, clock=lambda: self.now, sleep=self.sleep),
             clock=lambda: self.now,
             sleep=self.sleep,
         )

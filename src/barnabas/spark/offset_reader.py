@@ -67,6 +67,7 @@ class OffsetReader:
         self,
         options: SourceOptions,
         connect: Callable[..., BlockingConnection] = BlockingConnection,
+        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
@@ -74,6 +75,8 @@ class OffsetReader:
             options.bootstrap_servers,
             client_id=options.consumer.client_id,
             timeout_ms=options.consumer.request_timeout_ms,
+            clock=clock,
+            sleep=sleep,
             connect=connect,
         )
         self._sleep = sleep
