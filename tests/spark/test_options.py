@@ -90,7 +90,7 @@ REFUSED = [
     ({"subscribe": None, "assign": "a"}, "No topicpartitions to assign as specified value for option 'assign' is 'a'"),
     ({"subscribe": None, "assign": '{"a":["x"]}'}, 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got {"a":["x"]}'),
     ({"subscribe": None, "subscribePattern": " "}, "Pattern to subscribe is empty"),
-    ({"subscribe": None, "subscribePattern": "("}, "is not a regular expression"),
+    ({"subscribe": None, "subscribePattern": "("}, "is not a valid regular expression"),
     (
         {"kafka.bootstrap.servers": None},
         "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer",
@@ -110,8 +110,8 @@ REFUSED = [
     ({"kafka.security.protocol": "SASL_SSL"}, "kafka.security.protocol 'SASL_SSL' is not supported"),
     ({"kafka.ssl.truststore.location": "x"}, "Option 'kafka.ssl.truststore.location' is not supported"),
     ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
-    ({"startingTimestamp": "yesterday"}, "timestamp 'yesterday' is not understood"),
-    ({"maxTriggerDelay": "soon"}, "'soon' is not a length of time"),
+    ({"startingTimestamp": "yesterday"}, "'yesterday' is not a valid timestamp"),
+    ({"maxTriggerDelay": "soon"}, "'soon' is not a valid duration"),
 ]
 
 

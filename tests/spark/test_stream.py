@@ -222,7 +222,7 @@ def test_a_first_batch_that_begins_past_its_end_is_reported(cluster, caplog):
     stream.partitions(end, end)
     assert not caplog.text
     stream.partitions(end, {"a": {"0": 9, "1": 30}})
-    assert caplog.text.count("the first batch's beginning was not recorded") == 1
+    assert caplog.text.count("the first batch's start was not stored") == 1
 
 
 def test_a_query_with_a_checkpoint_has_no_first_batch(cluster, caplog):
