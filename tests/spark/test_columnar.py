@@ -148,6 +148,12 @@ def test_batches_past_the_end_are_not_decoded():
     assert chosen.next_offset == 3
 
 
+def test_a_gap_over_the_end_of_the_range_ends_it():
+    """Nothing is left between 2 and 10; a next offset of 2 would be fetched again for ever."""
+    buffer = build_batch([(0, None, b"x", [])] * 2) + build_batch([(0, None, b"y", [])], base_offset=10)
+    assert select_batches(memoryview(buffer), 0, 5).next_offset == 5
+
+
 def transactional(producer: int, base: int, count: int = 2) -> bytes:
     records = [(0, None, b"%d" % (base + i), []) for i in range(count)]
     return bytes(
@@ -200,11 +206,14 @@ def test_pieces_stay_small(monkeypatch):
 
 def test_a_piece_of_many_compressed_batches_and_of_each_kind_in_turn():
     codecs = [
+        Compression.NONE,
         Compression.ZSTD,
         Compression.ZSTD,
         Compression.NONE,
+        Compression.NONE,
         Compression.LZ4,
         Compression.GZIP,
+        Compression.NONE,
         Compression.SNAPPY,
     ]
     buffer = b"".join(
@@ -212,8 +221,8 @@ def test_a_piece_of_many_compressed_batches_and_of_each_kind_in_turn():
         for i, codec in enumerate(codecs)
     )
     found = rows(buffer)
-    assert [r["offset"] for r in found] == list(range(12))
-    assert [r["key"] for r in found] == [b"k%d" % (i // 2) for i in range(12)]
+    assert [r["offset"] for r in found] == list(range(18))
+    assert [r["key"] for r in found] == [b"k%d" % (i // 2) for i in range(18)]
 
 
 def test_varints_of_every_length():
@@ -246,6 +255,19 @@ def test_a_wrong_checksum_is_refused_unless_told_otherwise():
     with pytest.raises(CorruptRecord):
         select_batches(memoryview(buffer), 0, 9)
     assert select_batches(memoryview(buffer), 0, 9, check_crcs=False).batches
+
+
+@pytest.mark.parametrize("deltas", [(-1, 1), (0, 0), (1, 0)], ids=["before the batch", "twice", "descending"])
+def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas):
+    """Each record is length, attributes, timestamp delta, offset delta …, all of one byte here."""
+    buffer = bytearray(build_batch([(0, None, b"x", [])] * 2, base_offset=5))
+    size = (len(buffer) - HEADER.size) // 2
+    for i, delta in enumerate(deltas):
+        buffer[HEADER.size + i * size + 3] = (delta << 1) ^ (delta >> 7)
+    view = memoryview(buffer)
+    chosen = select_batches(view, 0, 99, check_crcs=False)
+    with pytest.raises(CorruptRecord, match="do not ascend"):
+        list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, include_headers=False))
 
 
 @given(st.data())
