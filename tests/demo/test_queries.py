@@ -1,4 +1,4 @@
-"""What each query computes, on a handful of lines in a batch."""
+"""What each query computes from a few lines in a batch."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_stock_is_the_newest_level(spark):
     assert {row.stock_code: row.level for row in queries.stock(frame).collect()} == {"a": 3, "b": 9}
 
 
-def test_payments_are_what_came_of_them_however_often_it_is_said(spark):
+def test_repeated_payment_events_change_nothing(spark):
     story = [("1", "initiated", 1), ("1", "failed", 1), ("1", "initiated", 2), ("1", "completed", 2)]
     story += [("2", "initiated", 1), ("3", "initiated", 1), ("3", "failed", 1)]
     rows = [

@@ -1,4 +1,4 @@
-"""Columns decoded from batches hold what the plain record decoder finds, and never more than the bytes allow."""
+"""Columns decoded from batches equal the plain record decoder's, and no length reads outside the bytes."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_one_row_in_full():
     ]
 
 
-def test_log_append_time_counts_for_every_record():
+def test_with_log_append_time_every_record_has_the_batchs_timestamp():
     found = rows(build_batch([(5, None, b"a", []), (9, None, b"b", [])], log_append_time=True))
     assert [(r["timestampType"], r["timestamp"].microsecond) for r in found] == [(1, 9000), (1, 9000)]
 
 
-def test_the_first_batch_is_cut_at_the_offset_asked_for():
+def test_rows_before_the_fetched_offset_are_dropped():
     buffer = build_batch([(0, None, bytes([i]), []) for i in range(10)], base_offset=100)
     assert [r["offset"] for r in rows(buffer, 104, 107)] == [104, 105, 106]
 
@@ -129,7 +129,7 @@ def test_the_next_fetch_begins_after_the_last_offset_not_after_the_count():
     assert chosen.next_offset == 18
 
 
-def test_a_truncated_tail_is_left_for_the_next_fetch():
+def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch():
     first, second = build_batch([(0, None, b"a", [])]), build_batch([(0, None, b"b", [])], base_offset=1)
     for cut in range(len(second)):
         view = memoryview(bytes(first + second[:cut]))
@@ -137,7 +137,7 @@ def test_a_truncated_tail_is_left_for_the_next_fetch():
         assert (chosen.next_offset, len(chosen.batches)) == (1, 1)
 
 
-def test_nothing_whole_leaves_the_offset_where_it_is():
+def test_without_a_whole_batch_the_offset_stays():
     assert select_batches(memoryview(b""), 5, 10).next_offset == 5
 
 
@@ -194,7 +194,7 @@ def test_a_transaction_aborted_later_does_not_hide_what_came_before():
     assert [r["offset"] for r in rows(buffer, aborted=[(7, 3)])] == [0, 1]
 
 
-def test_pieces_stay_small(monkeypatch):
+def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch):
     monkeypatch.setattr(columnar, "ROWS_PER_PIECE", 4)
     buffer = b"".join(build_batch([(0, None, b"x", [])] * 3, base_offset=3 * i) for i in range(5))
     view = memoryview(buffer)
@@ -225,6 +225,13 @@ def test_a_piece_of_many_compressed_batches_and_of_each_kind_in_turn():
     assert [r["key"] for r in found] == [b"k%d" % (i // 2) for i in range(18)]
 
 
+@pytest.mark.parametrize("size", [0, 40, 60, 120, 8_000, 8_200, 20_001, 1_048_500, 1_048_600, 2_500_001])
+def test_records_whose_length_takes_one_to_four_bytes(size):
+    values = [b"a", b"v" * size, b"z"]
+    found = rows(build_batch([(0, None, value, []) for value in values]))
+    assert [r["value"] for r in found] == values
+
+
 def test_varints_of_every_length():
     numbers = [0, -1, 1, 63, -64, 64, 8191, -8192, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1]
     data, positions = bytearray(), []
@@ -249,7 +256,7 @@ def test_timestamps_that_do_not_fit_are_clipped():
     assert piece["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000]
 
 
-def test_a_wrong_checksum_is_refused_unless_told_otherwise():
+def test_a_wrong_checksum_is_rejected_if_checksums_are_checked():
     buffer = bytearray(build_batch([(0, b"key", b"value", [])]))
     buffer[-3] ^= 1
     with pytest.raises(CorruptRecord):

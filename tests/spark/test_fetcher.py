@@ -61,7 +61,7 @@ def cluster() -> FakeCluster:
     return fake
 
 
-def test_exactly_the_range(cluster):
+def test_a_task_reads_exactly_its_range(cluster):
     assert Task(cluster, 3, 14).offsets() == list(range(3, 14))
 
 
@@ -105,7 +105,7 @@ def test_the_next_fetch_is_sent_before_the_last_is_decoded(cluster):
     assert cluster.requests.count("Fetch") == 4
 
 
-def test_nothing_is_asked_for_beyond_the_range(cluster):
+def test_nothing_is_fetched_beyond_the_range(cluster):
     Task(cluster, 0, 20).offsets()
     assert len(cluster.fetches) == 1
 
@@ -120,7 +120,7 @@ def test_control_batches_and_aborted_transactions(cluster):
     assert Task(cluster, 18, 23).offsets() == [18, 19, 20, 21, 22]
 
 
-def test_follows_the_leader(cluster):
+def test_a_task_follows_the_leader(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.batches_per_fetch = 1
     task = Task(cluster, 0, 20)
@@ -130,7 +130,7 @@ def test_follows_the_leader(cluster):
     assert found + [o for r in rows for o in r["offset"].to_pylist()] == list(range(20))
 
 
-def test_goes_on_where_it_was_when_the_connection_breaks(cluster):
+def test_a_task_continues_at_its_offset_after_a_broken_connection(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.batches_per_fetch = 2
     breaks = iter([False, True, False, True, True])
@@ -143,7 +143,7 @@ def test_goes_on_where_it_was_when_the_connection_breaks(cluster):
     assert Task(cluster, 1, 19).offsets() == list(range(1, 19))
 
 
-def test_a_broker_that_stays_away_ends_the_task_in_time(cluster):
+def test_a_broker_that_stays_away_ends_the_task_at_the_deadline(cluster):
     cluster.down = {0, 1}
     task = Task(cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": "5000"})
     with pytest.raises(NoProgress, match=r"Cannot read offset 0 of t-0 .* for 5000 ms"):
@@ -203,7 +203,7 @@ def test_an_unknown_log_end_is_not_data_loss(cluster):
     assert Task(cluster, 0, 5).offsets() == [0, 1, 2, 3, 4]
 
 
-def test_patience_is_renewed_by_progress(cluster):
+def test_progress_extends_the_deadline(cluster):
     """Slow is not stuck: 18 failures of a second each, but never five seconds without records."""
     cluster.topics["t"].partitions[0].batches_per_fetch = 1
     asked = iter(range(1000))
@@ -224,18 +224,18 @@ def test_offsets_that_are_gone_fail_the_query(cluster):
         Task(cluster, 0, 10).offsets()
 
 
-def test_or_are_passed_over(cluster, caplog):
+def test_offsets_that_are_gone_are_skipped_without_fail_on_data_loss(cluster, caplog):
     cluster.topics["t"].partitions[0].start = 6
     assert Task(cluster, 0, 10, failOnDataLoss="false").offsets() == [6, 7, 8, 9]
     assert "Offsets 0 to 5 of t-0 are gone" in caplog.text
 
 
-def test_a_range_that_is_gone_whole(cluster):
+def test_a_range_of_which_everything_is_gone_is_empty(cluster):
     cluster.topics["t"].partitions[0].start = 15
     assert Task(cluster, 0, 10, failOnDataLoss="false").offsets() == []
 
 
-def test_a_log_that_was_cut(cluster):
+def test_a_log_that_was_cut_is_data_loss(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.end = 4
     with pytest.raises(DataLoss, match="no longer reaches offset 12"):
@@ -243,7 +243,7 @@ def test_a_log_that_was_cut(cluster):
     assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
 
 
-def test_a_log_that_was_emptied(cluster):
+def test_a_log_that_was_emptied_is_data_loss(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.log, partition.end = b"", 0
     with pytest.raises(DataLoss, match="t-0 now ends at offset 0"):
@@ -267,14 +267,14 @@ def test_an_offset_out_of_range_at_the_beginning_of_the_log_ends_the_range(clust
     assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
 
 
-def test_a_log_that_was_cut_to_exactly_the_offset(cluster):
+def test_a_log_that_was_cut_to_exactly_the_offset_is_data_loss(cluster):
     partition = cluster.topics["t"].partitions[0]
     partition.log, partition.end = b"", 12
     with pytest.raises(DataLoss, match="t-0 now ends at offset 12"):
         Task(cluster, 12, 20).offsets()
 
 
-def test_a_deleted_topic(cluster):
+def test_a_deleted_topic_is_data_loss(cluster):
     task, forgiving = Task(cluster, 0, 5), Task(cluster, 0, 5, failOnDataLoss="false")
     del cluster.topics["t"]
     with pytest.raises(DataLoss, match="the topic was deleted"):
@@ -307,7 +307,7 @@ def test_a_topic_created_again_while_the_connection_is_broken_is_not_read(cluste
 @pytest.mark.parametrize(
     "code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID]
 )
-def test_a_broker_that_has_not_loaded_the_topic_yet_is_asked_again(cluster, code):
+def test_a_broker_that_has_not_loaded_the_topic_yet_is_retried(cluster, code):
     answer, not_yet = cluster._fetch_partition, failing(code)
     answers = iter([not_yet, not_yet])
     cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
@@ -317,7 +317,7 @@ def test_a_broker_that_has_not_loaded_the_topic_yet_is_asked_again(cluster, code
     assert cluster.requests.count("Metadata") == 2, "the leader it has just found is not looked up again"
 
 
-def test_metadata_that_fails_while_the_topic_is_looked_up_is_asked_again(cluster):
+def test_a_retriable_metadata_error_after_an_unknown_topic_is_retried(cluster):
     answer, unknown = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
     answers = iter([unknown])
     cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
@@ -331,14 +331,14 @@ def test_metadata_that_fails_while_the_topic_is_looked_up_is_asked_again(cluster
     assert Task(cluster, 0, 5, **{"fetchOffset.numRetries": "0"}).offsets() == [0, 1, 2, 3, 4]
 
 
-def test_metadata_that_is_refused_while_the_topic_is_looked_up_ends_the_task(cluster):
+def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_an_unknown_topic(cluster):
     cluster._fetch_partition = failing(ErrorCode.UNKNOWN_TOPIC_ID)  # type: ignore[method-assign]
     refuse_metadata(cluster)
     with pytest.raises(KafkaError, match="not for you"):
         Task(cluster, 0, 5).offsets()
 
 
-def test_metadata_that_is_refused_after_a_broken_connection_ends_the_task(cluster):
+def test_a_metadata_error_that_is_not_retriable_ends_the_task_after_a_moved_leader(cluster):
     cluster.down = {1}
     cluster._fetch_partition = failing(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # type: ignore[method-assign]
     refuse_metadata(cluster)
@@ -346,7 +346,7 @@ def test_metadata_that_is_refused_after_a_broken_connection_ends_the_task(cluste
         Task(cluster, 0, 5).offsets()
 
 
-def test_an_error_for_good_is_raised(cluster):
+def test_an_error_that_is_not_retriable_is_raised(cluster):
     def before(name: str) -> None:
         if name == "Fetch":
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for you")
@@ -356,7 +356,7 @@ def test_an_error_for_good_is_raised(cluster):
         Task(cluster, 0, 5).offsets()
 
 
-def test_an_error_code_for_good_is_raised_at_once(cluster):
+def test_an_error_code_that_is_not_retriable_is_raised_at_once(cluster):
     cluster._fetch_partition = failing(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5)
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):

@@ -1,4 +1,4 @@
-"""The driver's questions: what is asked, how often, and which errors reach the user."""
+"""What the driver requests, how often, and which errors reach the user."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def refuse_offsets(cluster: FakeCluster, code: ErrorCode, times: int) -> None:
     cluster._ListOffsets = list_offsets  # type: ignore[method-assign]
 
 
-def test_nothing_is_known_before_the_first_question(cluster):
+def test_the_reader_knows_no_topics_before_its_first_request(cluster):
     driver = Driver(cluster)
     assert driver.reader.topic_ids() == {}
     assert cluster.opened == []
@@ -90,7 +90,7 @@ def test_leaders_come_from_the_metadata_that_named_the_partitions(cluster):
     assert Driver(cluster).reader.leaders(wanted) == expected, "and are asked for when there is none yet"
 
 
-def test_a_partition_without_a_leader_is_asked_for_again_then_named(cluster):
+def test_a_partition_without_a_leader_is_retried_then_reported(cluster):
     cluster.topics["t"].partitions[1].leader = -1
     driver = Driver(cluster)
     with pytest.raises(KafkaError, match="partition t-1 has no leader") as caught:
@@ -100,7 +100,7 @@ def test_a_partition_without_a_leader_is_asked_for_again_then_named(cluster):
 
 
 @pytest.mark.parametrize("selection", [{"subscribe": "t,x"}, {"assign": '{"x":[0]}'}])
-def test_a_topic_that_does_not_exist_is_named_at_once(cluster, selection):
+def test_a_topic_that_does_not_exist_is_reported_at_once(cluster, selection):
     driver = Driver(cluster, **selection)
     with pytest.raises(KafkaError, match="topic x does not exist"):
         driver.reader.partitions()
@@ -111,7 +111,7 @@ def test_assigned_partitions_are_those_given(cluster):
     assert Driver(cluster, assign='{"t":[1]}').reader.partitions() == [("t", 1)]
 
 
-def test_a_topic_that_the_user_may_not_see_is_an_error_of_its_own(cluster):
+def test_a_topic_without_authorization_is_not_reported_as_missing(cluster):
     refuse_topic(cluster, "t", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     driver = Driver(cluster)
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED") as caught:
@@ -120,20 +120,20 @@ def test_a_topic_that_the_user_may_not_see_is_an_error_of_its_own(cluster):
     assert driver.pauses_s == []
 
 
-def test_a_pattern_passes_over_topics_that_the_user_may_not_see(cluster):
+def test_a_pattern_skips_topics_without_authorization(cluster):
     cluster.create("tt")
     refuse_topic(cluster, "tt", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     assert Driver(cluster, subscribePattern="t+").reader.partitions() == [("t", 0), ("t", 1)]
 
 
-def test_a_topic_that_is_being_created_is_asked_for_again(cluster):
+def test_a_topic_that_is_being_created_is_retried(cluster):
     refuse_topic(cluster, "t", ErrorCode.LEADER_NOT_AVAILABLE, times=2)
     driver = Driver(cluster, subscribe="t", **{"fetchOffset.retryIntervalMs": "250"})
     assert driver.reader.partitions() == [("t", 0), ("t", 1)]
     assert driver.pauses_s == [0.25, 0.25]
 
 
-def test_offsets_of_a_partition_that_moves_are_asked_for_again(cluster):
+def test_offsets_of_a_partition_that_moves_are_retried(cluster):
     refuse_offsets(cluster, ErrorCode.NOT_LEADER_OR_FOLLOWER, times=2)
     driver = Driver(cluster)
     assert driver.reader.latest([("t", 0), ("t", 1)]) == {("t", 0): 2, ("t", 1): 2}
@@ -144,7 +144,7 @@ def test_offsets_of_a_partition_that_moves_are_asked_for_again(cluster):
     ("code", "pauses"),
     [(ErrorCode.NOT_LEADER_OR_FOLLOWER, 3), (ErrorCode.TOPIC_AUTHORIZATION_FAILED, 0)],
 )
-def test_an_error_of_one_partition_is_raised_and_never_taken_for_an_offset(cluster, code, pauses):
+def test_an_error_of_one_partition_is_raised(cluster, code, pauses):
     refuse_offsets(cluster, code, times=1_000)
     driver = Driver(cluster, subscribe="t", **{"fetchOffset.retryIntervalMs": "7000"})
     with pytest.raises(KafkaError) as caught:
@@ -153,7 +153,7 @@ def test_an_error_of_one_partition_is_raised_and_never_taken_for_an_offset(clust
     assert driver.pauses_s.count(7) == pauses
 
 
-def test_no_partitions_no_request(cluster):
+def test_without_partitions_no_request_is_sent(cluster):
     assert Driver(cluster).reader.latest([]) == {}
     assert cluster.requests == []
 
@@ -161,13 +161,13 @@ def test_no_partitions_no_request(cluster):
 @pytest.mark.parametrize(
     ("option", "value"), [("startingOffsets", '{"t":{"0":1}}'), ("startingOffsetsByTimestamp", '{"t":{"0":1}}')]
 )
-def test_partitions_that_are_left_out_are_an_error_of_the_option_that_was_given(cluster, option, value):
+def test_an_error_about_missing_partitions_names_the_given_option(cluster, option, value):
     reader = Driver(cluster, subscribe="t", **{option: value}).reader
     with pytest.raises(ValueError, match=f"If {option} contains specific offsets, you must specify all"):
         reader.start(reader.partitions())
 
 
-def test_a_batch_ends_at_the_end_where_nothing_is_as_young_as_the_moment(cluster):
+def test_a_batch_ends_at_the_end_of_a_partition_without_younger_records(cluster):
     cluster.topics["t"].partitions[0].append(b"z", timestamp=9_000)
     reader = Driver(cluster, subscribe="t", endingTimestamp="9000").reader
     assert reader.end(reader.partitions()) == {("t", 0): 2, ("t", 1): 2}

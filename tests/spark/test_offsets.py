@@ -1,4 +1,4 @@
-"""Offsets in Spark's JSON, and moments in their three forms."""
+"""Offsets in Spark's JSON, and timestamps in their three forms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_position_survives_spark(position):
     assert from_spark(to_spark(position)) == position
 
 
-def test_spark_sees_sorted_text():
+def test_spark_gets_sorted_positions():
     assert to_spark({("b", 1): 3, ("a", 10): 1, ("a", 2): 0}) == {"a": {"2": 0, "10": 1}, "b": {"1": 3}}
     assert list(to_spark({("b", 1): 3, ("a", 2): 0})) == ["a", "b"]
 
@@ -37,7 +37,7 @@ def test_spark_sees_sorted_text():
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"t":[0]}', '{"t":{"x":0}}', '{"t":{"0":"1"}}', '{"t":{"0":-3}}', '{"t":{"0":1.5}}']
 )
-def test_offsets_of_another_form(text):
+def test_invalid_offsets_are_rejected(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\.") as caught:
         offsets_from_json(text)
     assert str(caught.value).endswith(f"got {text}")
@@ -52,7 +52,7 @@ def test_the_smallest_and_the_largest_offset():
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"t":[1]}', '{"t":{"x":1}}', '{"t":{"0":true}}', '{"t":{"0":1.5}}', '{"t":{"0":null}}']
 )
-def test_moments_per_partition_of_another_form(text):
+def test_invalid_timestamps_per_partition_are_rejected(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\. .*1763712000000") as caught:
         timestamps_from_json(text, NOW_MS)
     assert str(caught.value).endswith(f"got {text}")
@@ -61,17 +61,17 @@ def test_moments_per_partition_of_another_form(text):
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"t":0}', '{"t":{"0":1}}', '{"t":[true]}', '{"t":[-1]}', '{"t":["0"]}', '{"t":[1.0]}']
 )
-def test_assignments_of_another_form(text):
+def test_invalid_assignments_are_rejected(text):
     with pytest.raises(ValueError, match=r'Expected e\.g\. .*"topicA":\[0,1\]') as caught:
         assignment_from_json(text)
     assert str(caught.value).endswith(f"got {text}")
 
 
-def test_assignment_is_sorted_and_without_doubles():
+def test_an_assignment_is_sorted_and_without_duplicates():
     assert assignment_from_json('{"b":[1,0,1],"a":[2],"c":[]}') == [("a", 2), ("b", 0), ("b", 1)]
 
 
-def test_moments_per_partition_take_every_form():
+def test_timestamps_per_partition_may_have_every_form():
     text = '{"t":{"0":1763712000000,"1":"-1h","2":"2026-11-21T08:00:00Z"}}'
     assert timestamps_from_json(text, NOW_MS) == {
         ("t", 0): 1_763_712_000_000,
@@ -97,11 +97,11 @@ def test_moments_per_partition_take_every_form():
         ("-99999w", 0),
     ],
 )
-def test_moments(text, ms):
+def test_timestamps(text, ms):
     assert timestamp_ms(text, NOW_MS) == ms
 
 
-def test_a_moment_without_a_zone_is_in_utc_wherever_the_driver_is(monkeypatch):
+def test_a_timestamp_without_a_zone_is_in_utc_wherever_the_driver_is(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
@@ -112,7 +112,7 @@ def test_a_moment_without_a_zone_is_in_utc_wherever_the_driver_is(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "now", "-", "-2", "2h", "-2y", "2026-13-01", "\N{ARABIC-INDIC DIGIT THREE}"])
-def test_what_is_not_a_moment(text):
+def test_invalid_timestamps_are_rejected(text):
     with pytest.raises(ValueError, match="is not a valid timestamp"):
         timestamp_ms(text, NOW_MS)
 

@@ -1,4 +1,4 @@
-"""Options: Spark's names, Spark's sentences, and nothing else let through."""
+"""Options have Spark's names, and invalid ones are rejected with Spark's messages."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ REFUSED = [
     ("change", "sentence"), REFUSED, ids=[str(sorted(change)) + str(i) for i, (change, _) in enumerate(REFUSED)]
 )
 @pytest.mark.parametrize("parse", [parse_batch_options, parse_stream_options], ids=["batch", "stream"])
-def test_refused_by_batch_and_stream(parse, change, sentence):
+def test_rejected_by_batch_and_stream(parse, change, sentence):
     options = {name: value for name, value in (MINIMAL | change).items() if value is not None}
     with pytest.raises(ValueError) as caught:
         parse(options, NOW_MS)
@@ -135,7 +135,7 @@ def test_refused_by_batch_and_stream(parse, change, sentence):
         ({"endingOffsets": '{"t":{"3":-2}}'}, "ending offset for t-3 can't be earliest for batch queries on Kafka"),
     ],
 )
-def test_refused_by_a_batch(change, sentence):
+def test_rejected_by_a_batch(change, sentence):
     with pytest.raises(ValueError) as caught:
         batch(**change)
     assert str(caught.value) == sentence
@@ -147,7 +147,7 @@ def test_a_stream_has_no_end(name):
         stream(**{name: "latest"})
 
 
-def test_a_stream_refuses_a_minimum_over_the_maximum():
+def test_a_stream_rejects_a_minimum_over_the_maximum():
     with pytest.raises(ValueError, match=r"minOffsetPerTrigger\(10\) is higher than the maxOffsetsPerTrigger\(9\)"):
         stream(minOffsetsPerTrigger="10", maxOffsetsPerTrigger="9")
     assert stream(minOffsetsPerTrigger="9", maxOffsetsPerTrigger="9").min_offsets_per_trigger == 9
@@ -163,14 +163,14 @@ def test_the_smallest_numbers():
     assert batch(**{"fetchOffset.numRetries": "0"}).fetch_offset_retries == 0
 
 
-def test_given_numbers_and_names_count():
+def test_given_numbers_and_names_are_used():
     given = {"fetchOffset.numRetries": "5", "kafkaConsumer.pollTimeoutMs": "70", "kafka.group.id": "g"}
     options = batch(**given)
     assert (options.fetch_offset_retries, options.poll_timeout_ms, options.group_id) == (5, 70, "g")
     assert batch(**{"kafka.group.id": ""}).group_id is None
 
 
-def test_the_first_form_given_counts():
+def test_timestamps_count_before_offsets():
     assert batch(startingOffsets="earliest", startingTimestamp="5").starting == ByTimestamp(5)
     both = batch(startingOffsetsByTimestamp='{"t":{"0":7}}', startingTimestamp="5")
     assert both.starting == ByTimestamp(5)
@@ -182,7 +182,7 @@ def test_the_first_form_given_counts():
     assert batch(startingOffsets=" EARLIEST ").starting == Earliest()
 
 
-def test_consumer_settings_that_count():
+def test_consumer_settings_are_used():
     consumer = batch(
         **{
             "kafka.client.id": "me",
@@ -210,14 +210,14 @@ def test_the_client_id_begins_with_the_group_prefix():
     assert batch(groupIdPrefix="team-a").consumer.client_id == "team-a"
 
 
-def test_plaintext_may_be_named():
+def test_plaintext_is_accepted():
     assert batch(**{"kafka.security.protocol": "plaintext"})
 
 
 @pytest.mark.parametrize(
     ("text", "ms"), [("15m", 900_000), ("500", 500), ("30 s", 30_000), ("2H", 7_200_000), ("1d", 86_400_000)]
 )
-def test_lengths_of_time(text, ms):
+def test_durations(text, ms):
     assert duration_ms(text) == ms
 
 

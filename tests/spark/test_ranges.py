@@ -1,4 +1,4 @@
-"""Cutting ranges into tasks: the parts cover the whole, and there are as many as asked."""
+"""Ranges are split into tasks: the parts cover the whole, and there are as many as requested."""
 
 from __future__ import annotations
 

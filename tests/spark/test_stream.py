@@ -1,4 +1,4 @@
-"""A stream moves through its topics batch by batch, and notices what a position alone does not show."""
+"""A stream moves through its topics batch by batch, and detects changes that a position alone does not show."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_from_the_beginning(cluster):
     assert tasks(stream, end, end) == []
 
 
-def test_from_the_end_unless_told(cluster):
+def test_a_stream_begins_at_the_end_by_option(cluster):
     assert reader(cluster, startingOffsets="latest").initialOffset() == {"a": {"0": 10, "1": 30}}
 
 
@@ -85,7 +85,7 @@ def test_only_committed_records_count_when_only_they_are_read(cluster):
     assert reader(cluster).latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
 
 
-def test_at_most_so_many_offsets(cluster):
+def test_a_batch_takes_at_most_max_offsets_per_trigger(cluster):
     stream = reader(cluster, maxOffsetsPerTrigger="20")
     assert stream.getDefaultReadLimit() == ReadMaxRows(20)
     start = stream.initialOffset()
@@ -97,7 +97,7 @@ def test_without_limits_a_batch_takes_everything(cluster):
     assert reader(cluster).getDefaultReadLimit() == ReadAllAvailable()
 
 
-def test_not_before_so_many_offsets_or_so_much_time(cluster, monkeypatch):
+def test_a_batch_waits_for_min_offsets_or_the_delay(cluster, monkeypatch):
     now_ms = 1_000_000
     monkeypatch.setattr(stream_module.time, "time_ns", lambda: now_ms * 1_000_000)
     stream = reader(cluster, minOffsetsPerTrigger="5", maxTriggerDelay="10s")
@@ -163,7 +163,7 @@ def test_a_new_partition_that_has_already_lost_records(cluster):
     assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("b", 0, 1, 3)]
 
 
-def test_a_topic_that_disappears(cluster):
+def test_a_topic_that_disappears_is_data_loss(cluster):
     stream, forgiving = reader(cluster), reader(cluster, failOnDataLoss="false")
     cluster.create("b")
     end = stream.latestOffset({"a": {"0": 0, "1": 0}, "b": {"0": 0}}, ALL)
@@ -173,7 +173,7 @@ def test_a_topic_that_disappears(cluster):
     assert forgiving.latestOffset(end, ALL) == {"a": {"0": 10, "1": 30}}
 
 
-def test_a_log_that_ends_before_the_position(cluster):
+def test_a_log_that_ends_before_the_position_is_data_loss(cluster):
     start = {"a": {"0": 10, "1": 31}}
     with pytest.raises(DataLoss, match="Partition a-1's offset was changed from 31 to 30"):
         reader(cluster).latestOffset(start, ALL)
@@ -269,7 +269,7 @@ def test_a_group_that_cannot_be_written_does_not_stop_the_query(cluster, caplog)
     assert caplog.text.count("cannot commit progress to group g") == 2, "once for each time that it begins to fail"
 
 
-def test_no_group_no_commit(cluster, caplog):
+def test_without_a_group_nothing_is_committed(cluster, caplog):
     stream = reader(cluster)
     stream.commit(stream.latestOffset(stream.initialOffset(), ALL))
     assert "OffsetCommit" not in cluster.requests
@@ -298,7 +298,7 @@ def test_the_reader_dials_when_it_is_first_asked(cluster, monkeypatch):
     assert stream._offset_reader is made
 
 
-def test_the_report_costs_nothing_more(cluster):
+def test_the_progress_report_sends_no_request(cluster):
     stream = reader(cluster)
     end = stream.latestOffset(stream.initialOffset(), ReadMaxRows(4))
     asked = len(cluster.requests)
@@ -306,7 +306,7 @@ def test_the_report_costs_nothing_more(cluster):
     assert len(cluster.requests) == asked
 
 
-def test_what_executors_get_holds_no_connection(cluster):
+def test_the_executors_copy_has_no_connection(cluster):
     stream = reader(cluster)
     stream.initialOffset()
     copy = pickle.loads(pickle.dumps(stream))
