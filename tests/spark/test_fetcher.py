@@ -151,14 +151,15 @@ def test_a_broker_that_stays_away_ends_the_task_at_the_deadline(cluster):
     assert 5 <= task.now < 30
 
 
-def test_the_deadline_is_exactly_the_poll_timeout(cluster):
-    """With a second between attempts, the attempt at second 5 is the last one: 5,000 ms have passed."""
+@pytest.mark.parametrize(("timeout_ms", "last_attempt_s"), [("5000", 5), ("5001", 6)])
+def test_the_deadline_is_exactly_the_poll_timeout(cluster, timeout_ms, last_attempt_s):
+    """There is a second between attempts; the first attempt at or after the deadline is the last one."""
     cluster.down = {0, 1}
-    task = Task(cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": "5000", "fetchOffset.numRetries": "0"})
+    task = Task(cluster, 0, 5, **{"kafkaConsumer.pollTimeoutMs": timeout_ms, "fetchOffset.numRetries": "0"})
     task.fetcher._sleep = task.sleep_a_second
     with pytest.raises(NoProgress):
         task.offsets()
-    assert task.now == 5
+    assert task.now == last_attempt_s
 
 
 def test_the_deadline_counts_from_the_last_progress_not_from_the_start(cluster):
@@ -176,7 +177,7 @@ def test_the_deadline_counts_from_the_last_progress_not_from_the_start(cluster):
 
 
 def test_a_broker_that_sends_no_records_is_given_up_at_the_deadline(cluster):
-    """The log's end is beyond the offset, so the records exist and nothing is lost; the broker only never sends them."""
+    """The log ends beyond the offset, so the records exist and nothing is lost; the broker never sends them."""
     cluster._fetch_partition = no_records(log_end=20)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5, failOnDataLoss="false", **{"kafkaConsumer.pollTimeoutMs": "5000"})
 
