@@ -124,6 +124,7 @@ def test_a_topic_without_authorization_is_not_reported_as_missing(cluster):
     with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED") as caught:
         driver.reader.partitions()
     assert caught.value.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert "does not exist" not in str(caught.value)
     assert driver.pauses_s == []
 
 
@@ -172,6 +173,22 @@ def test_an_error_about_missing_partitions_names_the_given_option(cluster, optio
     reader = Driver(cluster, subscribe="t", **{option: value}).reader
     with pytest.raises(ValueError, match=f"If {option} contains specific offsets, you must specify all"):
         reader.start(reader.partitions())
+
+
+def test_a_start_without_records_at_or_after_it_is_an_error_or_the_end(cluster):
+    cluster.topics["t"].partitions[0].append(b"z", timestamp=9_000)
+    given = {"subscribe": "t", "startingOffsetsByTimestamp": '{"t":{"0":9000,"1":9000}}'}
+    strict = Driver(cluster, **given).reader
+    with pytest.raises(ValueError, match=r"No offset matched .* t-1: they have no record at or after it"):
+        strict.start(strict.partitions())
+    lenient = Driver(cluster, **given, startingOffsetsByTimestampStrategy="latest").reader
+    assert lenient.start(lenient.partitions()) == {("t", 0): 2, ("t", 1): 2}
+
+
+def test_a_commit_that_is_rejected_is_raised(cluster):
+    cluster.group_error = ErrorCode.UNKNOWN_MEMBER_ID
+    with pytest.raises(KafkaError, match="UNKNOWN_MEMBER_ID"):
+        Driver(cluster).reader.commit("g", {("t", 0): 1})
 
 
 def test_a_batch_ends_at_the_end_of_a_partition_without_younger_records(cluster):
