@@ -200,7 +200,7 @@ def alter(
     rows = [
         (resource.type.name.lower().replace("_", "-"), resource.name, status)
         for resource, outcome in outcomes.items()
-        if outcome is True
+        if outcome is None
     ]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows)

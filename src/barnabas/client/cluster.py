@@ -258,6 +258,14 @@ class Cluster(Closeable):
             raise error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
         return self._controller_id
 
+    def to_any(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
+        """Route items that any broker can answer to one broker."""
+        return dict.fromkeys(items, next(iter(self.nodes())))
+
+    def to_controller(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
+        """Route items to the controller."""
+        return dict.fromkeys(items, self.controller())
+
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | KafkaError]:
         """The leader of each partition, or why there is none."""
         wanted = list(partitions)
@@ -383,6 +391,17 @@ class Cluster(Closeable):
             attempt += 1
             self.forget()
         return {item: results[item] for item in wanted}
+
+    def ask_nodes(
+        self, ask: Callable[[BlockingConnection, int], ResultT | KafkaError], node_ids: Iterable[int] | None = None
+    ) -> dict[int, ResultT | KafkaError]:
+        """Ask some brokers, or every broker, the same; `ask` gets a connection and the broker's id."""
+        wanted = self.retry(self.nodes) if node_ids is None else node_ids
+        return self.ask_each(
+            wanted,
+            lambda nodes: {node: node for node in nodes},
+            lambda connection, batch: {node: ask(connection, node) for node in batch},
+        )
 
     def _ask_once(
         self,
