@@ -151,10 +151,10 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: 
     [
         (b"request.timeout.ms=soon\n", "request.timeout.ms=soon"),
         (b"request.timeout.ms=0\n", "request.timeout.ms=0"),
-        (b"\xff\xfe\x00", "is no properties file"),
+        (b"\xff\xfe\x00", "as a properties file: it is not UTF-8 text"),
     ],
 )
-def test_a_properties_file_that_is_none_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_bad_properties_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "client.properties"
     path.write_bytes(content)
     result = run("topic", "list", "-b", NOWHERE, "--command-config", str(path))
@@ -162,6 +162,12 @@ def test_a_properties_file_that_is_none_is_one_line(tmp_path: Path, content: byt
     assert result.stderr.startswith("error: ")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_the_values_of_a_properties_file_are_trimmed(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"bootstrap.servers = {NOWHERE} \nrequest.timeout.ms = 50 \nsecurity.protocol = plaintext \n")
+    assert "cannot reach" in run("topic", "list", "--command-config", str(path)).stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -60,7 +60,7 @@ def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise Failure(f"{name}={text} in the --command-config file is no number of milliseconds")
+        raise Failure(f"{name}={text} in the --command-config file must be a number of milliseconds")
     return int(text)
 
 
@@ -99,29 +99,13 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _read_command_config(path: str) -> dict[str, str]:
+    from barnabas.client.properties import read_properties
+
     try:
-        return read_properties(path)
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is no properties file: it is not text", "write key=value, a line each") from None
-
-
-def read_properties(path: str) -> dict[str, str]:
-    """Reads a Java properties file: ``key=value`` or ``key: value`` lines, ``#`` and ``!`` comments, ``\\`` at a line's end."""
-    properties: dict[str, str] = {}
-    pending = ""
-    with open(path, encoding="utf-8") as file:
-        for raw in file:
-            line = pending + raw.strip()
-            pending = ""
-            if not line or line[0] in "#!":
-                continue
-            if line.endswith("\\"):
-                pending = line[:-1]
-                continue
-            positions = [position for position in (line.find("="), line.find(":")) if position >= 0]
-            split = min(positions, default=len(line))
-            properties[line[:split].strip()] = line[split + 1 :].strip()
-    return properties
+        # Kafka's clients trim each value too; the file format does not.
+        return {name: value.strip() for name, value in read_properties(path).items()}
+    except ValueError as error:
+        raise Failure(str(error), "write key=value, a line each") from None
 
 
 def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
