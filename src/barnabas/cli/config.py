@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, parse_pairs, session_options
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ConfigEntry, ConfigResource
+from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
+from barnabas.client.configs import ConfigOperation
 
 _TYPES = {
     "topic": "TOPIC",
@@ -36,8 +35,6 @@ def _entity(command: Any) -> Any:
 def _resources(
     admin: Admin, words: tuple[str, ...], entity_type: str | None, more: tuple[str, ...], entity_default: bool
 ) -> list[ConfigResource]:
-    from barnabas.client.admin import ConfigResource, ResourceType
-
     if entity_type is None:
         if not words or words[0] not in _TYPES:
             raise click.UsageError(
@@ -175,9 +172,6 @@ def alter(
     \b
     barnabas config alter topic orders --set retention.ms=86400000 --delete max.message.bytes
     """
-    from barnabas.client.admin import ConfigChange
-    from barnabas.client.configs import ConfigOperation
-
     values = parse_pairs(sets, "--set")
     for text in added:
         values |= parse_add_config(text)

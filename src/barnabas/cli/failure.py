@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from barnabas.protocol.errors import KafkaError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from barnabas.protocol.errors import KafkaError
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
@@ -89,8 +89,6 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
 @contextmanager
 def explained() -> Iterator[None]:
     """Turns the errors of brokers and addresses into one line each."""
-    from barnabas.protocol.errors import KafkaError
-
     try:
         yield
     except KafkaError as error:
@@ -99,8 +97,6 @@ def explained() -> Iterator[None]:
 
 def report_failures(outcomes: Iterable[tuple[str, object]]) -> bool:
     """Prints one line for each outcome that is an error; returns whether there was one."""
-    from barnabas.protocol.errors import KafkaError
-
     failed = False
     for subject, outcome in outcomes:
         if isinstance(outcome, KafkaError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,16 +12,18 @@ from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.times import format_time_ms
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import (
-        Admin,
-        CommittedOffset,
-        GroupDescription,
-        GroupMember,
-        GroupRebalance,
-        TopicPartition,
-    )
+from barnabas.client.admin import (
+    EARLIEST,
+    LATEST,
+    Admin,
+    CommittedOffset,
+    GroupDescription,
+    GroupMember,
+    GroupRebalance,
+    OffsetAndTimestamp,
+    TopicPartition,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 _STATES = (
     "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",
@@ -81,8 +83,6 @@ def describe(
     members: bool,
 ) -> None:
     """Describe groups: state, members, and how far each partition is behind."""
-    from barnabas.client.admin import GroupDescription
-
     data: list[dict[str, Any]] = []
     tables: list[Table] = []
     with session.admin() as admin:
@@ -178,8 +178,6 @@ def log_bounds(
     admin: Admin, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, int | None]]:
     """Where each partition's log begins and ends; None for one that is gone or has no leader."""
-    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp
-
     partitions = list(partitions)
     found = []
     for position in (EARLIEST, LATEST):
@@ -224,9 +222,6 @@ def _lag_row(
 @session_options
 def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
     """Delete groups without members, and their offsets."""
-    from barnabas.client.admin import GroupDescription
-    from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-
     outcomes: dict[str, Any] = {}
     with session.admin() as admin:
         names = _named(session, groups, more, all_groups, admin)
@@ -261,8 +256,6 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
 
     The group's coordinator remembers them since it became the coordinator. Brokers other than barnabas do not.
     """
-    from barnabas.protocol.errors import KafkaError
-
     with session.admin() as admin:
         outcomes = admin.group_rebalances([name])
     found = outcomes[name]

@@ -9,15 +9,14 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.session import Session, complete_groups, session_options
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
+from barnabas.cli.times import parse_duration_ms, parse_time_ms
+from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
 
@@ -129,8 +128,6 @@ def reset_offsets(
 
 
 def _require_inactive(admin: Admin, group_id: str) -> None:
-    from barnabas.client.admin import GroupDescription
-
     found = admin.describe_groups([group_id])[group_id]
     if isinstance(found, GroupDescription) and found.type == "share":
         raise Failure(f"group {group_id} is a share group, which commits no offsets", "kafka-share-groups.sh moves it")
@@ -144,8 +141,6 @@ def _require_inactive(admin: Admin, group_id: str) -> None:
 
 
 def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
-    from barnabas.client.admin import TopicPartition, result
-
     partitions: list[TopicPartition] = []
     for text in topics:
         topic, _, numbers = text.partition(":")
@@ -166,8 +161,6 @@ def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
 def _places(
     admin: Admin, partitions: list[TopicPartition], committed: Mapping[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, Place]:
-    from barnabas.client.admin import EARLIEST, LATEST, result
-
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
     return {
@@ -192,8 +185,6 @@ def plan(
     Raises:
         ValueError: a time or duration that is none, or a shift from nowhere.
     """
-    from barnabas.cli.times import parse_duration_ms, parse_time_ms
-
     by_place: dict[str, Callable[[Place], int]] = {
         "--to-earliest": lambda place: place.start,
         "--to-latest": lambda place: place.end,
@@ -216,8 +207,6 @@ def plan(
 
 
 def _at_time(admin: Admin, moment: int, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
-    from barnabas.client.admin import result
-
     found = admin.list_offsets(dict.fromkeys(places, moment))
     offsets = {where: result(each).offset for where, each in found.items()}
     # All records are older: read on at the end.
@@ -230,8 +219,6 @@ def read_plan(lines: Any) -> dict[TopicPartition, int]:
     Raises:
         ValueError: a line that is none, with its number.
     """
-    from barnabas.client.admin import TopicPartition
-
     wanted: dict[TopicPartition, int] = {}
     for number, row in enumerate(csv.reader(lines), 1):
         if not row or (len(row) == 1 and not row[0].strip()):
@@ -250,8 +237,6 @@ def _commit(
     planned: Mapping[TopicPartition, int],
     committed: Mapping[TopicPartition, CommittedOffset],
 ) -> dict[TopicPartition, Any]:
-    from barnabas.client.admin import CommittedOffset
-
     offsets = {where: CommittedOffset(offset, "") for where, offset in planned.items()}
     outcomes = admin.alter_group_offsets(group_id, offsets)
     return {where: error for where, error in outcomes.items() if error is not None}

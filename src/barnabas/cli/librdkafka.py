@@ -12,6 +12,7 @@ import click
 
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
+from barnabas.protocol.errors import ErrorCode, error_for
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError as LibraryError
@@ -62,8 +63,6 @@ class _Warnings:
 
 def library_failure(error: LibraryError, subject: str) -> Failure:
     """Puts an error of the library, its own or a broker's, into a line with a hint."""
-    from barnabas.protocol.errors import ErrorCode, error_for
-
     if error.code() > 0:
         return failure_of(error_for(error.code()), subject)
     if error.name() == "_AUTO_OFFSET_RESET":

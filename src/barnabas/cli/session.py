@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin
+from barnabas.client.admin import Admin
+from barnabas.client.properties import read_properties
+from barnabas.protocol.errors import KafkaError
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
@@ -41,8 +41,6 @@ class Session:
         Raises:
             Failure: the address is none, or needs TLS or SASL.
         """
-        from barnabas.client.admin import Admin
-
         protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
         if protocol != "PLAINTEXT":
             raise Failure(
@@ -99,8 +97,6 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _read_command_config(path: str) -> dict[str, str]:
-    from barnabas.client.properties import read_properties
-
     try:
         # Kafka's clients trim each value too; the file format does not.
         return {name: value.strip() for name, value in read_properties(path).items()}
@@ -149,9 +145,6 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
 
 def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     import os
-
-    from barnabas.client.admin import Admin
-    from barnabas.protocol.errors import KafkaError
 
     bootstrap = context.params.get("bootstrap") or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
     try:

@@ -6,16 +6,32 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ConfigEntry, TopicMetadata, TopicPartition
+from barnabas.client.admin import (
+    EARLIEST,
+    LATEST,
+    Admin,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    CreatedTopic,
+    NewTopic,
+    OffsetAndTimestamp,
+    ResourceType,
+    TopicMetadata,
+    TopicPartition,
+    result,
+)
+from barnabas.client.configs import ConfigOperation
+from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import uuid_to_str
 
 
 def _names(command: Any) -> Any:
@@ -65,9 +81,6 @@ def create(
     \b
     barnabas topic create orders -p 6 -c retention.ms=604800000
     """
-    from barnabas.client.admin import CreatedTopic, NewTopic
-    from barnabas.protocol.errors import ErrorCode, KafkaError
-
     settings = parse_pairs(configs, "--config")
     wanted = [NewTopic(name, partitions or -1, replicas or -1, settings) for name in _require(names, more)]
     with session.admin() as admin:
@@ -137,9 +150,6 @@ def describe(
     everything: bool,
 ) -> None:
     """Describe topics: partitions with leaders and offsets, settings that differ from their default."""
-    from barnabas.client.admin import TopicMetadata
-    from barnabas.protocol.primitives import uuid_to_str
-
     chosen = {
         "summary": print_summary,
         "configs": print_configs,
@@ -179,16 +189,12 @@ def describe(
 
 
 def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[ConfigEntry]]:
-    from barnabas.client.admin import ConfigResource, ResourceType, result
-
     outcomes = admin.describe_configs([ConfigResource(ResourceType.TOPIC, each.name) for each in topics])
     return {resource.name: result(outcome) for resource, outcome in outcomes.items()}
 
 
 def _log_offsets(admin: Admin, topics: list[TopicMetadata]) -> dict[TopicPartition, tuple[int | None, int | None]]:
     """Where each partition's log begins and ends; None where its leader does not answer."""
-    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
-
     partitions = [
         TopicPartition(each.name, partition.partition)
         for each in topics
@@ -205,8 +211,6 @@ def _log_offsets(admin: Admin, topics: list[TopicMetadata]) -> dict[TopicPartiti
 
 
 def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tuple[int | None, int | None]]) -> Table:
-    from barnabas.client.admin import TopicPartition
-
     rows = [
         (
             each.partition,
@@ -246,10 +250,6 @@ def alter(
 
     More partitions send keys elsewhere than before: records of one key are then in two partitions.
     """
-    from barnabas.client.admin import ConfigChange, ConfigResource, ResourceType, TopicMetadata
-    from barnabas.client.configs import ConfigOperation
-    from barnabas.protocol.errors import KafkaError
-
     wanted = _require(names, more)
     if partitions and added:
         raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
@@ -292,9 +292,6 @@ def delete(
     session: Session, names: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool
 ) -> None:
     """Delete topics with all their records."""
-    from barnabas.client.admin import TopicMetadata
-    from barnabas.protocol.errors import ErrorCode, KafkaError
-
     wanted = _require(names, more)
     with session.admin() as admin:
         if regex:
@@ -332,9 +329,6 @@ def which_partition(
 
     Client libraries disagree: the same key written by Java and by librdkafka lands in different partitions.
     """
-    from barnabas.client.admin import result
-    from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
-
     if partitioner is not None and partitioner not in PARTITIONERS:
         raise click.BadParameter(f"{partitioner!r} is none of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
     if partitions is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,17 @@ from barnabas.cli.failure import Failure, Quiet, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ProducerState, TopicPartition, TransactionDescription
+from barnabas.client.admin import (
+    LATEST,
+    Admin,
+    OffsetAndTimestamp,
+    ProducerState,
+    TopicPartition,
+    TransactionDescription,
+    result,
+)
+from barnabas.client.offsets import READ_COMMITTED
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")
@@ -77,8 +85,6 @@ def list_(
 @session_options
 def describe(session: Session, transactional_ids: tuple[str, ...]) -> None:
     """Describe transactional ids: state, producer, timeout, and what an open transaction includes."""
-    from barnabas.client.admin import TransactionDescription
-
     now_ms = round(time.time() * 1000)
     with session.admin() as admin:
         outcomes = admin.describe_transactions(dict.fromkeys(transactional_ids))
@@ -132,9 +138,6 @@ def abort(
 
 
 def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry_run: bool) -> None:
-    from barnabas.client.admin import TransactionDescription
-    from barnabas.protocol.errors import KafkaError
-
     described = admin.describe_transactions(dict.fromkeys(transactional_ids))
     rows: list[tuple[Any, ...]] = []
     outcomes: dict[str, Any] = {}
@@ -157,8 +160,6 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
 
 
 def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int, dry_run: bool) -> None:
-    from barnabas.client.admin import TopicPartition, result
-
     named = _PARTITION.fullmatch(where)
     if named is None:
         raise click.BadParameter(f"{where!r} is not TOPIC:PARTITION", param_hint="--topic")
@@ -206,10 +207,6 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
 
 def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[Any, ...], int]]:
     """A row for each partition whose last stable offset is behind its end, and how long its oldest transaction is open."""
-    from barnabas.client.admin import LATEST, OffsetAndTimestamp, TopicPartition
-    from barnabas.client.offsets import READ_COMMITTED
-    from barnabas.protocol.errors import ErrorCode, error_for
-
     known = {topic.name: topic for topic in admin.list_topics(internal=True)}
     for name in topics:
         if name not in known:
@@ -242,8 +239,6 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
 
 def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionDescription]:
     """The transactional id of each producer, where a coordinator knows it."""
-    from barnabas.client.admin import TransactionDescription
-
     listed = admin.list_transactions(producer_ids=sorted(producer_ids))
     described = admin.describe_transactions(each.transactional_id for each in listed)
     found = [each for each in described.values() if isinstance(each, TransactionDescription)]
