@@ -1,4 +1,4 @@
-"""Pytest fixtures: a real broker inside a test. Shell.
+"""Pytest fixtures: a real broker inside a test.
 
     def test_orders(barnabas):
         producer = Producer({"bootstrap.servers": barnabas.bootstrap_servers})

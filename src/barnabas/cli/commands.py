@@ -16,7 +16,7 @@ COMMANDS = {
     "consume": Command("barnabas.cli.consume:consume", "Print the records of TOPICS."),
     "group": Command(
         "barnabas.cli.group:group",
-        "Groups: list, describe with lag, tell why they rebalanced, reset offsets, delete.",
+        "Groups: list, describe with lag, show why they rebalanced, reset offsets, delete.",
     ),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, describe, abort, find those that hold readers back."),
     "config": Command("barnabas.cli.config:config", "Settings: describe and alter, of topics, brokers, groups."),

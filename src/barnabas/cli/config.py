@@ -25,7 +25,7 @@ _TYPES = {
 
 
 def _entity(command: Any) -> Any:
-    """Adds TYPE and NAME…, and Kafka's spelling of them."""
+    """Add TYPE and NAME…, and Kafka's spelling of them."""
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
     command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
@@ -38,7 +38,7 @@ def _resources(
     if entity_type is None:
         if not words or words[0] not in _TYPES:
             raise click.UsageError(
-                "Say whose settings: topic, broker, group or client-metrics, then names"
+                "Name a type and its names: topic, broker, group or client-metrics"
                 " (quotas of users, clients and addresses: kafka-configs.sh)."
             )
         entity_type, words = words[0], words[1:]
@@ -61,7 +61,7 @@ def _resources(
         there = [str(node.id) for node in admin.describe_cluster().brokers]
         for name in names:
             if name not in there:
-                raise Failure(f"broker {name} is not part of the cluster now", f"these are: {', '.join(there)}")
+                raise Failure(f"broker {name} is not part of the cluster now", f"its brokers are: {', '.join(there)}")
     return [ConfigResource(kind, name) for name in dict.fromkeys(names)]
 
 
@@ -77,10 +77,10 @@ def config() -> None:
 
 @config.command()
 @_entity
-@click.option("-a", "--all", "everything", is_flag=True, help="Settings that have their default too.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
 @click.option("-k", "--key", "keys", multiple=True, help="Only this setting; repeat.")
 @click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
-@click.option("--synonyms", is_flag=True, help="With the values of other places, which this one hides.")
+@click.option("--synonyms", is_flag=True, help="With the overridden values of each.")
 @session_options
 def describe(
     session: Session,
@@ -93,7 +93,7 @@ def describe(
     documentation: bool,
     synonyms: bool,
 ) -> None:
-    """Show settings that were set; with --all those that have their default too.
+    """Show settings that were set; with --all also those that have their default.
 
     TYPE is topic, broker, group or client-metrics.
 
@@ -149,7 +149,7 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
 @click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
 @click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
 @click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
     session: Session,
@@ -203,10 +203,10 @@ def alter(
 
 
 def parse_add_config(text: str) -> dict[str, str]:
-    """Reads Kafka's ``k1=v1,k2=[v1,v2]``; brackets keep the commas of a list.
+    """Parse Kafka's `k1=v1,k2=[v1,v2]`; brackets keep the commas of a list.
 
     Raises:
-        BadParameter: a part without "=", or a bracket without its partner.
+        BadParameter: a part has no "=", or a bracket no partner.
     """
     parts: list[str] = []
     depth = 0

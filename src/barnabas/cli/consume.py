@@ -1,7 +1,7 @@
 """`barnabas consume`: records of topics to standard output.
 
-Without a group the partitions are assigned by hand and nothing is committed. With `-g` the group's coordinator assigns
-them, and what was printed is committed at the end and every few seconds; a record that was not printed is not committed.
+Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
+the command commits what it printed, every few seconds and at the end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Offsets (-o):
     "-o", "--offset", "offsets", multiple=True, metavar="OFFSET", help="Where to begin, or a range.  [default: start]"
 )
 @click.option(
-    "-n", "--num", "--max-messages", "-c", "count", type=click.IntRange(min=1), help="Stop after so many records."
+    "-n", "--num", "--max-messages", "-c", "count", type=click.IntRange(min=1), help="Stop after this many records."
 )
 @click.option(
     "-p", "--partitions", "--partition", "partitions", multiple=True, metavar="N,…", help="Only these partitions."
@@ -96,14 +96,14 @@ def consume(
     if group is not None and chosen:
         raise click.UsageError("A group's coordinator chooses the partitions: leave out --partitions.")
     if group == "":
-        raise click.UsageError("A group has a name: --group GROUP.")
+        raise click.UsageError("The group name is empty: --group GROUP.")
     settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
     if group is None:
-        # The library wants a group even where it has none to speak to.
+        # The library requires a group id even if it joins no group.
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
-    # Asked first, and by ourselves: a missing broker or topic is then one clear line.
+    # Ask first, with our own client: its errors for a missing broker or topic are clear.
     bounds = {}
     with session.admin() as admin:
         if group is None:
@@ -124,13 +124,15 @@ def _numbers(texts: tuple[str, ...]) -> list[int]:
     try:
         return sorted({int(number) for text in texts for number in text.split(",") if number})
     except ValueError:
-        raise ValueError(f"{','.join(texts)!r} are no partitions: write -p 0,3") from None
+        raise ValueError(f"{','.join(texts)!r} is not a list of partitions: write -p 0,3") from None
 
 
 def _reset_policy(wanted: Range, given: bool) -> str:
     if wanted.end is None and wanted.begin in (START, END):
         return "latest" if wanted.begin == END else "earliest"
-    raise click.UsageError("A group reads on where it stopped: with --group only -o start or -o end (for a new group).")
+    raise click.UsageError(
+        "A group continues where it stopped: --group takes only -o start or -o end, for a new group."
+    )
 
 
 def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:
@@ -140,11 +142,11 @@ def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:
 def _bounds(
     admin: Admin, names: list[str], chosen: list[int], wanted: Range, isolation_level: str
 ) -> dict[TopicPartition, tuple[int, int | None]]:
-    """Where to begin and end in each partition.
+    """Return where to begin and end in each partition.
 
     Raises:
-        Failure: a partition that does not exist.
-        KafkaError: an unknown topic, or no answer from a leader.
+        Failure: a partition does not exist.
+        KafkaError: a topic does not exist, or a leader does not answer.
     """
     partitions = []
     for name, total in _require_topics(admin, names).items():

@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.5
 
 
 class opened:
-    """A consumer that is closed whatever happens, and a Ctrl-C that is no error."""
+    """Opens a consumer and always closes it; Ctrl-C ends the block without an error."""
 
     def __init__(self, session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -> None:
         try:
@@ -39,12 +39,12 @@ class opened:
 
 
 class ConsumerRun:
-    """Reads until told otherwise."""
+    """Reads until the count, the range or the end."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._open: set[tuple[str, int]] = set()
-        """Partitions that may still have records for us."""
+        """Partitions that may have more records to print."""
         self._ends: dict[tuple[str, int], int] = {}
         self._bounded = False
 
@@ -65,13 +65,13 @@ class ConsumerRun:
             self._open = {(each.topic, each.partition) for each in partitions}
 
         self._consumer.subscribe(topics, on_assign=assigned)
-        self._open = {("", -1)}  # until the group has assigned something
+        self._open = {("", -1)}  # until the group assigns partitions
 
     def read(self, show: Callable[[Shown], bytes], count: int | None, exit_at_end: bool, *, commit: bool) -> None:
-        """Prints records until the count, the range or the end is reached.
+        """Print records until the count, the range or the end is reached.
 
         Raises:
-            Failure: the broker refuses, or went away.
+            Failure: the broker rejects the request, or is gone.
         """
         stream = sys.stdout.buffer
         left = count
@@ -100,7 +100,7 @@ class ConsumerRun:
             _flush(stream)
 
     def _next(self, left: int | None) -> list[Message]:
-        """What there is: waits for the first message, and takes what has come with it."""
+        """Wait for the next message; return it with those that arrived after it."""
         first = self._consumer.poll(_POLL_SECONDS)
         if first is None:
             return []
@@ -121,7 +121,7 @@ class ConsumerRun:
         where = (str(message.topic()), int(message.partition() or 0))
         if error.code() == LibraryError._PARTITION_EOF:
             end = self._ends.get(where)
-            # A marker of a transaction may stand at the end of a range, and is never delivered.
+            # The last offset of a range may be a transaction's marker, which is never delivered.
             if exit_at_end or (end is not None and int(message.offset() or 0) >= end):
                 self._finish(where)
             return
@@ -162,5 +162,5 @@ def _flush(stream: Any) -> None:
 
 
 def _forget_stdout() -> None:
-    """After `| head` has closed the pipe, keeps the interpreter from complaining about it at exit."""
+    """Keep the interpreter from an error at exit, after `| head` has closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

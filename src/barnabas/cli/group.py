@@ -36,7 +36,7 @@ _LAG_COLUMNS = (
 
 @click.group()
 def group() -> None:
-    """Groups: list, describe with lag, tell why they rebalanced, reset offsets, delete."""
+    """Groups: list, describe with lag, show why they rebalanced, reset offsets, delete."""
 
 
 @group.command(name="list")
@@ -133,7 +133,7 @@ def _members(found: GroupDescription) -> Table:
 
 
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """A row for each partition that the group committed in or reads: offsets, lag, and who reads it."""
+    """Return a row for each partition that the group committed in or reads: offsets, lag and member."""
     owners = {where: member for member in found.members for where in member.assignment}
     if found.type == "share":
         return _share_rows(admin, found)
@@ -144,7 +144,7 @@ def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
 
 
 def _share_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """As above for a share group: the start offset is where it is, and its coordinator counts the lag. Several may read a partition."""
+    """Do the same for a share group: it has a start offset, its coordinator counts the lag, and several members may read a partition."""
     offsets = admin.list_share_group_offsets(found.group_id)
     readers: dict[TopicPartition, list[GroupMember]] = {}
     for member in found.members:
@@ -218,7 +218,7 @@ def _lag_row(
 @click.argument("groups", nargs=-1, shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @session_options
 def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
     """Delete groups without members, and their offsets."""
@@ -249,12 +249,12 @@ _MOVED_COLUMNS = ("EPOCH", "TOPIC", "PARTITION", "FROM", "TO")
 @group.command()
 @click.argument("name", metavar="GROUP", shell_complete=complete_groups)
 @click.option("-n", "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many rebalances.")
-@click.option("--moves", is_flag=True, help="Also each partition that changed hands.")
+@click.option("--moves", is_flag=True, help="Also each partition that moved.")
 @session_options
 def why(session: Session, name: str, last: int, moves: bool) -> None:
-    """Tell why a group rebalanced: its last rebalances with cause, who, how long, and what moved.
+    """Show why a group rebalanced: its last rebalances with cause, client, duration, and what moved.
 
-    The group's coordinator remembers them since it became the coordinator. Brokers other than barnabas do not.
+    The group's coordinator remembers them since it became the coordinator; Apache Kafka does not.
     """
     with session.admin() as admin:
         outcomes = admin.group_rebalances([name])
@@ -268,7 +268,7 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     if moves and moved:
         tables.append(Table(_MOVED_COLUMNS, moved))
     if not shown:
-        click.echo(f"{name} has not rebalanced since its coordinator began to watch it", err=True)
+        click.echo(f"{name} has not rebalanced since this broker became its coordinator", err=True)
     data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
     session.output.show(data, *tables)
 

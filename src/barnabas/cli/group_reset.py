@@ -1,7 +1,7 @@
-"""`barnabas group reset-offsets`: move where a group reads on. A dry run unless `--execute` is given, as in Kafka's tool.
+"""`barnabas group reset-offsets`: move a group's offsets. A dry run without `--execute`, as in Kafka's tool.
 
-The group must have no running members: they would commit over it. New offsets are kept within the log, as Kafka's tool
-does: below its start they become the start, above its end the end.
+The group must have no running members: they would overwrite the new offsets. New offsets stay within the log, as in Kafka's tool:
+below its start they become the start, above its end the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
 
 
 class Place(NamedTuple):
-    """What a partition offers to choose from."""
+    """The offsets of a partition."""
 
     start: int
     end: int
@@ -38,15 +38,15 @@ class Place(NamedTuple):
 @click.option("--all-topics", is_flag=True, help="Every topic the group committed in.")
 @click.option("--to-earliest", is_flag=True, help="The start of the log.")
 @click.option("--to-latest", is_flag=True, help="The end of the log.")
-@click.option("--to-current", is_flag=True, help="Where the group is; --export then saves it.")
+@click.option("--to-current", is_flag=True, help="The group's current offsets; --export saves them.")
 @click.option("--to-offset", type=click.IntRange(min=0), metavar="OFFSET", help="Exactly there.")
 @click.option(
     "--to-datetime", metavar="TIME", help="The first record at or after a time: 2026-11-21T10:00:00, epoch ms, -1h."
 )
-@click.option("--by-duration", metavar="DURATION", help="The first record so long ago: PT1H30M, 1h30m.")
-@click.option("--shift-by", type=int, metavar="N", help="N further; negative goes back.")
+@click.option("--by-duration", metavar="DURATION", help="The first record of this last duration: PT1H30M, 1h30m.")
+@click.option("--shift-by", type=int, metavar="N", help="Move by N; a negative N moves back.")
 @click.option("--from-file", type=click.File("r"), help="Lines of topic,partition,offset, as --export prints them.")
-@click.option("--dry-run", "--dry", is_flag=True, help="Only tell the new offsets.  [this is the default]")
+@click.option("--dry-run", "--dry", is_flag=True, help="Only show the new offsets.  [this is the default]")
 @click.option("--execute", is_flag=True, help="Commit the new offsets.")
 @click.option("--export", "--to-csv", is_flag=True, help="Print topic,partition,offset lines for --from-file.")
 @session_options
@@ -68,7 +68,7 @@ def reset_offsets(
     execute: bool,
     export: bool,
 ) -> None:
-    """Move a group's offsets. Tells what would happen; --execute does it.
+    """Move a group's offsets. Shows the new offsets; --execute commits them.
 
     \b
     barnabas group reset-offsets billing --topic orders --to-datetime 2026-11-21T00:00:00 --execute
@@ -130,13 +130,13 @@ def reset_offsets(
 def _require_inactive(admin: Admin, group_id: str) -> None:
     found = admin.describe_groups([group_id])[group_id]
     if isinstance(found, GroupDescription) and found.type == "share":
-        raise Failure(f"group {group_id} is a share group, which commits no offsets", "kafka-share-groups.sh moves it")
-    # A group that does not exist yet may be given offsets.
+        raise Failure(f"group {group_id} is a share group, which commits no offsets", "use kafka-share-groups.sh")
+    # A group that does not exist yet may get offsets.
     if isinstance(found, GroupDescription) and found.members:
         count = len(found.members)
         members = f"{count} member{'' if count == 1 else 's'}"
         raise Failure(
-            f"group {group_id} is {found.state} with {members}, who would commit over new offsets", "stop them first"
+            f"group {group_id} is {found.state} with {members}, which would overwrite new offsets", "stop them first"
         )
 
 
@@ -180,10 +180,10 @@ def _clamp(offset: int, place: Place) -> int:
 def plan(
     admin: Admin, how: str, value: Any, places: Mapping[TopicPartition, Place], now_ms: int
 ) -> dict[TopicPartition, int]:
-    """The new offset of each partition.
+    """Return the new offset of each partition.
 
     Raises:
-        ValueError: a time or duration that is none, or a shift from nowhere.
+        ValueError: a time or duration does not parse, or a partition without an offset is to be shifted.
     """
     by_place: dict[str, Callable[[Place], int]] = {
         "--to-earliest": lambda place: place.start,
@@ -214,10 +214,10 @@ def _at_time(admin: Admin, moment: int, places: Mapping[TopicPartition, Place]) 
 
 
 def read_plan(lines: Any) -> dict[TopicPartition, int]:
-    """Reads topic,partition,offset lines.
+    """Parse topic,partition,offset lines.
 
     Raises:
-        ValueError: a line that is none, with its number.
+        ValueError: a line does not parse; the message has its number.
     """
     wanted: dict[TopicPartition, int] = {}
     for number, row in enumerate(csv.reader(lines), 1):

@@ -1,7 +1,7 @@
-"""What commands print: tables for people, JSON for programs, behind one interface. Shell plane.
+"""The output of commands: tables for people, JSON for programs, behind one interface.
 
-A command says what it found twice over, as data and as the tables that show it: :meth:`Output.show`. JSON prints the
-data; table prints the tables, styled on a terminal (rich) and plainly aligned in a pipe, so that `awk` can read it.
+A command gives its result twice, as data and as tables (`Output.show`). JSON prints the data; table prints the tables, styled on a
+terminal (rich) and plainly aligned in a pipe, so that `awk` can read it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ class Table(NamedTuple):
     title: str | None = None
 
     def objects(self) -> list[dict[str, Any]]:
-        """The rows as JSON objects: columns in lower case, with underscores."""
+        """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
         names = [json_name(column) for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
 
 def json_name(column: str) -> str:
-    """The name of a column's field in JSON."""
+    """Return the name of a column's field in JSON."""
     return column.lower().replace("-", "_").replace(" ", "_")
 
 
 def text(value: Any) -> str:
-    """A value in a table's cell."""
+    """Return a value as a table's cell shows it."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -57,7 +57,7 @@ class Output:
     is_json = False
 
     def show(self, data: Any, *tables: Table) -> None:
-        """Prints what a command found.
+        """Print what a command found.
 
         Args:
             data: everything, for JSON.
@@ -66,7 +66,7 @@ class Output:
         raise NotImplementedError
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Prints one table; its JSON is a list of objects."""
+        """Print one table; its JSON is a list of objects."""
         table = Table(columns, list(rows))
         self.show(table.objects(), table)
 

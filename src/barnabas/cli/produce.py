@@ -1,7 +1,7 @@
 """`barnabas produce`: records from standard input into a topic.
 
-Keys go where the Java client would put them (murmur2), not where librdkafka would by default (CRC-32): a key typed here
-lands next to the same key from Java, Spark, Flink, kafka-python and most others.
+The default partitioner is that of the Java client (murmur2), not of librdkafka (CRC-32): a key goes to the partition where Java,
+Spark, Flink, kafka-python and most others write it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def produce(
     """
     topic = topic or more
     if template is not None and (key_delimiter is not None or delimiter != "\\n"):
-        raise click.UsageError("--format says where keys and records end: leave out -K and -D.")
+        raise click.UsageError("--format already says where keys and records end: leave out -K and -D.")
     try:
         if template is None:
             read = line_reader(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
@@ -109,7 +109,7 @@ def produce(
         run.finish()
         raise Failure(str(error), f"{run.delivered} records before it were produced") from None
     except KeyboardInterrupt:
-        interrupted = True  # what was read before it is produced, and told
+        interrupted = True  # what was read before is produced and reported
     finally:
         run.finish()
     run.report()
@@ -118,7 +118,7 @@ def produce(
 
 
 def _check_topic(session: Session, topic: str, partition: int | None) -> None:
-    """Asks before reading: a mistyped topic should not wait for the input, nor for the library's time-out."""
+    """Check the topic before reading: an error should not wait for the input, nor for the library's timeout."""
     with session.admin() as admin:
         partitions = result(admin.describe_topics([topic])[topic]).partitions
     if partition is not None and partition >= len(partitions):

@@ -39,7 +39,7 @@ class ProducerRun:
         return self._partitions.total()
 
     def send_all(self, records: Iterator[Given]) -> None:
-        """Hands records to the library until the input or the broker's patience ends.
+        """Pass records to the library until the input ends or an error occurs.
 
         Raises:
             ValueError: the input does not fit the format.
@@ -85,10 +85,10 @@ class ProducerRun:
         self._bytes += len(message)
 
     def _explain_missing(self, topic: str) -> None:
-        """The library waits for a topic until its time is up, and then speaks of time only.
+        """Check whether the topic exists: the library waits for a missing topic and then reports a timeout.
 
         Raises:
-            Failure: there is no such topic.
+            Failure: it does not exist.
         """
         try:
             with self._session.admin() as admin:
@@ -97,19 +97,19 @@ class ProducerRun:
             return
         if isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise Failure(
-                f"topic {topic} does not exist, and the broker made none: {self._failed} records were not produced",
-                f"`barnabas topic create {topic}`; brokers make topics only with auto.create.topics.enable=true",
+                f"topic {topic} does not exist, and the broker did not create it: {self._failed} records were not produced",
+                f"`barnabas topic create {topic}`; brokers create topics only with auto.create.topics.enable=true",
             )
 
     def finish(self) -> None:
-        """Waits for the last acknowledgements."""
+        """Wait for the last acknowledgements."""
         self._producer.flush()
 
     def report(self) -> None:
-        """Prints what was produced.
+        """Print what was produced.
 
         Raises:
-            Failure: something was not.
+            Failure: some records were not.
         """
         if self._error is not None:
             error, topic = self._error

@@ -1,7 +1,7 @@
-"""Options every command has: where the cluster is, how to speak to it, how to print. Shell plane.
+"""The common options of every command: the cluster, the connection, the output.
 
-Precedence of the address: ``-b``, ``BARNABAS_BOOTSTRAP_SERVERS``, ``bootstrap.servers`` in the ``--command-config``
-file, ``localhost:9092``.
+Precedence of the address: `-b`, `BARNABAS_BOOTSTRAP_SERVERS`, `bootstrap.servers` in the `--command-config`
+file, `localhost:9092`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Session:
         self.output = output
 
     def admin(self) -> Admin:
-        """Connects for administration.
+        """Return an administrative client.
 
         Raises:
-            Failure: the address is none, or needs TLS or SASL.
+            Failure: the address does not parse, or needs TLS or SASL.
         """
         protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
         if protocol != "PLAINTEXT":
@@ -63,7 +63,7 @@ def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the common options; the command gets one ``session`` instead, and its errors are explained."""
+    """Add the common options; the command gets them as one `session`, and its errors get hints."""
 
     @click.option(
         "-b",
@@ -73,16 +73,22 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
         "bootstrap",
         envvar=BOOTSTRAP_VARIABLE,
         metavar="HOST:PORT,…",
-        help=f"Where the cluster answers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
+        help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
     )
     @click.option(
         "--command-config",
         type=click.Path(exists=True, dir_okay=False),
-        help="A properties file for the client, as Kafka's tools take it.",
+        help="A client's properties file, as for Kafka's tools.",
     )
-    @click.option("--timeout-ms", type=click.IntRange(min=1), help="How long an answer may take.  [default: 30000]")
     @click.option(
-        "--output", type=click.Choice(list(OUTPUTS)), default="table", show_default=True, help="For people or programs."
+        "--timeout-ms", type=click.IntRange(min=1), help="How long to wait for the cluster.  [default: 30000]"
+    )
+    @click.option(
+        "--output",
+        type=click.Choice(list(OUTPUTS)),
+        default="table",
+        show_default=True,
+        help="For people or for programs.",
     )
     @functools.wraps(function)
     def command(
@@ -105,10 +111,10 @@ def _read_command_config(path: str) -> dict[str, str]:
 
 
 def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
-    """Reads repeated ``KEY=VALUE`` options.
+    """Parse repeated `KEY=VALUE` options.
 
     Raises:
-        UsageError: one has no "=".
+        BadParameter: an option has no "=".
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -120,26 +126,26 @@ def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def parse_words(texts: tuple[str, ...], known: tuple[str, ...], option: str) -> list[str]:
-    """Reads a repeated option of words, also several with commas between; case does not matter.
+    """Parse a repeated option of words, also separated by commas; case does not matter.
 
     Raises:
-        BadParameter: a word that is none of the known ones.
+        BadParameter: a word is unknown.
     """
     spelled = {word.lower(): word for word in known}
     found = [each.strip() for text in texts for each in text.split(",")]
     for each in found:
         if each.lower() not in spelled:
-            raise click.BadParameter(f"{each!r} is none of {', '.join(known)}", param_hint=option)
+            raise click.BadParameter(f"{each!r} is not one of {', '.join(known)}", param_hint=option)
     return [spelled[each.lower()] for each in found]
 
 
 def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Completes topic names; silent when no broker answers quickly."""
+    """Complete topic names; return none if no broker answers within a second."""
     return _complete(context, incomplete, lambda admin: [topic.name for topic in admin.list_topics()])
 
 
 def complete_groups(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Completes group ids; silent when no broker answers quickly."""
+    """Complete group ids; return none if no broker answers within a second."""
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
 
 

@@ -35,7 +35,7 @@ from barnabas.protocol.primitives import uuid_to_str
 
 
 def _names(command: Any) -> Any:
-    """Adds NAME… and Kafka's --topic, which may be repeated."""
+    """Add NAME… and Kafka's --topic, which may be repeated."""
     command = click.option("--topic", "more", multiple=True, hidden=True)(command)
     return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
 
@@ -58,13 +58,18 @@ def topic() -> None:
     "-p", "--partitions", type=click.IntRange(min=1), help="How many.  [default: the broker's num.partitions]"
 )
 @click.option(
-    "-r", "--replication-factor", "--replicas", "replicas", type=click.IntRange(min=1), help="Copies of each partition."
+    "-r",
+    "--replication-factor",
+    "--replicas",
+    "replicas",
+    type=click.IntRange(min=1),
+    help="Replicas of each partition.",
 )
 @click.option(
     "-c", "--config", "--topic-config", "configs", multiple=True, metavar="KEY=VALUE", help="A setting; repeat."
 )
 @click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def create(
     session: Session,
@@ -108,7 +113,7 @@ def _finish(session: Session, columns: tuple[str, ...], rows: list[Any], failure
 
 @topic.command(name="list")
 @click.argument("patterns", nargs=-1, metavar="[REGEX]…")
-@click.option("-i", "--internal", is_flag=True, help="Internal topics too.")
+@click.option("-i", "--internal", is_flag=True, help="Also internal topics.")
 @click.option("--exclude-internal", is_flag=True, hidden=True)
 @session_options
 def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_internal: bool) -> None:
@@ -126,7 +131,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise click.BadParameter(f"{pattern!r} is no regular expression: {error}") from None
+        raise click.BadParameter(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _replicas(metadata: TopicMetadata) -> int:
@@ -138,7 +143,7 @@ def _replicas(metadata: TopicMetadata) -> int:
 @click.option("-s", "--print-summary", is_flag=True, help="Only the summary, and what else is asked for.")
 @click.option("-c", "--print-configs", is_flag=True, help="Only the settings, …")
 @click.option("-p", "--print-partitions", is_flag=True, help="Only the partitions, …")
-@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Settings that have their default too.")
+@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Also settings that have their default.")
 @session_options
 def describe(
     session: Session,
@@ -228,13 +233,13 @@ def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tupl
 
 @topic.command()
 @_names
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; there is no way back.")
-@click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Grow by so many.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
+@click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
 @click.option("-c", "--config", "--set", "configs", multiple=True, metavar="KEY=VALUE", help="Set a setting; repeat.")
 @click.option(
     "--delete-config", "--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat."
 )
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
     session: Session,
@@ -248,7 +253,7 @@ def alter(
 ) -> None:
     """Add partitions to topics, or change their settings.
 
-    More partitions send keys elsewhere than before: records of one key are then in two partitions.
+    With more partitions a key may map to another one: its old and new records are then in two partitions.
     """
     wanted = _require(names, more)
     if partitions and added:
@@ -286,7 +291,7 @@ def alter(
 @_names
 @click.option("-r", "--regex", is_flag=True, help="NAMEs are regular expressions for whole names.")
 @click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @session_options
 def delete(
     session: Session, names: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool
@@ -320,17 +325,17 @@ def delete(
 @click.argument("name", metavar="TOPIC", shell_complete=complete_topics)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY…")
 @click.option("--partitioner", help="Only this one.  [default: the default of each client library]")
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for so many, without asking a broker.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for this many, without a broker.")
 @session_options
 def which_partition(
     session: Session, name: str, keys: tuple[str, ...], partitioner: str | None, partitions: int | None
 ) -> None:
-    """Tell which partition of TOPIC each KEY goes to.
+    """Show which partition of TOPIC each KEY goes to.
 
-    Client libraries disagree: the same key written by Java and by librdkafka lands in different partitions.
+    Client libraries disagree: Java and librdkafka write the same key to different partitions.
     """
     if partitioner is not None and partitioner not in PARTITIONERS:
-        raise click.BadParameter(f"{partitioner!r} is none of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
+        raise click.BadParameter(f"{partitioner!r} is not one of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
     if partitions is None:
         with session.admin() as admin:
             partitions = len(result(admin.describe_topics([name])[name]).partitions)

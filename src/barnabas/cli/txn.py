@@ -57,8 +57,8 @@ class Duration(click.ParamType[int]):
 @txn.command(name="list")
 @click.option("-s", "--state", "states", multiple=True, help="Only ids in this state, such as Ongoing; repeat.")
 @click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only ids of this producer; repeat.")
-@click.option("--running-longer-than", type=Duration(), help="Only transactions that began longer ago: 10m.")
-@click.option("--pattern", metavar="REGEX", help="Only ids that this matches as a whole.")
+@click.option("--running-longer-than", type=Duration(), help="Only transactions open longer than this: 10m.")
+@click.option("--pattern", metavar="REGEX", help="Only ids that match as a whole.")
 @session_options
 def list_(
     session: Session,
@@ -116,20 +116,22 @@ def _description(found: TransactionDescription, now_ms: int) -> Table:
 
 @txn.command()
 @click.argument("transactional_ids", nargs=-1, metavar="[TRANSACTIONAL-ID…]")
-@click.option("--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort what hangs in this partition instead.")
-@click.option("--start-offset", type=click.IntRange(min=0), help="Where the hanging transaction begins there.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be aborted.")
+@click.option(
+    "--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort a hanging transaction in this partition instead."
+)
+@click.option("--start-offset", type=click.IntRange(min=0), help="Where the hanging transaction begins.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be aborted.")
 @session_options
 def abort(
     session: Session, transactional_ids: tuple[str, ...], hanging: str | None, start_offset: int | None, dry_run: bool
 ) -> None:
     """Abort the open transactions of transactional ids, and fence their producers.
 
-    With --topic and --start-offset, write the marker that ends a hanging transaction, one that no coordinator knows, into that
-    partition; `barnabas txn doctor` finds such.
+    With --topic and --start-offset, write an abort marker for a hanging transaction, which no coordinator knows, into that
+    partition; `barnabas txn doctor` finds hanging transactions.
     """
     if (hanging is None) != (start_offset is None) or (hanging is None) == (not transactional_ids):
-        raise click.UsageError("Say which: TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
+        raise click.UsageError("Name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
     with session.admin() as admin:
         if hanging is not None and start_offset is not None:
             _abort_hanging(session, admin, hanging, start_offset, dry_run)
@@ -141,7 +143,7 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
     described = admin.describe_transactions(dict.fromkeys(transactional_ids))
     rows: list[tuple[Any, ...]] = []
     outcomes: dict[str, Any] = {}
-    # InitProducerId would make an id that does not exist.
+    # InitProducerId would create an id that does not exist.
     known = {name: found for name, found in described.items() if isinstance(found, TransactionDescription)}
     fenced: dict[str, Any] = {} if dry_run else dict(admin.fence_producers(known))
     for name, found in described.items():
@@ -168,7 +170,11 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
     found = [each for each in producers if each.transaction_start_offset == start_offset]
     if not found:
         begins = sorted(each.transaction_start_offset for each in producers if each.transaction_start_offset >= 0)
-        hint = f"open transactions begin at {', '.join(map(str, begins))}" if begins else "none is open there"
+        hint = (
+            f"open transactions begin at {', '.join(map(str, begins))}"
+            if begins
+            else "the partition has no open transaction"
+        )
         raise Failure(f"no transaction begins at offset {start_offset} of {partition}", hint)
     error = None if dry_run else admin.abort_transaction(partition, found[0])
     if error is not None:
@@ -192,9 +198,9 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
 @click.option("--longer-than", type=Duration(), default="0s", help="Only transactions open for longer: 5m.")
 @session_options
 def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
-    """Name the transactions that hold back the last stable offset: which, whose, since when, and what to do.
+    """Show the transactions that hold back the last stable offset: producer, id, since when, and what to do.
 
-    Readers with isolation.level=read_committed wait at that offset. TOPICS: all, internal ones too, unless named.
+    Readers with isolation.level=read_committed wait at that offset. Without TOPICS: all topics, internal ones too.
     """
     now_ms = round(time.time() * 1000)
     with session.admin() as admin:
@@ -206,7 +212,7 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
 
 
 def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[Any, ...], int]]:
-    """A row for each partition whose last stable offset is behind its end, and how long its oldest transaction is open."""
+    """Return a row for each partition whose last stable offset is behind its end, and for how many milliseconds it has been held back."""
     known = {topic.name: topic for topic in admin.list_topics(internal=True)}
     for name in topics:
         if name not in known:
@@ -238,7 +244,7 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
 
 
 def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionDescription]:
-    """The transactional id of each producer, where a coordinator knows it."""
+    """Return the transaction of each producer that a coordinator knows."""
     listed = admin.list_transactions(producer_ids=sorted(producer_ids))
     described = admin.describe_transactions(each.transactional_id for each in listed)
     found = [each for each in described.values() if isinstance(each, TransactionDescription)]
@@ -290,7 +296,7 @@ def _advice(
 
 
 def duration_text(milliseconds: int) -> str:
-    """A duration in its two largest units: 2h05m, 3m12s, 450ms."""
+    """Return a duration in its two largest units: 2h05m, 3m12s, 450ms."""
     if milliseconds < 1000:
         return f"{max(milliseconds, 0)}ms"
     for position, (size, unit) in enumerate(_UNITS):

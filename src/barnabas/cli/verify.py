@@ -1,4 +1,4 @@
-"""`barnabas verify`: does the cluster keep Kafka's promises? Shell plane.
+"""`barnabas verify`: does the cluster keep Kafka's promises?
 
 Exit codes: 0 when nothing was found, 1 when something was, or when the run could not be made.
 """

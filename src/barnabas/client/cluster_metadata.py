@@ -1,6 +1,6 @@
-"""What a cluster says of itself: brokers, topics, partitions and their leaders. Pure.
+"""The metadata of a cluster: brokers, topics, partitions and their leaders.
 
-Limits: a snapshot as of one response; `cluster` keeps it fresh. Authorized operations are left out.
+Limits: a snapshot of one response, without the authorized operations; `cluster` refreshes it.
 Source: MetadataResponse; KIP-516 (topic ids), KIP-112 (offline replicas).
 """
 
@@ -42,7 +42,7 @@ class Node(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """One partition; ``leader`` is -1 when there is none."""
+    """One partition; `leader` is -1 if it has none."""
 
     partition: int
     leader: int
@@ -63,7 +63,7 @@ class TopicMetadata(NamedTuple):
 
 
 class ClusterMetadata(NamedTuple):
-    """What one Metadata response said."""
+    """The content of one Metadata response."""
 
     cluster_id: str | None
     controller_id: int
@@ -90,7 +90,7 @@ def read_metadata(response: messages.MetadataResponse) -> ClusterMetadata:
 
 def _read_partition(partition: messages.MetadataResponse.MetadataResponsePartition) -> PartitionMetadata:
     error = None
-    # A missing listener of some replica is no error of the partition.
+    # The partition works although a replica lacks this listener.
     if partition.error_code and partition.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
         error = error_for(partition.error_code)
     return PartitionMetadata(

@@ -26,7 +26,7 @@ class NewTopic:
         partitions: -1 takes the broker's default.
         replication_factor: -1 takes the broker's default.
         configs: the settings that differ from the broker's.
-        assignments: replicas by partition; replaces ``partitions`` and ``replication_factor``.
+        assignments: replicas by partition; replaces `partitions` and `replication_factor`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a history says about the logs, put where the checkers find it. Pure.
+"""What a history says about the logs, put where the checkers find it.
 
 The order of a key's values is their order of offsets, taken from
 
@@ -105,7 +105,7 @@ class Analysis:
         return found
 
     def distance(self, key: int, first: int, second: int) -> int | None:
-        """How many places after ``first`` ``second`` is in the log; None when it is not known of both."""
+        """How many places after `first` `second` is in the log; None when it is not known of both."""
         positions = self.position.get(key, {})
         if first in positions and second in positions:
             return positions[second] - positions[first]

@@ -1,4 +1,4 @@
-"""The anomalies, one function each, from an analysis to what was found. Pure.
+"""The anomalies, one function each, from an analysis to what was found.
 
     lost-write              an acknowledged record is missing although a later one of its key was read
     unseen                  an acknowledged record was never read, and nothing later either
@@ -18,10 +18,10 @@
     consumed-twice          two committed transactions of a group consumed one record
     consumed-never          a group's offset is past a record that no committed transaction consumed
 
-G0 and G1c are cycles and live in :mod:`barnabas.verify.cycles`. The last two and unwritten-read are ours, the others are Jepsen's.
+G0 and G1c are cycles and live in `cycles`. The last two and unwritten-read are ours, the others are Jepsen's.
 
 A consumer in a group may be given a partition, lose it and get it back between two operations, so skips and steps back of
-subscribed consumers are ``allowed``: reported apart, and no failure.
+subscribed consumers are `allowed`: reported apart, and no failure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The consumer of a process: librdkafka's with read_committed, positions kept by hand. Shell plane.
+"""The consumer of a process: librdkafka's with read_committed, positions kept by hand.
 
-An operation that failed gives its position back (:meth:`rewind`), as every program does that consumes in transactions; so the consumer
+An operation that failed gives its position back (`rewind`), as every program does that consumes in transactions; so the consumer
 remembers where each key stood before the operation.
 
 In a group the library seeks only what is still assigned, and a partition that comes back begins at its committed offset.
@@ -60,7 +60,7 @@ class ReadCommittedConsumer:
         bootstrap: the cluster.
         layout: of the run.
         group: the group it joins when it subscribes.
-        group_protocol: ``classic``, or ``consumer`` (KIP-848), where the broker decides about timeouts.
+        group_protocol: `classic`, or `consumer` (KIP-848), where the broker decides about timeouts.
         settings: further settings of the library.
     """
 
@@ -86,7 +86,7 @@ class ReadCommittedConsumer:
         self._positions: dict[int, int] = {}
 
     def assign(self, keys: Iterable[int], tail: int | None) -> None:
-        """Reads these keys: kept ones from where they stand, new ones from ``tail`` records before their end, or the beginning.
+        """Reads these keys: kept ones from where they stand, new ones from `tail` records before their end, or the beginning.
 
         Raises:
             ConsumerFailed: the end of a key cannot be asked for; nothing has changed.
@@ -180,7 +180,7 @@ class ReadCommittedConsumer:
                 raise ConsumerFailed(str(error)) from None
 
     def group_metadata(self) -> bytes:
-        """For the producer's ``send_offsets``."""
+        """For the producer's `send_offsets`."""
         metadata: bytes = self.consumer.consumer_group_metadata()
         return metadata
 

@@ -1,4 +1,4 @@
-"""Cycles of transactions that each come before the next. Pure.
+"""Cycles of transactions that each come before the next.
 
     ww   T1's record is directly before T2's in the log of some key
     wr   T2 read a record that T1 sent

@@ -1,4 +1,4 @@
-"""A broker that is killed and started again. Shell plane.
+"""A broker that is killed and started again.
 
 The broker is whatever a command runs in the foreground: `barnabas start …`, `kafka-server-start.sh server.properties`. The command gets a
 process group of its own, and a kill is SIGKILL to the whole group, so that nothing between us and the broker softens it.

@@ -1,4 +1,4 @@
-"""After the last write: every key from its beginning to its end, and where the groups are. Shell plane.
+"""After the last write: every key from its beginning to its end, and where the groups are.
 
 The end is the high watermark, and a read_committed consumer gets there only when no transaction is open any more: those that
 crashed clients left must have been ended, by a successor or by their timeout. A key that is not readable to its end in time is not

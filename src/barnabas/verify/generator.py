@@ -1,4 +1,4 @@
-"""What a client does next: a seeded choice, made before anybody knows how it will go. Pure.
+"""What a client does next: a seeded choice, made before anybody knows how it will go.
 
 The workload decides what a checker can find, so it is built to meet trouble:
 
@@ -10,7 +10,7 @@ The workload decides what a checker can find, so it is built to meet trouble:
   the old transaction to its timeout;
 - a *zombie* goes on with the producer whose id a successor has taken, and tries to commit.
 
-Three kinds of clients: ``plain`` (idempotent sends, polls), ``txn`` (all of the above), ``transform`` (in a consumer group: reads input
+Three kinds of clients: `plain` (idempotent sends, polls), `txn` (all of the above), `transform` (in a consumer group: reads input
 keys, writes one record to an output key for each, and sends its offsets along: what exactly-once pipelines do).
 """
 
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 
 class Step(NamedTuple):
-    """One step of a planned operation: a send of ``value`` to ``key``, or a poll when ``key`` is None."""
+    """One step of a planned operation: a send of `value` to `key`, or a poll when `key` is None."""
 
     key: int | None
     value: int = 0
@@ -44,7 +44,7 @@ class Plan:
     """One operation to do.
 
     Attributes:
-        f: as in a history; ``zombie`` is a txn in which a successor takes the transactional id before the commit.
+        f: as in a history; `zombie` is a txn in which a successor takes the transactional id before the commit.
         steps: of a send, poll, txn or zombie.
         keys: of an assign or subscribe; of a transform, where its output goes.
         abort: end the transaction with an abort.
@@ -62,7 +62,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Keys:
-    """Which keys a run has: ``shared`` are written and read by everybody, ``source`` is what transforms consume, ``sink`` where their
+    """Which keys a run has: `shared` are written and read by everybody, `source` is what transforms consume, `sink` where their
     output goes."""
 
     shared: tuple[int, ...]
@@ -81,7 +81,7 @@ class Generator:
         kind: which client.
         keys: of the run.
         rng: all its choices.
-        values: numbers no other client sends; :func:`numbers` makes them.
+        values: numbers no other client sends; `numbers` makes them.
     """
 
     def __init__(self, kind: Kind, keys: Keys, rng: random.Random, values: Iterator[int]) -> None:

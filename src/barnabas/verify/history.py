@@ -1,11 +1,11 @@
-"""The history of a run: what clients asked for, and what they were told. Pure.
+"""The history of a run: what clients asked for, and what they were told.
 
 A client (a *process*: one producer and one consumer) does one operation at a time. Each operation is in the history twice: when it
 is invoked, and when it completes as
 
-- ``ok``: it happened. A transaction was committed, a plain send was acknowledged.
-- ``fail``: it certainly did not happen: the commit was never asked for, or refused.
-- ``info``: nobody knows. The process ends there and another takes its place, since nothing it knew can be trusted.
+- `ok`: it happened. A transaction was committed, a plain send was acknowledged.
+- `fail`: it certainly did not happen: the commit was never asked for, or refused.
+- `info`: nobody knows. The process ends there and another takes its place, since nothing it knew can be trusted.
 
     f           value
     send        [Send, …]              a plain idempotent producer
@@ -19,7 +19,7 @@ is invoked, and when it completes as
     committed   [Offsets, …]           the groups' offsets at the end
 
 A *key* is a partition of a topic: a small integer, because a report with them can be read. The reads after the last write, from the
-beginning of every key to its end, have ``final`` set.
+beginning of every key to its end, have `final` set.
 
 In a file the history is one JSON object a line, in the order things happened; the first line describes the run.
 """
@@ -149,7 +149,7 @@ class History:
     """A run's operations in order, and what the run was.
 
     Attributes:
-        ops: in order; an op's ``index`` is its place here.
+        ops: in order; an op's `index` is its place here.
         about: seed, protocol, topics; whatever the run wants to remember.
     """
 
@@ -212,7 +212,7 @@ def write_history(path: Path, history: History) -> None:
 
 
 def read_history(path: Path) -> History:
-    """Reads what :func:`write_history` or a run wrote.
+    """Reads what `write_history` or a run wrote.
 
     A last line without its end, as a killed run leaves it, is left out.
 

@@ -1,9 +1,9 @@
-"""A producer of librdkafka's, which knows the first transaction protocol only. Shell plane.
+"""A producer of librdkafka's, which knows the first transaction protocol only.
 
-What its errors mean for a transaction: ``retriable`` leaves the question open and the same call asks it again;
-``txn_requires_abort`` says the transaction must be aborted; ``fatal`` ends the producer.
+What its errors mean for a transaction: `retriable` leaves the question open and the same call asks it again;
+`txn_requires_abort` says the transaction must be aborted; `fatal` ends the producer.
 
-A commit that fails with ``txn_requires_abort`` is Unknown here: the library may bump its epoch instead of aborting, which also succeeds
+A commit that fails with `txn_requires_abort` is Unknown here: the library may bump its epoch instead of aborting, which also succeeds
 after a commit that nobody heard of.
 """
 
@@ -24,7 +24,7 @@ _CALL_SECONDS = 5.0
 
 
 class LibrdkafkaProducer:
-    """See :class:`barnabas.verify.producers.Producer`.
+    """See `producers.Producer`.
 
     Args:
         bootstrap: the cluster.

@@ -1,4 +1,4 @@
-"""librdkafka's settings for clients that see their only broker die every few seconds. Shell plane."""
+"""librdkafka's settings for clients that see their only broker die every few seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a producer is to the checker, and how it may fail. Pure.
+"""What a producer is to the checker, and how it may fail.
 
 The three failures decide what a history says of an operation, so a producer raises the most careful one that it is sure of.
 """
@@ -28,7 +28,7 @@ class Unknown(ProducerError):
 
 
 class Producer(Protocol):
-    """One producer. Without a transactional id, only ``send``, ``flush`` and ``close`` are used.
+    """One producer. Without a transactional id, only `send`, `flush` and `close` are used.
 
     Every call ends within the timeout the producer was made with.
     """
@@ -58,7 +58,7 @@ class Producer(Protocol):
         """Adds a group's offsets to the transaction.
 
         Args:
-            group_metadata: what confluent-kafka's ``Consumer.consumer_group_metadata`` gives.
+            group_metadata: what confluent-kafka's `Consumer.consumer_group_metadata` gives.
 
         Raises:
             Abortable, Refused

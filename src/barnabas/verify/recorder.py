@@ -1,4 +1,4 @@
-"""Writes a history down while it happens, from many threads. Shell plane.
+"""Writes a history down while it happens, from many threads.
 
 A line is on its way to the file before the operation goes on, so a run that is killed leaves a history that can be checked.
 """
@@ -56,7 +56,7 @@ class Recorder:
         error: object = None,
         final: bool = False,
     ) -> Op:
-        """Adds one line; see :class:`barnabas.verify.history.Op`."""
+        """Adds one line; see `history.Op`."""
         with self._lock:
             op = Op(
                 len(self._ops), self._clock() - self._began, process, outcome, f, tuple(value), tuple(keys),

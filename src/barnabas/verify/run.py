@@ -1,4 +1,4 @@
-"""One run: topics, clients, kills, final reads, verdict. Shell plane."""
+"""One run: topics, clients, kills, final reads, verdict."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Settings:
         seconds: how long clients work; the final reads come after.
         seed: of every choice a client makes. Threads and networks make their own, so a seed repeats a workload, not a run.
         protocol: of transactions; auto takes v2 where the cluster has finalized it.
-        group_protocol: of consumers in groups, ``classic`` or ``consumer`` (KIP-848).
+        group_protocol: of consumers in groups, `classic` or `consumer` (KIP-848).
         plain, txn, transform: how many clients of each kind.
         partitions: of each of the three topics.
         replication_factor: -1 for the broker's default.

@@ -1,4 +1,4 @@
-"""A producer of our own for the second transaction protocol (KIP-890), one request at a time. Shell plane.
+"""A producer of our own for the second transaction protocol (KIP-890), one request at a time.
 
 librdkafka knows only the first protocol, and the checker has to run both from Python. What the second one changes:
 
@@ -70,7 +70,7 @@ class _Answered(Exception):
 
 
 class TransactionalProducer:
-    """See :class:`barnabas.verify.producers.Producer`.
+    """See `producers.Producer`.
 
     Args:
         bootstrap: the cluster.
@@ -308,7 +308,7 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
 
 
 def transaction_version(bootstrap: str, timeout_ms: int = 10_000) -> int:
-    """Which transaction protocol the cluster has finalized: the level of the feature ``transaction.version``, 0 without.
+    """Which transaction protocol the cluster has finalized: the level of the feature `transaction.version`, 0 without.
 
     Raises:
         KafkaError: no broker answers.

@@ -1,4 +1,4 @@
-"""From a history to a verdict: every check, what it found, and what a report says about it. Pure."""
+"""From a history to a verdict: every check, what it found, and what a report says about it."""
 
 from __future__ import annotations
 

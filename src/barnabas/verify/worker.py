@@ -245,7 +245,7 @@ class Worker:
         return True
 
     def _body(self, done: list[MicroOp], start: int, offsets: Offsets | None, metadata: bytes) -> None:
-        """All steps up to the commit; ``done`` learns what the polls returned and where the records went."""
+        """All steps up to the commit; `done` learns what the polls returned and where the records went."""
         self.producer.begin()
         sent: list[int] = []
         for place in range(start, len(done)):
