@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, parse_pairs, session_options
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
@@ -121,8 +121,7 @@ def describe(
         tables.append(table._replace(title=_label(resource) if len(outcomes) > 1 else None))
     if data or not outcomes:
         session.output.show(data, *tables)
-    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
 def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:
@@ -198,8 +197,7 @@ def alter(
     ]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows)
-    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
 def parse_add_config(text: str) -> dict[str, str]:

@@ -7,16 +7,13 @@ Exit codes: 1 when something failed, 2 when the command line was wrong (click's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
 from barnabas.protocol.errors import KafkaError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
@@ -95,11 +92,14 @@ def explained() -> Iterator[None]:
         raise failure_of(error) from None
 
 
-def report_failures(outcomes: Iterable[tuple[str, object]]) -> bool:
-    """Prints one line for each outcome that is an error; returns whether there was one."""
-    failed = False
-    for subject, outcome in outcomes:
-        if isinstance(outcome, KafkaError):
-            failure_of(outcome, subject).show()
-            failed = True
-    return failed
+def report_failures(outcomes: Iterable[tuple[str, object]]) -> None:
+    """Print one line for each outcome that is an error.
+
+    Raises:
+        Quiet: there is an error.
+    """
+    failures = [failure_of(outcome, subject) for subject, outcome in outcomes if isinstance(outcome, KafkaError)]
+    for failure in failures:
+        failure.show()
+    if failures:
+        raise Quiet

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from barnabas.cli.failure import Quiet, report_failures
+from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_reset import reset_offsets
+from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.times import format_time_ms
 from barnabas.client.admin import (
-    EARLIEST,
-    LATEST,
     Admin,
-    CommittedOffset,
     GroupDescription,
     GroupMember,
     GroupRebalance,
-    OffsetAndTimestamp,
     TopicPartition,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -105,8 +102,7 @@ def describe(
             data.append(shown if not summary_only else summary.objects()[0])
     if data or not outcomes:
         session.output.show(data, *tables)
-    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
@@ -133,85 +129,31 @@ def _members(found: GroupDescription) -> Table:
 
 
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """Return a row for each partition that the group committed in or reads: offsets, lag and member."""
-    owners = {where: member for member in found.members for where in member.assignment}
-    if found.type == "share":
-        return _share_rows(admin, found)
-    committed = admin.list_group_offsets(found.group_id)
-    partitions = sorted({*committed, *owners})
-    starts, ends = log_bounds(admin, partitions)
-    return [_lag_row(each, committed.get(each), starts[each], ends[each], owners.get(each)) for each in partitions]
+    """Return a row for each partition that the group committed in or reads: offsets, lag and members.
 
-
-def _share_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """Do the same for a share group: it has a start offset, its coordinator counts the lag, and several members may read a partition."""
-    offsets = admin.list_share_group_offsets(found.group_id)
+    A share group has a start offset, its coordinator counts the lag, and several members may read a partition.
+    """
+    is_share = found.type == "share"
+    shared = admin.list_share_group_offsets(found.group_id) if is_share else {}
+    committed = {} if is_share else admin.list_group_offsets(found.group_id)
     readers: dict[TopicPartition, list[GroupMember]] = {}
     for member in found.members:
         for where in member.assignment:
             readers.setdefault(where, []).append(member)
-    partitions = sorted({*offsets, *readers})
-    starts, ends = log_bounds(admin, partitions)
-    return [
-        (
-            where.topic,
-            where.partition,
-            offsets[where].start_offset if where in offsets else None,
-            starts[where],
-            ends[where],
-            offsets[where].lag if where in offsets else None,
-            *_joined(readers.get(where, ())),
-        )
-        for where in partitions
-    ]
+    rows = []
+    for where, (start, end) in log_bounds(admin, sorted({*shared, *committed, *readers})).items():
+        offset, lag = shared.get(where, (None, None))
+        if where in committed:
+            offset = committed[where].offset
+            lag = None if end is None else max(0, end - offset)
+        rows.append((*where, offset, start, end, lag, *_names(readers.get(where, ()))))
+    return rows
 
 
-def _joined(members: Sequence[GroupMember]) -> tuple[Any, Any, Any]:
-    each = [
-        list(dict.fromkeys(texts)) for texts in zip(*((m.member_id, m.client_id, m.host) for m in members), strict=True)
-    ]
-    ids, clients, hosts = (",".join(texts) for texts in each) if each else (None, None, None)
-    return ids, clients, hosts
-
-
-def log_bounds(
-    admin: Admin, partitions: Iterable[TopicPartition]
-) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, int | None]]:
-    """Where each partition's log begins and ends; None for one that is gone or has no leader."""
-    partitions = list(partitions)
-    found = []
-    for position in (EARLIEST, LATEST):
-        outcomes = admin.list_offsets(dict.fromkeys(partitions, position))
-        found.append(
-            {
-                each: outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
-                for each, outcome in outcomes.items()
-            }
-        )
-    return found[0], found[1]
-
-
-def _lag_row(
-    where: TopicPartition,
-    committed: CommittedOffset | None,
-    start: int | None,
-    end: int | None,
-    member: GroupMember | None,
-) -> tuple[Any, ...]:
-    lag = None
-    if committed is not None and end is not None:
-        lag = max(0, end - committed.offset)
-    return (
-        where.topic,
-        where.partition,
-        None if committed is None else committed.offset,
-        start,
-        end,
-        lag,
-        member and member.member_id,
-        member and member.client_id,
-        member and member.host,
-    )
+def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
+    """Return the members' ids, client ids and hosts, each joined by commas."""
+    columns = zip(*((each.member_id, each.client_id, each.host) for each in members), strict=True)
+    return [",".join(dict.fromkeys(column)) for column in columns] or (None, None, None)
 
 
 @group.command()
@@ -238,8 +180,7 @@ def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all
     ]
     if rows or not outcomes:
         session.output.table(("GROUP", "STATUS"), rows)
-    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
 _REBALANCE_COLUMNS = ("STARTED", "EPOCH", "TOOK-MS", "MEMBERS", "MOVED", "CLIENT-ID", "CAUSE")
@@ -260,8 +201,7 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
         outcomes = admin.group_rebalances([name])
     found = outcomes[name]
     if isinstance(found, KafkaError):
-        report_failures([(f"group {name}", found)])
-        raise Quiet
+        raise failure_of(found, f"group {name}")
     shown = found[-last:]
     tables = [Table(_REBALANCE_COLUMNS, [_rebalance_row(each) for each in shown])]
     moved = [(each.epoch, *one) for each in shown for one in each.moved]

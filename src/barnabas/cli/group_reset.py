@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_duration_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
@@ -121,8 +121,7 @@ def reset_offsets(
             click.echo(f"{topic},{partition},{offset}")
     elif rows:
         session.output.table(_COLUMNS, rows)
-    if report_failures((f"partition {where}", error) for where, error in failures.items()):
-        raise Quiet
+    report_failures((f"partition {where}", error) for where, error in failures.items())
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)
 

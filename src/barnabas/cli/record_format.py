@@ -388,7 +388,7 @@ def _read_json(stream: BinaryIO) -> Iterator[Given]:
                 _json_typed(found, "timestamp", int),
             )
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"line {number} is no record in JSON: {error}") from None
+            raise ValueError(f"line {number} is not a record in JSON: {error}") from None
         yield given
 
 

@@ -10,19 +10,17 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
 from barnabas.client.admin import (
-    EARLIEST,
-    LATEST,
     Admin,
     ConfigChange,
     ConfigEntry,
     ConfigResource,
     CreatedTopic,
     NewTopic,
-    OffsetAndTimestamp,
     ResourceType,
     TopicMetadata,
     TopicPartition,
@@ -107,8 +105,7 @@ def create(
 def _finish(session: Session, columns: tuple[str, ...], rows: list[Any], failures: list[tuple[str, Any]]) -> None:
     if rows:
         session.output.table(columns, rows)
-    if report_failures(failures):
-        raise Quiet
+    report_failures(failures)
 
 
 @topic.command(name="list")
@@ -168,7 +165,7 @@ def describe(
         outcomes = admin.describe_topics(_require(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         settings = _settings(admin, found) if chosen["configs"] else {}
-        offsets = _log_offsets(admin, found) if chosen["partitions"] else {}
+        offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
@@ -189,8 +186,7 @@ def describe(
         )
     if data:
         session.output.show(data, *tables)
-    if report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[ConfigEntry]]:
@@ -198,24 +194,13 @@ def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[Confi
     return {resource.name: result(outcome) for resource, outcome in outcomes.items()}
 
 
-def _log_offsets(admin: Admin, topics: list[TopicMetadata]) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """Where each partition's log begins and ends; None where its leader does not answer."""
-    partitions = [
-        TopicPartition(each.name, partition.partition)
-        for each in topics
-        for partition in each.partitions
-        if partition.leader >= 0
+def _led_partitions(topics: list[TopicMetadata]) -> list[TopicPartition]:
+    return [
+        TopicPartition(each.name, found.partition) for each in topics for found in each.partitions if found.leader >= 0
     ]
-    first = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    last = admin.list_offsets(dict.fromkeys(partitions, LATEST))
-
-    def offset(outcome: object) -> int | None:
-        return outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
-
-    return {each: (offset(first[each]), offset(last[each])) for each in partitions}
 
 
-def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tuple[int | None, int | None]]) -> Table:
+def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, Bounds]) -> Table:
     rows = [
         (
             each.partition,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
@@ -91,8 +91,7 @@ def describe(session: Session, transactional_ids: tuple[str, ...]) -> None:
     tables = [_description(found, now_ms) for found in outcomes.values() if isinstance(found, TransactionDescription)]
     if tables:
         session.output.show([table.objects()[0] for table in tables], *tables)
-    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _description(found: TransactionDescription, now_ms: int) -> Table:
@@ -157,8 +156,7 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
             rows.append((name, f"would be {did}" if dry_run else did, found.state, found.producer_id))
     if rows:
         session.output.table(("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID"), rows)
-    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int, dry_run: bool) -> None:
