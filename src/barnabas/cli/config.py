@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import click
 
@@ -24,7 +24,7 @@ _TYPES = {
 }
 
 
-def _entity(command: Any) -> Any:
+def _entity(command: Callable[..., None]) -> Callable[..., None]:
     """Add TYPE and NAME…, and Kafka's spelling of them."""
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
@@ -104,7 +104,7 @@ def describe(
     with session.admin() as admin:
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.describe_configs(resources, names=keys or None, synonyms=synonyms, documentation=documentation)
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     for resource, entries in outcomes.items():
         if not isinstance(entries, list):
@@ -126,7 +126,7 @@ def describe(
 
 def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:
     columns = ["KEY", "VALUE", "SOURCE", "TYPE", "READ-ONLY", "SENSITIVE"]
-    rows: list[list[Any]] = [
+    rows: list[list[object]] = [
         [entry.name, entry.value, entry.source.name, entry.type, entry.read_only, entry.sensitive] for entry in entries
     ]
     if synonyms:

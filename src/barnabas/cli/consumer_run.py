@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 from confluent_kafka import Consumer, KafkaException, Message
 from confluent_kafka import KafkaError as LibraryError
@@ -61,7 +61,7 @@ class ConsumerRun:
         self._consumer.assign(wanted)
 
     def subscribe(self, topics: list[str]) -> None:
-        def assigned(consumer: Consumer, partitions: list[Any]) -> None:
+        def assigned(consumer: Consumer, partitions: list[LibraryPartition]) -> None:
             self._open = {(each.topic, each.partition) for each in partitions}
 
         self._consumer.subscribe(topics, on_assign=assigned)
@@ -117,7 +117,7 @@ class ConsumerRun:
             self._finish(where)
         return offset < end
 
-    def _note(self, error: Any, message: Message, exit_at_end: bool) -> None:
+    def _note(self, error: LibraryError, message: Message, exit_at_end: bool) -> None:
         where = (str(message.topic()), int(message.partition() or 0))
         if error.code() == LibraryError._PARTITION_EOF:
             end = self._ends.get(where)
@@ -154,7 +154,7 @@ def _bytes(data: str | bytes | None) -> bytes | None:
     return data.encode() if isinstance(data, str) else data
 
 
-def _flush(stream: Any) -> None:
+def _flush(stream: BinaryIO) -> None:
     try:
         stream.flush()
     except BrokenPipeError:

@@ -80,7 +80,7 @@ def describe(
     members: bool,
 ) -> None:
     """Describe groups: state, members, and how far each partition is behind."""
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
         outcomes = admin.describe_groups(_named(session, groups, more, all_groups, admin))
@@ -164,7 +164,7 @@ def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
 @session_options
 def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
     """Delete groups without members, and their offsets."""
-    outcomes: dict[str, Any] = {}
+    outcomes: dict[str, KafkaError | None] = {}
     with session.admin() as admin:
         names = _named(session, groups, more, all_groups, admin)
         if dry_run:
@@ -213,7 +213,7 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     session.output.show(data, *tables)
 
 
-def _rebalance_row(rebalance: GroupRebalance) -> tuple[Any, ...]:
+def _rebalance_row(rebalance: GroupRebalance) -> tuple[object, ...]:
     took = None if rebalance.ended_ms is None else rebalance.ended_ms - rebalance.started_ms
     cause = f"{rebalance.cause} (superseded by the next)" if rebalance.superseded else rebalance.cause
     return (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -17,6 +17,7 @@ from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_duration_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
+from barnabas.protocol.errors import KafkaError
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
 
@@ -63,7 +64,7 @@ def reset_offsets(
     to_datetime: str | None,
     by_duration: str | None,
     shift_by: int | None,
-    from_file: Any,
+    from_file: TextIO | None,
     dry_run: bool,
     execute: bool,
     export: bool,
@@ -99,7 +100,7 @@ def reset_offsets(
         committed = admin.list_group_offsets(group_id)
         try:
             if how == "--from-file":
-                wanted = read_plan(from_file)
+                wanted = read_plan(value)
                 places = _places(admin, list(wanted), committed)
                 planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
             else:
@@ -212,7 +213,7 @@ def _at_time(admin: Admin, moment: int, places: Mapping[TopicPartition, Place]) 
     return {where: offset if offset >= 0 else places[where].end for where, offset in offsets.items()}
 
 
-def read_plan(lines: Any) -> dict[TopicPartition, int]:
+def read_plan(lines: Iterable[str]) -> dict[TopicPartition, int]:
     """Parse topic,partition,offset lines.
 
     Raises:
@@ -235,7 +236,7 @@ def _commit(
     group_id: str,
     planned: Mapping[TopicPartition, int],
     committed: Mapping[TopicPartition, CommittedOffset],
-) -> dict[TopicPartition, Any]:
+) -> dict[TopicPartition, KafkaError]:
     offsets = {where: CommittedOffset(offset, "") for where, offset in planned.items()}
     outcomes = admin.alter_group_offsets(group_id, offsets)
     return {where: error for where, error in outcomes.items() if error is not None}

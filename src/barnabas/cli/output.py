@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -25,11 +25,11 @@ class Table(NamedTuple):
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     vertical: bool = False
     title: str | None = None
 
-    def objects(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[dict[str, object]]:
         """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
         names = [json_name(column) for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
@@ -40,7 +40,7 @@ def json_name(column: str) -> str:
     return column.lower().replace("-", "_").replace(" ", "_")
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Return a value as a table's cell shows it."""
     if value is None or value == "":
         return "-"
@@ -56,7 +56,7 @@ class Output:
 
     is_json = False
 
-    def show(self, data: Any, *tables: Table) -> None:
+    def show(self, data: object, *tables: Table) -> None:
         """Print what a command found.
 
         Args:
@@ -65,7 +65,7 @@ class Output:
         """
         raise NotImplementedError
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print one table; its JSON is a list of objects."""
         table = Table(columns, list(rows))
         self.show(table.objects(), table)
@@ -76,14 +76,14 @@ class JsonOutput(Output):
 
     is_json = True
 
-    def show(self, data: Any, *tables: Table) -> None:
+    def show(self, data: object, *tables: Table) -> None:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 class TableOutput(Output):
     """Columns aligned by spaces, without frames; bold heads on a terminal."""
 
-    def show(self, data: Any, *tables: Table) -> None:
+    def show(self, data: object, *tables: Table) -> None:
         styled = sys.stdout.isatty()
         for index, table in enumerate(tables):
             if index:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.record_format import Given, line_reader, parse_header, reader, unescape
+from barnabas.cli.record_format import Given, Headers, line_reader, parse_header, reader, unescape
 from barnabas.cli.session import Session, complete_topics, session_options
 from barnabas.client.admin import result
 
@@ -126,7 +126,7 @@ def _check_topic(session: Session, topic: str, partition: int | None) -> None:
 
 
 def _complete(
-    records: Iterator[Given], key: bytes | None, partition: int | None, common: Any, tombstone: bool
+    records: Iterator[Given], key: bytes | None, partition: int | None, common: Headers, tombstone: bool
 ) -> Iterator[Given]:
     for record in records:
         yield record._replace(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import KafkaException, Message, Producer
 
 from barnabas.cli.failure import Failure
@@ -31,7 +32,7 @@ class ProducerRun:
         self._topic = topic
         self._partitions: Counter[tuple[str, int]] = Counter()
         self._bytes = 0
-        self._error: tuple[Any, str] | None = None
+        self._error: tuple[LibraryError, str] | None = None
         self._failed = 0
 
     @property
@@ -76,7 +77,7 @@ class ProducerRun:
             self._producer.poll(0)
             return
 
-    def _done(self, error: Any, message: Message) -> None:
+    def _done(self, error: LibraryError | None, message: Message) -> None:
         if error is not None:
             self._failed += 1
             self._error = self._error or (error, str(message.topic()))

@@ -201,7 +201,7 @@ def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
 
 def to_json(record: Shown) -> bytes:
     """Return a record as one line of JSON."""
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,

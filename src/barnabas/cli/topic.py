@@ -6,7 +6,7 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -32,7 +32,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
 
-def _names(command: Any) -> Any:
+def _names(command: Callable[..., None]) -> Callable[..., None]:
     """Add NAME… and Kafka's --topic, which may be repeated."""
     command = click.option("--topic", "more", multiple=True, hidden=True)(command)
     return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
@@ -102,7 +102,9 @@ def create(
     _finish(session, ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS"), rows, failures)
 
 
-def _finish(session: Session, columns: tuple[str, ...], rows: list[Any], failures: list[tuple[str, Any]]) -> None:
+def _finish(
+    session: Session, columns: tuple[str, ...], rows: Sequence[Sequence[object]], failures: list[tuple[str, KafkaError]]
+) -> None:
     if rows:
         session.output.table(columns, rows)
     report_failures(failures)
@@ -159,7 +161,7 @@ def describe(
     }
     if not any(chosen.values()):
         chosen = dict.fromkeys(chosen, True)
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
         outcomes = admin.describe_topics(_require(names, more))
@@ -247,7 +249,7 @@ def alter(
     changes += [ConfigChange(name, operation=ConfigOperation.DELETE) for name in deleted]
     if not (changes or partitions or added):
         raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     failures: list[tuple[str, KafkaError]] = []
     verb = "would be " if dry_run else ""
     with session.admin() as admin:
@@ -290,7 +292,7 @@ def delete(
             wanted = [name for name in existing if any(pattern.fullmatch(name) for pattern in patterns)]
             if not wanted and not if_exists:
                 raise Failure("no topic matches", "`barnabas topic list` shows which exist")
-        outcomes: dict[str, Any] = {}
+        outcomes: dict[str, object] = {}
         if wanted:
             outcomes = {**(admin.describe_topics(wanted) if dry_run else admin.delete_topics(wanted))}
     rows, failures = [], []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
-from typing import Any
 
 import click
 
@@ -47,7 +46,7 @@ class Duration(click.ParamType[int]):
 
     name = "DURATION"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
             return parse_duration_ms(value)
         except ValueError as error:
@@ -140,11 +139,11 @@ def abort(
 
 def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry_run: bool) -> None:
     described = admin.describe_transactions(dict.fromkeys(transactional_ids))
-    rows: list[tuple[Any, ...]] = []
-    outcomes: dict[str, Any] = {}
+    rows: list[tuple[object, ...]] = []
+    outcomes: dict[str, KafkaError | None] = {}
     # InitProducerId would create an id that does not exist.
     known = {name: found for name, found in described.items() if isinstance(found, TransactionDescription)}
-    fenced: dict[str, Any] = {} if dry_run else dict(admin.fence_producers(known))
+    fenced: dict[str, tuple[int, int] | KafkaError] = {} if dry_run else dict(admin.fence_producers(known))
     for name, found in described.items():
         if not isinstance(found, TransactionDescription):
             outcomes[name] = found
@@ -209,7 +208,7 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
     session.output.table(_DOCTOR_COLUMNS, rows)
 
 
-def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[Any, ...], int]]:
+def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[object, ...], int]]:
     """Return a row for each partition whose last stable offset is behind its end, and for how many milliseconds it has been held back."""
     known = {topic.name: topic for topic in admin.list_topics(internal=True)}
     for name in topics:
@@ -255,7 +254,7 @@ def _row(
     producer: ProducerState,
     owners: dict[int, TransactionDescription],
     now_ms: int,
-) -> tuple[tuple[Any, ...], int]:
+) -> tuple[tuple[object, ...], int]:
     owner = owners.get(producer.producer_id)
     is_known = owner is not None and partition in owner.partitions
     since_ms = owner.start_ms if is_known and owner is not None and owner.start_ms else producer.last_timestamp

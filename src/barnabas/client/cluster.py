@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.closeable import Closeable
@@ -195,7 +195,7 @@ class Cluster(Closeable):
             KafkaError: the broker rejects the whole request.
         """
         request_class = messages.MetadataRequest
-        wanted: list[Any] | None = None
+        wanted: list[messages.MetadataRequest.MetadataRequestTopic] | None = None
         if topics is not None:
             wanted = [request_class.MetadataRequestTopic(name=name) for name in topics]
         ids = [request_class.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
@@ -213,7 +213,7 @@ class Cluster(Closeable):
             raise error_for(response.error_code)
         return self._learn(response)
 
-    def _learn(self, response: Any) -> ClusterMetadata:
+    def _learn(self, response: messages.MetadataResponse) -> ClusterMetadata:
         metadata = read_metadata(response)
         for node_id, node in metadata.brokers.items():
             if self._nodes.get(node_id, node)[1:3] != node[1:3] and node_id in self._connections:

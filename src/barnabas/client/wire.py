@@ -32,6 +32,7 @@ from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLo
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import skip_tags
 
 DEFAULT_CLIENT_ID = "barnabas"
@@ -50,13 +51,18 @@ class _Expected(NamedTuple):
     correlation_id: int
     api_key: int
     version: int
-    response_class: Any
+    response_class: type[Message]
 
 
-def _response_class(request: Any) -> Any:
+def _api_key(message: type[Message] | Message) -> int:
+    assert message.API_KEY is not None, message.NAME
+    return message.API_KEY
+
+
+def _response_class(request: Message) -> type[Message]:
     name: str = type(request).__name__
     assert name.endswith("Request"), name
-    return getattr(messages, name.removesuffix("Request") + "Response")
+    return messages.message_class(name.removesuffix("Request") + "Response")
 
 
 class BlockingConnection(Closeable):
@@ -138,7 +144,7 @@ class BlockingConnection(Closeable):
         """Return whether the broker serves this version, or a higher one, of an API."""
         return api_key in self.versions and self.versions[api_key][1] >= version
 
-    def version_for(self, message_class: Any, highest: int | None = None) -> int:
+    def version_for(self, message_class: type[Message] | Message, highest: int | None = None) -> int:
         """Return the highest version of a request that both sides know.
 
         Args:
@@ -148,7 +154,7 @@ class BlockingConnection(Closeable):
         Raises:
             KafkaError: UNSUPPORTED_VERSION, naming both ranges.
         """
-        api_key = message_class.API_KEY
+        api_key = _api_key(message_class)
         lowest = message_class.MIN_VERSION
         highest = message_class.MAX_VERSION if highest is None else min(highest, message_class.MAX_VERSION)
         try:
@@ -184,17 +190,18 @@ class BlockingConnection(Closeable):
             raise KafkaError(response.error_code, f"the broker {self.address} refused ApiVersions")
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
-    def _ask_versions(self, version: int) -> Any:
+    def _ask_versions(self, version: int) -> messages.ApiVersionsResponse:
         request = messages.ApiVersionsRequest()
         if version >= 3:
             request.client_software_name = "barnabas"
             request.client_software_version = SOFTWARE_VERSION
-        return self.request(request, version=version)
+        response: messages.ApiVersionsResponse = self.request(request, version=version)
+        return response
 
     # --- requests -------------------------------------------------------------------------------------------------
 
     def request(
-        self, message: Any, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
+        self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
     ) -> Any:
         """Send a request and return its response; the caller checks the error codes in it.
 
@@ -215,7 +222,7 @@ class BlockingConnection(Closeable):
         self.send(message, version=version, highest=highest)
         return self.receive(timeout_ms=timeout_ms)
 
-    def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
+    def send(self, message: Message, version: int | None = None, *, highest: int | None = None) -> int:
         """Write a request and do not wait.
 
         Returns:
@@ -224,18 +231,18 @@ class BlockingConnection(Closeable):
         if version is None:
             version = self.version_for(message, highest)
         self.send_without_response(message, version)
-        self._expected.append(_Expected(self._correlation_id, message.API_KEY, version, _response_class(message)))
+        self._expected.append(_Expected(self._correlation_id, _api_key(message), version, _response_class(message)))
         return version
 
-    def send_without_response(self, message: Any, version: int | None = None) -> None:
+    def send_without_response(self, message: Message, version: int | None = None) -> None:
         """Write a request that brokers do not answer: Produce with acks 0."""
         if version is None:
             version = self.version_for(message)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         out = bytearray(_size.size)
-        out += _request_start.pack(message.API_KEY, version, self._correlation_id)
+        out += _request_start.pack(_api_key(message), version, self._correlation_id)
         out += self._client_id
-        if request_header_version(message.API_KEY, version) >= 2:
+        if request_header_version(_api_key(message), version) >= 2:
             out.append(0)
         message.write(out, version)
         _size.pack_into(out, 0, len(out) - _size.size)
@@ -263,7 +270,7 @@ class BlockingConnection(Closeable):
                 f"the broker {self.address} answered {name} v{expected.version} with bytes we cannot read: {error.message}"
             ) from error
 
-    def _decode(self, frame: memoryview, expected: _Expected) -> Any:
+    def _decode(self, frame: memoryview, expected: _Expected) -> Message:
         end = len(frame)
         if end < 4:
             raise MalformedMessage("the answer is too short for a header")

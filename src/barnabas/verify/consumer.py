@@ -119,13 +119,13 @@ class ReadCommittedConsumer:
         self.consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
         self.begin()
 
-    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+    def _assigned(self, consumer: LibraryConsumer, partitions: list[LibraryPartition]) -> None:
         self._moved(partitions)
 
-    def _revoked(self, consumer: Any, partitions: list[Any]) -> None:
+    def _revoked(self, consumer: LibraryConsumer, partitions: list[LibraryPartition]) -> None:
         self._moved(partitions)
 
-    def _moved(self, partitions: list[Any]) -> None:
+    def _moved(self, partitions: list[LibraryPartition]) -> None:
         for each in partitions:
             key = self.layout.key(each.topic, each.partition)
             self.rebalanced.add(key)

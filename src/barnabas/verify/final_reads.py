@@ -8,7 +8,6 @@ reported as unseen.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as LibraryPartition
@@ -85,7 +84,7 @@ def read_committed_offsets(
     recorder.record(process, Outcome.INVOKE, "committed", [Offsets(group, {})], final=True)
     deadline = time.monotonic() + patience_s
     partitions = [LibraryPartition(*layout.place(key)) for key in keys]
-    committed: list[Any] | None = None
+    committed: list[LibraryPartition] | None = None
     while committed is None:
         try:
             committed = consumer.consumer.committed(partitions, 10)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError as LibraryError
+from confluent_kafka import KafkaException, Message
 from confluent_kafka import Producer as LibraryProducer
 from confluent_kafka import TopicPartition as LibraryPartition
 
@@ -51,7 +52,7 @@ class LibrdkafkaProducer:
             settings["message.timeout.ms"] = min(transaction_timeout_ms, settings["message.timeout.ms"])
         self.transactional = transactional_id is not None
         self.producer = LibraryProducer(settings)
-        self._results: list[Any] = []
+        self._results: list[LibraryError | int | None] = []
         if self.transactional:
             self._repeat(self.producer.init_transactions)
 
@@ -82,7 +83,7 @@ class LibrdkafkaProducer:
         place = len(self._results)
         self._results.append(None)
 
-        def delivered(error: Any, message: Any) -> None:
+        def delivered(error: LibraryError | None, message: Message) -> None:
             if place < len(self._results):
                 self._results[place] = error if error is not None else message.offset()
 

@@ -26,6 +26,7 @@ from barnabas.client.errors import ClientError
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.message import Message
 from barnabas.records.builder import build_batch
 from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
 
@@ -145,7 +146,7 @@ class TransactionalProducer:
     def send_offsets(self, positions: Mapping[TopicPartition, int], group_metadata: bytes) -> None:
         group, generation, member, instance = parse_group_metadata(group_metadata)
         request_class = messages.TxnOffsetCommitRequest
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[messages.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), position in positions.items():
             topics.setdefault(topic, []).append(
                 request_class.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=position)
@@ -158,7 +159,7 @@ class TransactionalProducer:
         )  # fmt: skip
         self._started = True
 
-        def codes(answer: Any) -> list[int]:
+        def codes(answer: messages.TxnOffsetCommitResponse) -> list[int]:
             return [partition.error_code for topic in answer.topics for partition in topic.partitions]
 
         try:
@@ -196,7 +197,7 @@ class TransactionalProducer:
         )  # fmt: skip
         self._identity(self._coordinated(request, _END_TXN))
 
-    def _identity(self, answer: Any) -> None:
+    def _identity(self, answer: messages.InitProducerIdResponse | messages.EndTxnResponse) -> None:
         self.producer_id = answer.producer_id
         self.producer_epoch = answer.producer_epoch
         self._sequences.clear()
@@ -233,7 +234,12 @@ class TransactionalProducer:
         return offset
 
     def _coordinated(
-        self, request: Any, version: int, *, group: str | None = None, codes: Callable[[Any], list[int]] | None = None
+        self,
+        request: Message,
+        version: int,
+        *,
+        group: str | None = None,
+        codes: Callable[[Any], list[int]] | None = None,
     ) -> Any:
         answer: Any = None
         key = self.transactional_id if group is None else group
@@ -248,7 +254,8 @@ class TransactionalProducer:
         self._until_answered(ask)
         return answer
 
-    def _request(self, connection: BlockingConnection, request: Any, version: int) -> Any:
+    def _request(self, connection: BlockingConnection, request: Message, version: int) -> Any:
+        assert request.API_KEY is not None
         if not connection.supports(request.API_KEY, version):
             raise error_for(ErrorCode.UNSUPPORTED_VERSION, "the broker does not know transactions of version 2")
         self._sent = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -61,7 +61,7 @@ class Verdict:
         return found
 
 
-def _as_json(anomaly: Anomaly) -> dict[str, Any]:
+def _as_json(anomaly: Anomaly) -> dict[str, object]:
     return {
         "name": anomaly.name,
         "key": anomaly.key,
@@ -75,7 +75,7 @@ def check(history: History) -> Verdict:
     """Look for every anomaly."""
     analysis = Analysis(history)
     found: list[Anomaly] = []
-    checks: tuple[Callable[[Analysis], Any], ...] = (*CHECKS, cycles)
+    checks: tuple[Callable[[Analysis], Iterator[Anomaly]], ...] = (*CHECKS, cycles)
     for each in checks:
         found += each(analysis)
     return Verdict(
