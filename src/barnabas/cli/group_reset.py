@@ -99,8 +99,8 @@ def reset_offsets(
         _require_inactive(admin, group_id)
         committed = admin.list_group_offsets(group_id)
         try:
-            if how == "--from-file":
-                wanted = read_plan(value)
+            if from_file is not None:
+                wanted = read_plan(from_file)
                 places = _places(admin, list(wanted), committed)
                 planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
             else:
