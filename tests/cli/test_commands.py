@@ -8,13 +8,8 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from confluent_kafka import KafkaError as LibraryError
 
 from barnabas.cli.commands import COMMANDS
-from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, library_failure
-from barnabas.cli.output import TableOutput
-from barnabas.cli.session import Session
 
 NOWHERE = "127.0.0.1:1"
 
@@ -158,60 +153,11 @@ def test_the_values_of_a_properties_file_are_trimmed(tmp_path: Path) -> None:
     assert "cannot reach" in run("topic", "list", "--command-config", str(path)).stderr
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str) -> None:
-    printed = run("completion", shell).output
-    assert "_BARNABAS_COMPLETE" in printed
-    assert f"{shell}_complete" in printed
-
-
 def test_completion_of_topics_is_silent_without_a_broker() -> None:
     from click.shell_completion import BashComplete
 
     complete = BashComplete(load("topic"), {}, "topic", "_X")
     assert complete.get_completions(["describe", "-b", NOWHERE], "or") == []
-
-
-def test_settings_of_the_library() -> None:
-    properties = {
-        "bootstrap.servers": "b:1",
-        "acks": "1",
-        "key.serializer": "java",
-        "linger.ms": "7",
-        "max.poll.records": "5",
-    }
-    session = Session(None, properties, None, TableOutput())
-    settings = client_settings(session, ("linger.ms=9", "batch.size=5"), {"acks": "all"})
-    del settings["error_cb"]
-    assert settings == {
-        "bootstrap.servers": "b:1",
-        "client.id": "barnabas-cli",
-        "log_level": 0,
-        "acks": "all",
-        "linger.ms": "9",
-        "batch.size": "5",
-    }
-
-
-def test_losing_the_brokers_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    from confluent_kafka import KafkaError
-
-    warn = client_settings(Session("b:1", {}, None, TableOutput()), (), {})["error_cb"]
-    for code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._ALL_BROKERS_DOWN):
-        warn(KafkaError(code))
-    assert capsys.readouterr().err == "warning: lost the brokers at b:1, trying to reach them again\n"
-
-
-def test_an_empty_group_is_refused_before_the_library_ends_the_process() -> None:
-    session = Session(NOWHERE, {"group.id": ""}, None, TableOutput())
-    with pytest.raises(Failure, match=r"group\.id is empty"):
-        client_settings(session, (), {})
-
-
-def test_an_offset_outside_the_log_is_called_that() -> None:
-    failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
-    assert "Offset out of range" in failure.format_message()
-    assert "where the log begins and ends" in failure.format_message()
 
 
 @pytest.mark.slow
