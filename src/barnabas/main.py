@@ -4,8 +4,8 @@
 would take a third of its start. Every other command is imported when it is called; `--help` and completion list the commands from
 a table (`cli.commands`, and `demo`), so a command's own module imports what it needs at its top.
 
-A closed standard input reads as an empty one, a closed standard output takes everything. What cannot be written (a full disk
-behind `>`) is one line and exit code 1, as every other failure; so is a reader that went away (`| head`), without a line.
+A closed standard input reads as an empty one; a closed standard output discards everything. An output that cannot be written (a full
+disk behind `>`) is one line and exit code 1, as every other failure; a reader that closed the pipe (`| head`) is exit code 1 alone.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(f"error: {where}{error.strerror or error}\n")
-        # What the buffer still holds would fail once more when the interpreter ends, and say so at length.
+        # The interpreter would try to write the rest of the buffer at exit, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 
 def _open_closed_streams() -> None:
-    """Python has None for a standard stream that the caller closed (`<&-`, `>&-`)."""
+    """Open standard streams that the caller closed (`<&-`, `>&-`); Python has None for them."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
