@@ -54,11 +54,11 @@ def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) 
     assert "so it proves nothing" in result.stderr
 
 
-def test_a_history_that_was_cut_is_told(tmp_path: Path) -> None:
+def test_a_history_that_was_cut_off_has_a_warning(tmp_path: Path) -> None:
     write_history(tmp_path / "cut", history("p0 ok send s0:1@0"))
     result = run("--check", str(tmp_path / "cut"))
     assert result.exit_code == 1
-    assert "did not come to its end" in result.stderr
+    assert "the run did not end" in result.stderr
     assert "unseen" in result.stdout
 
 
@@ -98,7 +98,7 @@ def test_a_history_that_cannot_be_written_is_told_before_anything_is_made(tmp_pa
     [
         (["--kill-every", "5"], 2, "--kill-every needs --start or --broker-command."),
         (["--start", "--broker-command", "x"], 2, "--start and --broker-command exclude each other."),
-        (["--check", __file__], 1, "line 1 is no line of a history"),
+        (["--check", __file__], 1, "line 1 is not a line of a history"),
         (["-b", "127.0.0.1:1"], 1, "error: "),
     ],
 )
