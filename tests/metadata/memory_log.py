@@ -143,6 +143,7 @@ class ControllerHarness:
         self.static = static or {}
         self.snapshots = snapshots
         self.commits: list[Any] = []
+        self.faults: list[BaseException] = []
         self.start()
 
     def start(self) -> None:
@@ -160,6 +161,7 @@ class ControllerHarness:
             create_future=Settled,  # type: ignore[arg-type]
             now_ms=lambda: self.now_ms,
             random=random.Random(7),
+            on_fault=self.faults.append,
             snapshots=self.snapshots,
         )
         self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))

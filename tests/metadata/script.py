@@ -117,7 +117,7 @@ class ScriptRunner:
 
     def do_advance(self, arguments: list[str], options: dict[str, str]) -> None:
         self.harness.now_ms += int(arguments[0])
-        self.harness.controller.fence_stale_brokers()
+        self.harness.controller.tick()
 
     def do_restart(self, arguments: list[str], options: dict[str, str]) -> None:
         self.harness.restart()

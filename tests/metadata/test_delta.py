@@ -266,7 +266,7 @@ def test_a_delta_tells_created_changed_and_deleted() -> None:
     assert gone not in after.topics.by_id
     assert not after.configs.for_resource(2, "gone")
     assert after.provenance == (9, 2, 3)
-    assert repr(delta) == "MetadataDelta(since=-1, touched=['topics', 'configs'])"
+    assert repr(delta) == "<MetadataDelta since=-1 changed=['topics', 'configs']>"
 
 
 def test_leader_epoch_rises_with_each_election_and_partition_epoch_with_each_change() -> None:

@@ -41,7 +41,7 @@ def test_a_sole_voter_leads_a_new_epoch_at_once() -> None:
     assert control_types(batch) == [ControlRecordType.LEADER_CHANGE]
     header = read_header(batch)
     assert (header.base_offset, header.partition_leader_epoch, header.is_control) == (0, 1, True)
-    assert repr(raft) == "RaftNode(1, Leader, epoch=1, high_watermark=-1, end=1)"
+    assert repr(raft) == "<RaftNode id=1 Leader epoch=1 high_watermark=-1 end=1>"
 
 
 def test_the_epoch_is_one_more_than_any_before() -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import random
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
+from barnabas.raft.raft_node import RaftNode
 
 Response = TypeVar("Response")
 
@@ -68,14 +70,23 @@ class PartitionQuota(Protocol):
 
 
 class ControllerView(NamedTuple):
-    """Attributes: `next_offset` is where the first record of this result will land; a broker epoch is such an offset."""
+    """The state that one request is answered from.
+
+    Attributes:
+        image: the metadata after everything that was appended so far, committed or not.
+        quorum: the quorum's node; the first record of the result lands at its `end_offset`.
+        version: of the request.
+        partition_quota: counts the partitions that the request creates or deletes; None if the client has no limit.
+    """
 
     image: MetadataImage
     settings: ControllerSettings
     configs: ConfigResolver
     now_ms: int
-    next_offset: int
     random: random.Random
+    quorum: RaftNode
+    sessions: BrokerSessions
+    version: int = 0
     partition_quota: PartitionQuota | None = None
 
     def apply_partition_change_quota(self, partitions: int) -> ApiError:

@@ -18,7 +18,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 
 
 def delete_topics(
-    view: ControllerView, request: messages.DeleteTopicsRequest, version: int
+    view: ControllerView, request: messages.DeleteTopicsRequest
 ) -> ControllerResult[messages.DeleteTopicsResponse]:
     """Answer one DeleteTopics request.
 
@@ -26,7 +26,7 @@ def delete_topics(
         KafkaError: TOPIC_DELETION_DISABLED when delete.topic.enable is false.
     """
     if not view.settings.delete_topic_enable:
-        if version < 3:
+        if view.version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "This version does not support topic deletion.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     asked: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]

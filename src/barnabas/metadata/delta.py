@@ -125,9 +125,8 @@ class MetadataDelta:
         )
 
     def __repr__(self) -> str:
-        parts = ("features", "cluster", "topics", "configs", "client_quotas", "producer_ids", "acls", "scram")
-        touched = [part for part in parts if getattr(self, part) is not None]
-        return f"MetadataDelta(since={self.image.provenance.offset}, touched={touched})"
+        changed = [part for part in MetadataImage._fields if getattr(self, part, None) is not None]
+        return f"<MetadataDelta since={self.image.provenance.offset} changed={changed}>"
 
 
 @cache

@@ -27,13 +27,13 @@ class ElectionType(enum.IntEnum):
 
 
 def elect_leaders(
-    view: ControllerView, request: messages.ElectLeadersRequest, version: int
+    view: ControllerView, request: messages.ElectLeadersRequest
 ) -> ControllerResult[messages.ElectLeadersResponse]:
     """Answer one ElectLeaders request."""
     if request.topic_partitions == []:
         return ControllerResult(messages.ElectLeadersResponse(), [])
     try:
-        election = ElectionType(request.election_type) if version >= 1 else ElectionType.PREFERRED
+        election = ElectionType(request.election_type) if view.version >= 1 else ElectionType.PREFERRED
     except ValueError:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}") from None
     topics = view.image.topics.by_name

@@ -24,7 +24,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 def update_features(
-    view: ControllerView, request: messages.UpdateFeaturesRequest, version: int
+    view: ControllerView, request: messages.UpdateFeaturesRequest
 ) -> ControllerResult[messages.UpdateFeaturesResponse]:
     """Answer one UpdateFeatures request."""
     response = messages.UpdateFeaturesResponse(error_message=None)
@@ -32,7 +32,7 @@ def update_features(
     refusal = NO_ERROR
     for update in request.feature_updates:
         kind = update.upgrade_type
-        if version == 0:
+        if view.version == 0:
             kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
         name, level = update.feature, update.max_version_level
         refusal = _check(view, name, level, kind)
@@ -46,7 +46,7 @@ def update_features(
         response.error_message = (
             f"The update failed for all features since the following feature had an error: {refusal.message}"
         )
-    elif version <= 1:
+    elif view.version <= 1:
         response.results = [_taken(update.feature) for update in request.feature_updates]
     # metadata.version first, for it decides how the others are written.
     records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)

@@ -84,6 +84,6 @@ class MetadataImage(NamedTuple):
 
     def __repr__(self) -> str:
         return (
-            f"MetadataImage(offset={self.provenance.offset}, epoch={self.provenance.epoch}, "
-            f"brokers={sorted(self.cluster.brokers)}, topics={len(self.topics.by_name)})"
+            f"<MetadataImage offset={self.provenance.offset} epoch={self.provenance.epoch} "
+            f"brokers={sorted(self.cluster.brokers)} topics={len(self.topics.by_name)}>"
         )

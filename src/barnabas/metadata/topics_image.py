@@ -115,7 +115,7 @@ class TopicImage(NamedTuple):
     partitions: Mapping[int, PartitionRegistration]
 
     def __repr__(self) -> str:
-        return f"TopicImage({self.name}, {uuid_to_str(self.topic_id)}, {len(self.partitions)} partitions)"
+        return f"<TopicImage {self.name} id={uuid_to_str(self.topic_id)} partitions={len(self.partitions)}>"
 
 
 class TopicsImage(NamedTuple):

@@ -229,6 +229,6 @@ class RaftNode:
 
     def __repr__(self) -> str:
         return (
-            f"RaftNode({self.node_id}, {self.role.value}, epoch={self.epoch}, "
-            f"high_watermark={self.high_watermark}, end={self.end_offset})"
+            f"<RaftNode id={self.node_id} {self.role.value} epoch={self.epoch} "
+            f"high_watermark={self.high_watermark} end={self.end_offset}>"
         )
