@@ -258,7 +258,7 @@ def test_a_delta_tells_created_changed_and_deleted() -> None:
     delta.replay(messages.TopicRecord(name="gone", topic_id=IDS[2]))
     assert delta.topics is not None
     assert [change.name for change in delta.topics.created()] == ["gone"]
-    assert delta.topics.changed[topic].new_partitions() == [1]
+    assert list(delta.topics.changed[topic].partition_changes) == [1]
     assert [image.name for image in delta.topics.deleted.values()] == ["gone"]
     assert delta.cluster is None
     after = delta.apply(MetadataProvenance(9, 2, 3))

@@ -10,7 +10,7 @@ from barnabas.metadata.bootstrap import activation_records, bootstrap_records
 
 def test_levels_have_names() -> None:
     assert metadata_version.NAMES[metadata_version.LATEST_PRODUCTION] == "4.4-IV2"
-    assert metadata_version.NAMES[metadata_version.LEVEL_OF_4_3] == "4.3-IV0"
+    assert metadata_version.NAMES[30] == "4.3-IV0"
     assert metadata_version.NAMES[metadata_version.MINIMUM] == "3.3-IV3"
 
 

@@ -101,7 +101,7 @@ def test_a_batch_too_large_to_be_atomic_is_refused_and_changes_nothing() -> None
 
 
 def test_other_voters_are_refused_in_words() -> None:
-    with pytest.raises(QuorumNotSupported, match="itself alone"):
+    with pytest.raises(QuorumNotSupported, match="can only be the sole voter of its quorum; the voters are \\[1, 2\\]"):
         node(voters=VoterSet.of([Voter(1, DIRECTORY), Voter(2, DIRECTORY)])).start(0)
     with pytest.raises(QuorumNotSupported, match="another metadata directory"):
         node(voters=VoterSet.of([Voter(1, b"o" * 16)])).start(0)

@@ -1,4 +1,4 @@
-"""The cluster's metadata: what is committed, and who may change it. Control plane, pure.
+"""The cluster's metadata: what is committed, and who may change it.
 
 The way of a change, file by file:
 

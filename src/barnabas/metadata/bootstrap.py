@@ -1,4 +1,4 @@
-"""The first records of a cluster: which features a fresh log finalizes. Control plane, pure.
+"""The first records of a cluster: which features a fresh log finalizes.
 
 The same list is written to `bootstrap.checkpoint` when a directory is formatted and, from there, into the log by the
 first controller; a directory without that file gets the default list.

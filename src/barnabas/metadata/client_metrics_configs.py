@@ -1,4 +1,4 @@
-"""What a client metrics subscription may say. Control plane, pure.
+"""What a client metrics subscription may say.
 
 A subscription names metrics, an interval, and patterns that choose clients, such as `client_software_name=librdkafka.*`.
 

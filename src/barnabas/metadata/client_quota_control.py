@@ -1,4 +1,4 @@
-"""AlterClientQuotas: limits of users, client ids and addresses. Control plane, pure.
+"""AlterClientQuotas: limits of users, client ids and addresses.
 
 - Each entity succeeds or fails by itself, and wholly.
 - An entity is a user, a client id, both, or an address; a null name is the default of its kind. An address goes with no
@@ -40,8 +40,6 @@ _USER_AND_CLIENT_KEYS: dict[str, int | None] = {
 }
 _IP_KEYS: dict[str, int | None] = {"connection_creation_rate": INT_MAX}
 _SMALLEST_FRACTION = 1e-6
-
-_Entry = messages.AlterClientQuotasRequest.EntryData
 
 
 def alter_client_quotas(

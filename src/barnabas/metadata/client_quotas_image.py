@@ -1,4 +1,4 @@
-"""Client quotas by entity. Control plane, pure.
+"""Client quotas by entity.
 
 An entity is a set of pairs of type (`user`, `client-id`, `ip`) and name, None naming the default of that type. Entities
 and their limits are kept in the order in which Kafka's hash maps would have them, as DescribeClientQuotas shows.

@@ -1,4 +1,4 @@
-"""Brokers come, report, and go: BrokerRegistration, BrokerHeartbeat, UnregisterBroker. Control plane, pure.
+"""Brokers come, report, and go: BrokerRegistration, BrokerHeartbeat, UnregisterBroker.
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
   register again; another incarnation with the same id replaces it once the old one is fenced, or has told in its

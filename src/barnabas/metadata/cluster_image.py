@@ -1,4 +1,4 @@
-"""The nodes that have registered: brokers and controllers. Control plane, pure.
+"""The nodes that have registered: brokers and controllers.
 
 A broker registers with an incarnation id and gets a broker epoch (the offset of its record); it starts fenced, that is
 known but not to be used, and is unfenced once it has caught up with the metadata log.

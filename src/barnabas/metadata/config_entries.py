@@ -1,4 +1,4 @@
-"""Which value of a setting is in force, and where it comes from. Control plane, pure.
+"""Which value of a setting is in force, and where it comes from.
 
 For DescribeConfigs and for the answer to CreateTopics. The order of sources, strongest first, is Kafka's:
 

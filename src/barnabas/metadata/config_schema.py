@@ -1,4 +1,4 @@
-"""The shape of a setting: its type, its bounds, its synonyms, and what a bad value is told. Control plane, pure.
+"""The shape of a setting: its type, its bounds, its synonyms, and what a bad value is told.
 
 `ConfigKey` is one row of the table of settings (the rows themselves are facts and live with the server); `ConfigSchema`
 is the table by resource type, as the controller and DescribeConfigs need it.
@@ -281,11 +281,6 @@ class ConfigSchema:
 
     def broker_synonyms(self, name: str) -> tuple[str, ...]:
         return self.broker_synonym_lists.get(name, (name,))
-
-    def split_appends(self, resource_type: ConfigResourceType, name: str) -> bool:
-        """Whether APPEND and SUBTRACT make sense: only for lists."""
-        key = self.key(resource_type, name)
-        return key is not None and key.kind is ConfigType.LIST
 
     @cached_property
     def dynamic_broker_names(self) -> frozenset[str]:

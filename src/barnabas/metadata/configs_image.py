@@ -1,4 +1,4 @@
-"""Dynamic configurations by resource. Control plane, pure.
+"""Dynamic configurations by resource.
 
 A resource is a pair of type and name; the cluster-wide default of brokers is the broker resource with an empty name.
 

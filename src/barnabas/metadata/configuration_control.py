@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers, groups and client metrics. Control plane, pure.
+"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers, groups and client metrics.
 
 - Each resource succeeds or fails by itself and wholly: one bad value refuses all changes of its resource.
 - SET and DELETE replace a value; APPEND and SUBTRACT change a list, starting from the value in force.

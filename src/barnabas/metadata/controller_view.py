@@ -1,4 +1,4 @@
-"""What a control manager may look at while it answers one request. Control plane, pure.
+"""What a control manager may look at while it answers one request.
 
 A manager is a set of functions from a view and a request to a `ControllerResult`: records to append, and the response
 to give once they are committed. It changes nothing; the state moves when the records are replayed.

@@ -1,4 +1,4 @@
-"""CreateTopics: from a request to TopicRecords, ConfigRecords and PartitionRecords. Control plane, pure.
+"""CreateTopics: from a request to TopicRecords, ConfigRecords and PartitionRecords.
 
 - Each topic succeeds or fails by itself; the answer keeps the request's order.
 - -1 partitions or replicas mean the broker's default (KIP-464); with a manual assignment both must be -1.
@@ -31,7 +31,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ZERO_UUID
 
 USE_DEFAULT = -1
-MAX_REPLICATION_FACTOR = 32767
 
 
 def create_topics(

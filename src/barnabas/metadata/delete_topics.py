@@ -1,4 +1,4 @@
-"""DeleteTopics, by name or by id. Control plane, pure.
+"""DeleteTopics, by name or by id.
 
 A topic goes with one RemoveTopicRecord; its partitions and settings go with it, and brokers drop the logs when they
 replay it. Up to version 5 a request lists names; from version 6 each entry is either a name or an id (KIP-516).

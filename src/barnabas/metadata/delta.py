@@ -1,4 +1,4 @@
-"""What records since an image changed. Control plane, pure.
+"""What records since an image changed.
 
 `replay` takes the records of the metadata log one by one, in order; `apply` yields the image after them. Each part of
 the image has its own delta, made on the first record that touches it, so a reader asks `delta.topics is None` to learn

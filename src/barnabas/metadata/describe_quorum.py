@@ -1,4 +1,4 @@
-"""DescribeQuorum: who leads the metadata quorum, and how far each voter is. Control plane, pure.
+"""DescribeQuorum: who leads the metadata quorum, and how far each voter is.
 
 Directory ids and the voters' listeners exist from version 2 on; below it the fields must stay empty to be encodable.
 

@@ -1,4 +1,4 @@
-"""ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left. Control plane, pure.
+"""ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left.
 
 - PREFERRED (0): the first replica leads again if it is in sync; ELECTION_NOT_NEEDED where it already does.
 - UNCLEAN (1): a partition without leader gets any usable replica, at the price of what only others held.

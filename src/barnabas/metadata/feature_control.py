@@ -1,4 +1,4 @@
-"""UpdateFeatures: raise or lower the levels that the cluster has finalized. Control plane, pure.
+"""UpdateFeatures: raise or lower the levels that the cluster has finalized.
 
 - A level must be supported by this controller and by every registered broker.
 - Lowering needs an upgrade type that says so: 2 a safe downgrade, 3 an unsafe one; 1 is an upgrade.

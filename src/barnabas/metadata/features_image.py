@@ -1,4 +1,4 @@
-"""Finalized feature levels. Control plane, pure.
+"""Finalized feature levels.
 
 `metadata.version` is kept apart from the others, as in Kafka: it decides the format of records, the others what clients
 may use. A feature at level 0 is the same as one that was never finalized.

@@ -1,4 +1,4 @@
-"""What the broker's settings allow a group to set. Control plane, pure.
+"""What the broker's settings allow a group to set.
 
 A group setting has a broker setting as its default, and often two more as its bounds: `consumer.session.timeout.ms`
 stands between `group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`. The sentences are those

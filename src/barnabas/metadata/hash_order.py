@@ -1,4 +1,4 @@
-"""The order in which a hash map of Kafka's hands out its keys. Control plane, pure.
+"""The order in which a hash map of Kafka's hands out its keys.
 
 Some answers list what Kafka keeps in a `java.util.HashMap`: the settings of DescribeConfigs, the limits and entities of
 DescribeClientQuotas. The protocol promises no order there, but Kafka's is always the same for the same keys, and programs

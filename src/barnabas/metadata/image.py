@@ -1,4 +1,4 @@
-"""The state of the cluster at one offset of the metadata log. Control plane, pure.
+"""The state of the cluster at one offset of the metadata log.
 
 Everything a broker knows about the cluster is in the `MetadataImage`: frozen, whole, and true for the offset in its
 provenance. Readers take the image they find and may keep it as long as they like; the next one shares what did not
@@ -65,10 +65,6 @@ class MetadataImage(NamedTuple):
     acls: AclsImage = AclsImage()
     scram: ScramImage = ScramImage()
     delegation_tokens: DelegationTokensImage = DelegationTokensImage()
-
-    @property
-    def controllers(self) -> dict[int, ControllerRegistration]:
-        return dict(self.cluster.controllers)
 
     def records(self) -> Iterator[MetadataRecord]:
         """The records of a snapshot, in the order in which Kafka's image writes them."""

@@ -1,4 +1,4 @@
-"""From committed batches to records. Control plane, pure.
+"""From committed batches to records.
 
 Control batches say things about the quorum and change no image. A metadata transaction (KIP-868) brackets records that
 count only together: what stands between BeginTransactionRecord and EndTransactionRecord is held back until the end, and
@@ -31,10 +31,6 @@ class MetadataLoader:
 
     def __init__(self) -> None:
         self._held: list[MetadataRecord] | None = None
-
-    @property
-    def in_transaction(self) -> bool:
-        return self._held is not None
 
     def load(self, batches: Iterable[memoryview | bytes]) -> Iterator[LoadedBatch]:
         """Yields one item per batch, in order; an item may hold no record."""

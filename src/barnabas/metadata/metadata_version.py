@@ -1,4 +1,4 @@
-"""What each metadata.version and feature level means. Control plane, pure.
+"""What each metadata.version and feature level means.
 
 A metadata version is a release's name with an internal number, and a level that the metadata log finalizes. It fixes the
 version of each record written, so that every node the cluster admits can read it.
@@ -19,7 +19,6 @@ _NAMES = """
 4.0-IV0 4.0-IV1 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0 4.2-IV1 4.3-IV0 4.4-IV0 4.4-IV1 4.4-IV2
 """
 NAMES = dict(enumerate(_NAMES.split(), start=MINIMUM))
-LEVEL_OF_4_3 = 30
 
 # From which level on a record is written in which version; absent records have only version 0.
 _RECORD_VERSIONS: dict[str, tuple[tuple[int, int], ...]] = {

@@ -1,4 +1,4 @@
-"""Choosing partition leaders as brokers come and go. Control plane, pure.
+"""Choosing partition leaders as brokers come and go.
 
 - A partition whose leader goes takes the first usable replica of its ISR, in the order of its replica list.
 - The last member of an ISR stays in it though it is gone, and the partition has no leader (-1) until that member is

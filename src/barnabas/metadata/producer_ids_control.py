@@ -1,4 +1,4 @@
-"""Producer ids in blocks. Control plane, pure.
+"""Producer ids in blocks.
 
 A broker asks for a block of a thousand ids and hands them out by itself; one ProducerIdsRecord a block says where the
 next one begins, so no id is ever given twice, whatever crashes.

@@ -42,6 +42,7 @@ from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
 from barnabas.raft.seams import SnapshotId
@@ -62,7 +63,7 @@ class _Request(NamedTuple):
 
     api_key: int
     version: int
-    body: Any
+    body: Message
     deadline_ms: int
     mutation_quota: PartitionQuota | None
     future: asyncio.Future[Any]
@@ -78,7 +79,7 @@ class _Pending(NamedTuple):
     last_offset: int
     delta: MetadataDelta
     image: MetadataImage
-    response: Any
+    response: Message | None
     request: _Request | None
 
 
@@ -154,7 +155,7 @@ class QuorumController:
         self,
         api_key: int,
         version: int,
-        request: Any,
+        request: Message,
         *,
         principal: str = "User:ANONYMOUS",
         deadline_ms: int | None = None,
@@ -342,7 +343,9 @@ class QuorumController:
             self.write_snapshot()
         except Exception as error:
             # The log still holds everything, so a snapshot that fails costs space and nothing else.
-            logger.warning("Cannot write a snapshot of the metadata, the log goes on without: %s", error, exc_info=error)
+            logger.warning(
+                "Cannot write a snapshot of the metadata, the log goes on without: %s", error, exc_info=error
+            )
             self._snapshots.written(self._now_ms())
 
     def write_snapshot(self) -> SnapshotId:

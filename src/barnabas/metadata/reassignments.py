@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments and ListPartitionReassignments. Control plane, pure.
+"""AlterPartitionReassignments and ListPartitionReassignments.
 
 A reassignment names the replicas a partition shall have in the end; new ones are added, catch up, and then the old ones
 go (KIP-455). On one node no target differs from the present set of brokers, so all that can happen is a change of

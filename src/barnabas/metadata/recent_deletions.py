@@ -1,4 +1,4 @@
-"""Names of topics that were deleted a moment ago. Control plane, pure.
+"""Names of topics that were deleted a moment ago.
 
 Who deletes a topic and then asks for it wants to hear that it is gone, even where asking creates another. The names are of the
 committed metadata's deletions, so that every broker knows them, whichever was asked; they are not kept over a restart.

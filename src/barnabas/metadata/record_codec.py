@@ -1,4 +1,4 @@
-"""Metadata records as bytes. Control plane, pure.
+"""Metadata records as bytes.
 
     value of a log record = uvarint frame version (1) | uvarint record type | uvarint record version | fields
 

@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go. Control plane, pure.
+"""Where the replicas of new partitions go.
 
 Brokers stand in a ring, racks taking turns; each partition starts one place further, so leaders spread evenly, and its
 replicas take the following places, so racks do too. Fenced brokers may hold followers but come last in a partition's

@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials: what a user's password is checked against. Control plane, pure.
+"""AlterUserScramCredentials: what a user's password is checked against.
 
 A client sends the salted password, never the password; what is kept are the two keys that RFC 5802 derives from it, from
 which a login can be checked but not made.

@@ -1,4 +1,4 @@
-"""Access control entries, SCRAM credentials and delegation tokens. Control plane, pure.
+"""Access control entries, SCRAM credentials and delegation tokens.
 
 Three small tables that share one shape: keyed facts that records add and remove. They are replayed and kept from the
 first day, so that a log or snapshot that holds them survives this node; who enforces them is another room's matter.

@@ -1,4 +1,4 @@
-"""Snapshots of the image, and when to write one. Control plane, pure.
+"""Snapshots of the image, and when to write one.
 
     control batch   SnapshotHeader, KRaftVersion, Voters (the last two from kraft.version 1)
     batches         the image's records, at most 8 MB each

@@ -1,4 +1,4 @@
-"""Which names a topic may have. Control plane, pure.
+"""Which names a topic may have.
 
 Dots and underscores are both fine but not apart: metrics replace one by the other, so `a.b` and `a_b` would share theirs.
 

@@ -1,4 +1,4 @@
-"""Topics and their partitions as the metadata log describes them. Control plane, pure.
+"""Topics and their partitions as the metadata log describes them.
 
 `TopicsImage` is the state after some record; `TopicsDelta` collects what records since then changed and yields the next
 image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
@@ -157,10 +157,6 @@ class TopicDelta:
 
     def current(self, index: int) -> PartitionRegistration | None:
         return self.partition_changes.get(index) or self.image.partitions.get(index)
-
-    def new_partitions(self) -> list[int]:
-        """The indexes that did not exist before, in order."""
-        return sorted(index for index in self.partition_changes if index not in self.image.partitions)
 
     def apply(self) -> TopicImage:
         merged = {**self.image.partitions, **self.partition_changes}

@@ -12,7 +12,7 @@ Two ranges of versions differ from what the codec can read:
 Invariants:
 - `ApiKey` holds all numbers in order; those Kafka has removed are named, have no description and are never advertised.
 
-Plane: data, pure. Sources: Kafka's `ApiKeys`, `ApiMessageType`, KIP-482, KIP-511.
+Sources: Kafka's `ApiKeys`, `ApiMessageType`, KIP-482, KIP-511.
 """
 
 from __future__ import annotations
@@ -198,11 +198,6 @@ def api(key: int) -> ApiDescription:
     if description is None:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"no API has the key {key}")
     return description
-
-
-def latest_stable(key: int) -> int:
-    """The highest version of an API that is stable."""
-    return api(key).latest_stable
 
 
 def request_header_version(key: int, version: int) -> int:

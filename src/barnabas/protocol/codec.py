@@ -24,7 +24,7 @@ Invariants:
   `message` turns them into `MalformedMessage` and `EncodeError` at the border.
 - A field the version lacks is dropped by a writer when it is ignorable or at its default, else `UnsupportedVersionField`.
 
-Plane: data, pure. Sources: Kafka's `MessageDataGenerator`, KIP-482 (flexible versions), KIP-893 (nullable structs).
+Sources: Kafka's `MessageDataGenerator`, KIP-482 (flexible versions), KIP-893 (nullable structs).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Invariants:
   that is more. It shrinks back once some reads in a row have needed much less.
 - A size that is negative or too large is refused when its four bytes are there, before anything is allocated for it.
 
-Plane: data, pure. Sources: Kafka's `NetworkReceive`, `RequestHeader`; KIP-511 (an unknown ApiVersions version is still answered).
+Sources: Kafka's `NetworkReceive`, `RequestHeader`; KIP-511 (an unknown ApiVersions version is still answered).
 """
 
 from __future__ import annotations

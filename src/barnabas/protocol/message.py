@@ -10,7 +10,7 @@ Invariants:
 - `write` either appends the whole message or leaves `out` as it was.
 - `records` that were read are views of the buffer they came from, and live no longer than it.
 
-Plane: data, pure. Source: Kafka's generated message classes (`org.apache.kafka.common.message`).
+Source: Kafka's generated message classes (`org.apache.kafka.common.message`).
 """
 
 from __future__ import annotations

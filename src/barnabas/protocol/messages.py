@@ -10,7 +10,7 @@ The names are Kafka's: requests, responses, `RequestHeader`, the metadata record
 and the data inside other fields (`ConsumerProtocolSubscription`). `messages.pyi`, written by `tools/write_stubs.py`, tells
 type checkers and editors the fields; `message` says what every message can do.
 
-Plane: data, pure. Source: Kafka's message definitions, see `schema`.
+Source: Kafka's message definitions, see `schema`.
 """
 
 from __future__ import annotations

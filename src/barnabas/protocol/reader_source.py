@@ -18,7 +18,7 @@ Invariants:
 - `run` holds fixed-size fields that the wire has next and the source does not have yet; whatever looks at `pos` flushes it first.
 - Fields outside the version and tagged fields get their defaults before anything is read into them.
 
-Plane: data, pure. Source: Kafka's `MessageDataGenerator`.
+Source: Kafka's `MessageDataGenerator`.
 """
 
 from __future__ import annotations

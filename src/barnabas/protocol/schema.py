@@ -7,7 +7,7 @@ Invariants:
 - A `FieldSpec` keeps Kafka's own words; `versions` ranges are inclusive, `NEVER` is empty.
 - Python names are Kafka's names in snake_case; a trailing underscore avoids a keyword.
 
-Plane: data, pure. Source: Kafka's message definitions (`clients/src/main/resources/common/message` and siblings), KIP-482.
+Source: Kafka's message definitions (`clients/src/main/resources/common/message` and siblings), KIP-482.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Invariants:
 - A reader takes the whole buffer. The one exception is the classic consumer protocol, where a newer version may only add fields
   at the end: it is read as the newest version known, and what follows is left unread, as Kafka's clients do.
 
-Plane: data, pure. Sources: Kafka's `MessageUtil`, `ConsumerProtocol`, `CoordinatorRecordSerde`, `MetadataRecordSerde`,
+Sources: Kafka's `MessageUtil`, `ConsumerProtocol`, `CoordinatorRecordSerde`, `MetadataRecordSerde`,
 `AbstractApiMessageSerde`; KIP-630, KIP-915 (records of unknown types are skipped by those who load a log).
 """
 

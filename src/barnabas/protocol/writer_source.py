@@ -7,7 +7,7 @@ Invariants:
 - `run` holds fixed-size values that the wire has next and the source does not have yet; whatever touches `out` flushes it first.
 - A tagged field is written into a byte array of its own, since its size comes before it; only fields not at their default are.
 
-Plane: data, pure. Source: Kafka's `MessageDataGenerator`; KIP-482.
+Source: Kafka's `MessageDataGenerator`; KIP-482.
 """
 
 from __future__ import annotations

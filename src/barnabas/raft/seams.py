@@ -1,4 +1,4 @@
-"""What a quorum needs from the outside: a log, a place for the election state, someone to tell. Control plane.
+"""What a quorum needs from the outside: a log, a store for the election state, a listener.
 
 The server implements these over a partition log and files, tests over lists, the simulator over its own disk; several
 voters need nothing more of them than one.
@@ -68,10 +68,10 @@ class ElectionStateStore(Protocol):
 
 
 class QuorumListener(Protocol):
-    """Who hears of the quorum's progress: the controller, or a broker that only follows."""
+    """Receives the quorum's progress: the controller, or a broker that only follows."""
 
     def on_high_watermark(self, offset: int) -> None:
         """Everything before `offset` is committed."""
 
     def on_leader(self, epoch: int) -> None:
-        """This node leads `epoch`, and has committed everything before its own first record."""
+        """This node leads `epoch` and has committed the epoch's first record."""
