@@ -143,7 +143,14 @@ class MemoryElections:
 class ControllerHarness:
     """One controller on a memory log; `restart` makes a new one over what the log holds."""
 
-    def __init__(self, *, static: dict[str, str] | None = None, snapshots: SnapshotPolicy | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        static: dict[str, str] | None = None,
+        snapshots: SnapshotPolicy | None = None,
+        **settings: Any,
+    ) -> None:
+        self.settings = ControllerSettings(node_id=1, cluster_id=CLUSTER_ID, **settings)
         self.log = MemoryLog()
         self.elections = MemoryElections()
         self.now_ms = 1_000_000
@@ -163,7 +170,7 @@ class ControllerHarness:
             self.log.last_epoch,
         )
         self.controller = QuorumController(
-            ControllerSettings(node_id=1, cluster_id=CLUSTER_ID),
+            self.settings,
             ConfigResolver(config_schema(), 1, self.static, {}),
             create_future=Settled,  # type: ignore[arg-type]
             now_ms=lambda: self.now_ms,

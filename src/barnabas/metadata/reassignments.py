@@ -79,6 +79,8 @@ def _reassign(
     change.directories = [directory[replica] for replica in target if replica in directory]
     if partition.leader not in target:
         change.leader = target[0]
+    if partition.is_reassigning:
+        change.adding_replicas, change.removing_replicas = [], []
     return NO_ERROR, [change]
 
 
