@@ -54,9 +54,14 @@ class Records:
             replicas=[1, 2],
             isr=self.pick([1], [1, 2]),
             leader=self.pick(1, 2, -1),
-            leader_epoch=0,
-            partition_epoch=0,
+            leader_epoch=self.pick(0, 4),
+            partition_epoch=self.pick(0, 6),
             directories=[IDS[0], IDS[1]],
+            removing_replicas=self.pick([], [2]),
+            adding_replicas=self.pick([], [1]),
+            eligible_leader_replicas=self.pick(None, [1]),
+            last_known_elr=self.pick(None, [2]),
+            leader_recovery_state=self.pick(0, 1),
         )
 
     def make_change(self) -> MetadataRecord | None:
@@ -73,6 +78,10 @@ class Records:
             eligible_leader_replicas=self.pick(None, [], [1]),
             last_known_elr=self.pick(None, [], [2]),
             adding_replicas=self.pick(None, [], [3]),
+            removing_replicas=self.pick(None, [], [1]),
+            replicas=self.pick(None, [2, 1]),
+            directories=self.pick(None, [IDS[2], IDS[3]]),
+            leader_recovery_state=self.pick(-1, 0, 1),
         )
 
     def make_clear_elr(self) -> MetadataRecord:
@@ -95,7 +104,7 @@ class Records:
     def make_broker(self) -> MetadataRecord:
         broker = self.draw(st.integers(1, 2))
         self.brokers[broker] = self.brokers.get(broker, 0) + 10
-        endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="P", host="h", port=1, security_protocol=0)
+        endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="P", host="h", port=1, security_protocol=2)
         feature = messages.RegisterBrokerRecord.BrokerFeature(
             name="metadata.version", min_supported_version=7, max_supported_version=33
         )
@@ -106,7 +115,10 @@ class Records:
             end_points=[endpoint],
             features=[feature],
             rack=self.pick(None, "r"),
+            fenced=self.pick(True, False),
+            in_controlled_shutdown=self.pick(True, False),
             log_dirs=[IDS[1]],
+            cordoned_log_dirs=self.pick(None, [IDS[1]]),
         )
 
     def make_broker_change(self) -> MetadataRecord | None:
@@ -126,6 +138,7 @@ class Records:
                     broker_epoch=epoch,
                     fenced=self.pick(-1, 0, 1),
                     in_controlled_shutdown=self.pick(0, 1),
+                    log_dirs=self.pick([], [IDS[3]]),
                     cordoned_log_dirs=self.pick(None, [], [IDS[2]]),
                 )
             case _:
@@ -135,7 +148,7 @@ class Records:
     def make_controller(self) -> MetadataRecord:
         if self.draw(st.booleans()):
             return messages.UnregisterControllerRecord(controller_id=1)
-        endpoint = messages.RegisterControllerRecord.ControllerEndpoint(name="C", host="h", port=1, security_protocol=0)
+        endpoint = messages.RegisterControllerRecord.ControllerEndpoint(name="C", host="h", port=1, security_protocol=3)
         return messages.RegisterControllerRecord(controller_id=1, incarnation_id=IDS[0], end_points=[endpoint])
 
     def make_feature(self) -> MetadataRecord:
@@ -172,8 +185,8 @@ class Records:
             pattern_type=3,
             principal="User:u",
             host="*",
-            operation=3,
-            permission_type=3,
+            operation=4,
+            permission_type=5,
         )
 
     def make_scram(self) -> MetadataRecord:
@@ -231,6 +244,137 @@ def test_a_snapshot_of_an_image_is_the_image(records: list[MetadataRecord]) -> N
     image = replay(MetadataImage(), records)
     written = [decode_record(encode_record(record, 33)) for record in image.records()]
     assert replay(MetadataImage(), written) == image
+
+
+def endpoint(kind: type, protocol: int) -> object:
+    return kind(name="P", host="h", port=1, security_protocol=protocol)
+
+
+def feature(kind: type) -> object:
+    return kind(name="f", min_supported_version=1, max_supported_version=2)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [messages.FeatureLevelRecord(name="metadata.version", feature_level=33)],
+        [messages.FeatureLevelRecord(name="group.version", feature_level=1)],
+        [
+            messages.RegisterControllerRecord(
+                controller_id=1,
+                incarnation_id=IDS[0],
+                end_points=[endpoint(messages.RegisterControllerRecord.ControllerEndpoint, 3)],
+                features=[feature(messages.RegisterControllerRecord.ControllerFeature)],
+            )
+        ],
+        [
+            messages.RegisterBrokerRecord(
+                broker_id=1,
+                incarnation_id=IDS[0],
+                broker_epoch=7,
+                end_points=[endpoint(messages.RegisterBrokerRecord.BrokerEndpoint, 2)],
+                features=[feature(messages.RegisterBrokerRecord.BrokerFeature)],
+                rack="r",
+                fenced=True,
+                in_controlled_shutdown=True,
+                log_dirs=[IDS[1]],
+                cordoned_log_dirs=[IDS[2]],
+            )
+        ],
+        [
+            messages.TopicRecord(name="a", topic_id=IDS[0]),
+            messages.PartitionRecord(
+                partition_id=0,
+                topic_id=IDS[0],
+                replicas=[1, 2, 3],
+                isr=[2],
+                removing_replicas=[1],
+                adding_replicas=[3],
+                leader=2,
+                leader_recovery_state=1,
+                leader_epoch=4,
+                partition_epoch=6,
+                directories=[IDS[1], IDS[2], IDS[3]],
+                eligible_leader_replicas=[4],
+                last_known_elr=[5],
+            ),
+        ],
+        [messages.ConfigRecord(resource_type=4, resource_name="1", name="n", value="v")],
+        [
+            messages.ClientQuotaRecord(
+                entity=[
+                    messages.ClientQuotaRecord.EntityData(entity_type="client-id", entity_name=None),
+                    messages.ClientQuotaRecord.EntityData(entity_type="user", entity_name="u"),
+                ],
+                key="k",
+                value=2.5,
+            )
+        ],
+        [messages.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=0)],
+        [
+            messages.AccessControlEntryRecord(
+                id=IDS[0],
+                resource_type=2,
+                resource_name="t",
+                pattern_type=3,
+                principal="User:u",
+                host="*",
+                operation=4,
+                permission_type=5,
+            )
+        ],
+        [
+            messages.UserScramCredentialRecord(
+                name="u", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+            )
+        ],
+        [
+            messages.DelegationTokenRecord(
+                owner="User:o",
+                requester="User:r",
+                renewers=["User:n"],
+                issue_timestamp=1,
+                max_timestamp=2,
+                expiration_timestamp=3,
+                token_id="x",
+            )
+        ],
+    ],
+    ids=lambda records: records[-1].NAME,
+)
+def test_a_record_leaves_the_image_as_it_came(records: list[MetadataRecord]) -> None:
+    assert list(replay(MetadataImage(), records).records()) == records
+
+
+def test_snapshots_are_written_in_the_order_of_names_and_numbers() -> None:
+    quota, config = messages.ClientQuotaRecord, messages.ConfigRecord
+
+    def limit(key: str, *entity: tuple[str, str | None]) -> MetadataRecord:
+        parts = [quota.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+        return quota(entity=parts, key=key, value=1.0)
+
+    ordered: list[MetadataRecord] = [
+        messages.FeatureLevelRecord(name="metadata.version", feature_level=33),
+        messages.FeatureLevelRecord(name="a", feature_level=1),
+        messages.FeatureLevelRecord(name="z", feature_level=1),
+        messages.TopicRecord(name="a", topic_id=IDS[1]),
+        messages.PartitionRecord(partition_id=0, topic_id=IDS[1], replicas=[1], isr=[1], leader=1),
+        messages.PartitionRecord(partition_id=1, topic_id=IDS[1], replicas=[1], isr=[1], leader=1),
+        messages.TopicRecord(name="b", topic_id=IDS[0]),
+        config(resource_type=2, resource_name="a", name="x", value="1"),
+        config(resource_type=2, resource_name="a", name="y", value="1"),
+        config(resource_type=2, resource_name="b", name="x", value="1"),
+        config(resource_type=4, resource_name="", name="x", value="1"),
+        limit("k", ("client-id", "c")),
+        limit("k", ("client-id", "c"), ("user", "u")),
+        limit("k", ("user", None)),
+        limit("j", ("user", "a")),
+        limit("k", ("user", "a")),
+        limit("k", ("user", "b")),
+    ]
+    topic = [record for record in ordered if isinstance(record, messages.TopicRecord)]
+    shuffled = [*topic, *reversed([record for record in ordered if record not in topic])]
+    assert list(replay(MetadataImage(), shuffled).records()) == ordered
 
 
 @settings(derandomize=True, deadline=None, max_examples=50)
@@ -291,6 +435,40 @@ def test_leader_epoch_rises_with_each_election_and_partition_epoch_with_each_cha
     partition = image.topics.partition("a", 0)
     assert partition is not None
     assert (partition.leader, partition.leader_epoch, partition.partition_epoch, partition.isr) == (1, 6, 9, (1,))
+
+
+@pytest.mark.parametrize(("name", "cleared"), [("", "ab"), ("a", "a"), ("b", "b"), ("c", "")])
+@pytest.mark.parametrize("at_once", [False, True], ids=["since an image", "within one delta"])
+def test_eligible_leader_replicas_are_cleared_by_topic(name: str, cleared: str, at_once: bool) -> None:
+    records: list[MetadataRecord] = []
+    for topic, topic_id in zip("ab", IDS, strict=False):
+        records.append(messages.TopicRecord(name=topic, topic_id=topic_id))
+        for index, (elr, last) in enumerate([([1], [2]), ([1], None), (None, [2]), (None, None)]):
+            partition = messages.PartitionRecord(partition_id=index, topic_id=topic_id, replicas=[1], isr=[1], leader=1)
+            partition.partition_epoch = 0
+            partition.eligible_leader_replicas, partition.last_known_elr = elr, last
+            records.append(partition)
+    clear = messages.ClearElrRecord(topic_name=name)
+    image = replay(MetadataImage(), [*records, clear] if at_once else records)
+    image = image if at_once else replay(image, [clear])
+    for topic in "ab":
+        found = [
+            (bool(p.elr), bool(p.last_known_elr), p.partition_epoch)
+            for p in image.topics.by_name[topic].partitions.values()
+        ]
+        if topic in cleared:
+            assert found == [(False, False, 1), (False, False, 1), (False, False, 1), (False, False, 0)]
+        else:
+            assert found == [(True, True, 0), (True, False, 0), (False, True, 0), (False, False, 0)]
+
+
+def test_a_removed_topic_has_nothing_to_clear() -> None:
+    records: list[MetadataRecord] = [
+        messages.TopicRecord(name="a", topic_id=IDS[0]),
+        messages.PartitionRecord(topic_id=IDS[0], replicas=[1], isr=[1], leader=1, eligible_leader_replicas=[1]),
+    ]
+    removed = [messages.RemoveTopicRecord(topic_id=IDS[0]), messages.ClearElrRecord()]
+    assert replay(replay(MetadataImage(), records), removed).topics.by_name == {}
 
 
 def test_a_record_that_no_image_holds_is_an_error() -> None:

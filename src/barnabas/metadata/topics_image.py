@@ -212,16 +212,17 @@ class TopicsDelta:
             self.deleted[record.topic_id] = removed.image
 
     def replay_clear_elr(self, record: messages.ClearElrRecord) -> None:
-        """Forget eligible leader replicas, of one topic or, for an empty name, of all."""
-        for topic in list(self.image.by_id.values()):
-            if record.topic_name not in ("", topic.name) or topic.topic_id in self.deleted:
+        """Forget the eligible leader replicas of one topic or, for an empty name, of all."""
+        unchanged = (topic_id for topic_id in self.image.by_id if topic_id not in self.changed)
+        for topic_id in [*self.changed, *(topic_id for topic_id in unchanged if topic_id not in self.deleted)]:
+            delta = self.changed.get(topic_id)
+            topic = self.image.by_id[topic_id] if delta is None else delta.apply()
+            if record.topic_name not in ("", topic.name):
                 continue
-            for index in topic.partitions:
-                delta = self.changed.get(topic.topic_id)
-                now = (delta.current(index) if delta else None) or topic.partitions[index]
+            for index, now in topic.partitions.items():
                 if now.elr or now.last_known_elr:
-                    changed = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
-                    self._topic(topic.topic_id, "ClearElrRecord").partition_changes[index] = changed
+                    cleared = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
+                    self._topic(topic_id, "ClearElrRecord").partition_changes[index] = cleared
 
     def apply(self) -> TopicsImage:
         by_name, by_id = dict(self.image.by_name), dict(self.image.by_id)
