@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord, decode_record, encode_record
@@ -491,3 +494,48 @@ def test_a_record_that_no_image_holds_is_an_error() -> None:
 def test_a_record_about_something_unknown_is_our_bug(record: MetadataRecord) -> None:
     with pytest.raises(AssertionError):
         MetadataDelta(MetadataImage()).replay(record)
+
+
+def test_records_about_a_broker() -> None:
+    def after(*records: MetadataRecord) -> BrokerRegistration:
+        registration = messages.RegisterBrokerRecord(broker_id=1, broker_epoch=5, fenced=True, log_dirs=[IDS[0]])
+        return replay(MetadataImage(), [registration, *records]).cluster.brokers[1]
+
+    def change(**fields: Any) -> MetadataRecord:
+        return messages.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, **fields)
+
+    unfence, fence = messages.UnfenceBrokerRecord(id=1, epoch=5), messages.FenceBrokerRecord(id=1, epoch=5)
+    assert after().fenced
+    assert not after(unfence).fenced
+    assert after(unfence, fence).fenced
+    assert not after(change(fenced=-1)).fenced
+    assert after(unfence, change(fenced=1)).fenced
+    assert after(change()) == after()
+    assert after(change(in_controlled_shutdown=1)).in_controlled_shutdown
+    assert after(change(in_controlled_shutdown=1), change()).in_controlled_shutdown
+    assert after(change(log_dirs=[IDS[1]])).directories == (IDS[1],)
+    assert after(change(log_dirs=[])).directories == (IDS[0],)
+    assert after(change(cordoned_log_dirs=[IDS[0]]), change()).cordoned_directories == (IDS[0],)
+    assert after(change(cordoned_log_dirs=[IDS[0]]), change(cordoned_log_dirs=[])).cordoned_directories == ()
+
+
+def test_nodes_are_kept_in_the_order_of_their_ids_and_leave_when_they_unregister() -> None:
+    records: list[MetadataRecord] = [messages.RegisterBrokerRecord(broker_id=i, broker_epoch=i) for i in (3, 1, 2)]
+    records += [messages.RegisterControllerRecord(controller_id=i) for i in (3, 1, 2)]
+    image = replay(MetadataImage(), records)
+    assert (list(image.cluster.brokers), list(image.cluster.controllers)) == ([1, 2, 3], [1, 2, 3])
+    gone = [
+        messages.UnregisterBrokerRecord(broker_id=2, broker_epoch=2),
+        messages.UnregisterControllerRecord(controller_id=3),
+    ]
+    image = replay(image, gone)
+    assert (list(image.cluster.brokers), list(image.cluster.controllers)) == ([1, 3], [1, 2])
+    unfenced = replay(image, [messages.UnfenceBrokerRecord(id=3, epoch=3)])
+    assert [broker.id for broker in unfenced.cluster.live_brokers()] == [3]
+    assert repr(image) == "<MetadataImage offset=-1 epoch=-1 brokers=[1, 3] topics=0>"
+
+
+def test_a_record_of_another_broker_epoch_is_our_bug() -> None:
+    image = replay(MetadataImage(), [messages.RegisterBrokerRecord(broker_id=1, broker_epoch=5)])
+    with pytest.raises(AssertionError, match="has epoch 6 for broker 1, which has 5"):
+        replay(image, [messages.FenceBrokerRecord(id=1, epoch=6)])
