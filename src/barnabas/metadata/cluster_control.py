@@ -1,10 +1,9 @@
-"""Brokers come, report, and go: BrokerRegistration, BrokerHeartbeat, UnregisterBroker.
+"""The life of a broker: BrokerRegistration, BrokerHeartbeat, UnregisterBroker.
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
-  register again; another incarnation with the same id replaces it once the old one is fenced, or has told in its
-  request that it ended cleanly, or its session has run out.
-- A heartbeat says how far the broker has read the metadata log and what it wants; the answer says what it is.
-- `BrokerSessions` is soft state, kept by the active controller alone: when each broker was last heard of.
+  register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
+  order, or its session has expired.
+- A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
@@ -98,7 +97,8 @@ def _registration_record(
 def heartbeat(
     view: ControllerView, request: messages.BrokerHeartbeatRequest
 ) -> ControllerResult[messages.BrokerHeartbeatResponse]:
-    """Answer one BrokerHeartbeat: unfence who has caught up, fence who asks for it, let go who leads nothing.
+    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence one that asks for it, and let
+    one shut down that leads nothing.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
@@ -125,7 +125,11 @@ def heartbeat(
 
 
 def registered(view: ControllerView, broker_id: int, epoch: int) -> BrokerRegistration:
-    """The registration that a request claims to come from."""
+    """Return the registration of the broker that sends a request.
+
+    Raises:
+        KafkaError: STALE_BROKER_EPOCH, there is no such registration.
+    """
     broker = view.image.cluster.brokers.get(broker_id)
     if broker is None:
         message = f"No broker registration found for broker id {broker_id}"

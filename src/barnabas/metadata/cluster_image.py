@@ -141,7 +141,7 @@ class ClusterImage(NamedTuple):
 
 
 class ClusterDelta:
-    """What records since `image` did to nodes; None in `changed_*` means the node is gone."""
+    """The nodes that records since `image` changed; None in `changed_*` for an unregistered node."""
 
     def __init__(self, image: ClusterImage) -> None:
         self.image = image

@@ -27,7 +27,7 @@ class ConfigurationsImage(NamedTuple):
         return self.by_resource.get((int(resource_type), name), NOTHING)
 
     def names_of(self, resource_type: int) -> list[str]:
-        """The resources of a type that have a value, in name order."""
+        """Return the resources of a type that have a value, in name order."""
         return sorted(name for kind, name in self.by_resource if kind == resource_type)
 
     def records(self) -> Iterator[messages.ConfigRecord]:
@@ -48,7 +48,7 @@ class ConfigurationsDelta:
         self.changed.setdefault(resource, {})[record.name] = record.value
 
     def replay_remove_topic(self, record: messages.RemoveTopicRecord, topic: str) -> None:
-        """A topic's settings die with it."""
+        """Remove a topic's settings with the topic."""
         resource = (int(ConfigResourceType.TOPIC), topic)
         gone: dict[str, str | None] = dict.fromkeys(self.image.for_resource(*resource))
         gone.update(dict.fromkeys(self.changed.get(resource, {})))

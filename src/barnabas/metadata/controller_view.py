@@ -1,4 +1,4 @@
-"""What a control manager may look at while it answers one request.
+"""The state from which a manager answers one request, and the manager's result.
 
 A manager is a set of functions from a view and a request to a `ControllerResult`: records to append, and the response
 to give once they are committed. It changes nothing; the state moves when the records are replayed.
@@ -37,7 +37,7 @@ class ControllerResult(Generic[Response]):
 
 
 class ApiError(NamedTuple):
-    """The outcome for one item of a request; `message` None lets the client show the code's own words."""
+    """The outcome for one item of a request; if `message` is None, the client shows its own text for the code."""
 
     code: ErrorCode
     message: str | None = None
@@ -47,7 +47,7 @@ NO_ERROR = ApiError(ErrorCode.NONE)
 
 
 class ControllerSettings(NamedTuple):
-    """What the controller takes from the node's configuration."""
+    """The node's settings that the controller uses."""
 
     node_id: int
     cluster_id: str
@@ -58,7 +58,7 @@ class ControllerSettings(NamedTuple):
 
 
 class PartitionQuota(Protocol):
-    """What a client may still create and delete (the controller mutation quota)."""
+    """The partitions that a client may still create and delete (the controller mutation quota)."""
 
     def record(self, permits: int) -> None:
         """Count partitions created or deleted.
@@ -100,7 +100,7 @@ class ControllerView(NamedTuple):
         return NO_ERROR
 
     def new_uuid(self) -> Uuid:
-        """A fresh id that is none of the reserved ones and prints without a leading dash, which tools misread."""
+        """Return a fresh id: not a reserved one, and printed without a leading dash, which tools misread."""
         while True:
             uuid = Uuid(self.random.randbytes(16))
             # 62 (binary 111110) is the first sextet that base64url prints as a dash.

@@ -1,6 +1,6 @@
-"""DescribeQuorum: who leads the metadata quorum, and how far each voter is.
+"""DescribeQuorum: the leader of the metadata quorum, and the progress of each voter.
 
-Directory ids and the voters' listeners exist from version 2 on; below it the fields must stay empty to be encodable.
+Directory ids and the voters' listeners exist from version 2 on; in lower versions the fields must stay empty.
 
 Sources: KIP-595, KIP-836, KIP-853; Kafka's `KafkaRaftClient.handleDescribeQuorumRequest`.
 """

@@ -1,10 +1,10 @@
 """UpdateFeatures: raise or lower the levels that the cluster has finalized.
 
 - A level must be supported by this controller and by every registered broker.
-- Lowering needs an upgrade type that says so: 2 a safe downgrade, 3 an unsafe one; 1 is an upgrade.
-- metadata.version can be lowered only where no format changed on the way; losing metadata is refused.
-- All updates of a request are taken or none: the first refusal becomes the answer of the whole request in every
-  version, without results; results appear in versions 0 and 1 when all were taken (KIP-1022).
+- The upgrade type must allow the change: 1 an upgrade, 2 a safe downgrade, 3 an unsafe one.
+- metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
+- All updates of a request are made or none: the first error becomes the error of the whole response, without results.
+  Versions 0 and 1 list results when all updates were made (KIP-1022).
 
 Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
 """

@@ -22,7 +22,7 @@ NOTHING: Mapping[Any, Any] = MappingProxyType({})
 class FeaturesImage(NamedTuple):
     """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0.
 
-    `kraft_version` is the quorum's own: it lives in control records, and the node puts it here for who asks for features.
+    `kraft_version` is in the quorum's control records; the controller copies it here for readers of features.
     """
 
     metadata_version: int | None = None
@@ -37,7 +37,7 @@ class FeaturesImage(NamedTuple):
         return self.finalized.get(name, 0)
 
     def all_finalized(self) -> dict[str, int]:
-        """Every finalized feature, metadata.version among them, in name order, as ApiVersions lists them."""
+        """Return every finalized feature, metadata.version among them, in name order, as ApiVersions lists them."""
         levels = dict(self.finalized)
         if self.metadata_version is not None:
             levels[METADATA_VERSION] = self.metadata_version

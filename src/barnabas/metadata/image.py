@@ -67,7 +67,7 @@ class MetadataImage(NamedTuple):
     delegation_tokens: DelegationTokensImage = DelegationTokensImage()
 
     def records(self) -> Iterator[MetadataRecord]:
-        """The records of a snapshot, in the order in which Kafka's image writes them."""
+        """Yield the records of a snapshot, in the order in which Kafka's image writes them."""
         yield from self.features.records()
         yield from self.cluster.records()
         yield from self.topics.records()

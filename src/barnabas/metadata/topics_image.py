@@ -5,7 +5,7 @@ image. An image is never altered: what did not change is shared between two imag
 costs one copy of the table of topics and one of that topic's partitions.
 
 - `by_name` and `by_id` hold the same `TopicImage` objects.
-- A partition's `leader` is -1 when nobody leads; `leader_epoch` and `partition_epoch` never go back for one topic id.
+- A partition's `leader` is -1 if it has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
 
@@ -29,7 +29,7 @@ LEADER_RECOVERED = 0
 
 
 class PartitionRegistration(NamedTuple):
-    """Who holds a partition, who is in sync, who leads. A tuple, because a broker holds thousands of them."""
+    """A partition's replicas, in-sync replicas and leader. A tuple, because a broker holds thousands of them."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -62,7 +62,7 @@ class PartitionRegistration(NamedTuple):
         )
 
     def changed_by(self, record: messages.PartitionChangeRecord) -> PartitionRegistration:
-        """The registration after this change; what the record leaves out stays."""
+        """Return the registration after this change; fields that the record leaves out stay."""
         leader, leader_epoch = self.leader, self.leader_epoch
         if record.leader != NO_LEADER_CHANGE:
             leader, leader_epoch = record.leader, leader_epoch + 1
@@ -131,7 +131,7 @@ class TopicsImage(NamedTuple):
         return None if found is None else found.name
 
     def records(self) -> Iterator[messages.TopicRecord | messages.PartitionRecord]:
-        """What a snapshot says about topics, in name and partition order."""
+        """Yield the records of a snapshot, in the order of names and partitions."""
         for name in sorted(self.by_name):
             topic = self.by_name[name]
             yield messages.TopicRecord(name=topic.name, topic_id=topic.topic_id)
@@ -140,7 +140,7 @@ class TopicsImage(NamedTuple):
 
 
 class TopicDelta:
-    """What happened to one topic. `image` is the topic before, or an empty one for a topic just created."""
+    """The changes of one topic. `image` is the topic before, or an empty one for a new topic."""
 
     def __init__(self, image: TopicImage, *, is_new: bool) -> None:
         self.image = image
@@ -166,7 +166,7 @@ class TopicDelta:
 
 
 class TopicsDelta:
-    """What records since `image` did to topics.
+    """The topics that records since `image` changed.
 
     Attributes:
         changed: by topic id, the topics created or altered, in the order of their first record.

@@ -272,7 +272,7 @@ class UnsupportedVersionField(EncodeError):
 
 
 def known_code(code: int) -> ErrorCode:
-    """The code as an `ErrorCode`; one this release does not know becomes `UNKNOWN_SERVER_ERROR`."""
+    """Return the code as an `ErrorCode`; one this release does not know becomes `UNKNOWN_SERVER_ERROR`."""
     try:
         return ErrorCode(code)
     except ValueError:
@@ -280,7 +280,7 @@ def known_code(code: int) -> ErrorCode:
 
 
 def error_for(code: ErrorCode | int, message: str | None = None) -> KafkaError:
-    """The exception for an error code out of a response.
+    """Return the exception for an error code out of a response.
 
     Args:
         code: any code but `NONE`; an unknown one counts as `UNKNOWN_SERVER_ERROR`.

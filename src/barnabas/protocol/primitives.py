@@ -8,7 +8,7 @@ lives here. All integers on the wire are big-endian.
 
 Invariants:
 - A reader never looks past the end it is given and never allocates more than the bytes it has could describe.
-- Whatever a reader dislikes becomes `MalformedMessage`, here directly or in `codec` at the border.
+- Every error of the bytes becomes `MalformedMessage`, here or at the border in `message`.
 
 Sources: Kafka's protocol guide, KIP-482 (flexible versions), `ByteUtils`, `Uuid`.
 """
@@ -35,7 +35,7 @@ Buffer = bytes | bytearray | memoryview
 
 @runtime_checkable
 class RecordSlice(Protocol):
-    """Record bytes that still lie in a file, so that a response can carry them without reading them."""
+    """Record bytes in a file, so that a response can carry them without reading them."""
 
     @property
     def size(self) -> int:
@@ -49,7 +49,7 @@ class RecordSlice(Protocol):
         """Read all `size` bytes."""
 
     def fileno(self) -> int:
-        """The descriptor for sendfile, or -1 when there is none."""
+        """Return the descriptor for sendfile, or -1 if there is none."""
 
 
 def uuid_to_str(uuid: bytes) -> str:
@@ -61,7 +61,7 @@ def uuid_from_str(text: str) -> Uuid:
     """Parse what `uuid_to_str` prints.
 
     Raises:
-        ValueError: when the text is no uuid.
+        ValueError: the text is not a uuid.
     """
     if "+" in text or "/" in text:
         raise ValueError(f"not a uuid: {text!r} is not url-safe base64")

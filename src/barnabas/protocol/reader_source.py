@@ -1,4 +1,4 @@
-"""Writes the function that reads one version of one message; `codec` tells the layout and the rules.
+"""Writes the function that reads one version of one message; `codec` has the layout and the rules.
 
 The function takes a view, a position and the end, and returns the message and the position after it. It looks like this, here for a
 request of one string and one array of numbers before the flexible version:
@@ -73,7 +73,7 @@ class ReaderSource(Source):
             self.tag_buffer(spec, name)
 
     def default(self, field: FieldSpec) -> str:
-        """An expression for the default of a field."""
+        """Return an expression for the default of a field."""
         if field.default is None:
             return "None"
         if field.is_array:

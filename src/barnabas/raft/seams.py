@@ -42,7 +42,7 @@ class ReplicatedLog(Protocol):
         """Whole batches from the one that holds `from_offset`, up to (not including) `to_offset`."""
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
+        """Return the largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
 
     def truncate_to(self, offset: int) -> None: ...
 
