@@ -11,7 +11,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.managers import manager_of
-from barnabas.metadata.quorum_controller import FORWARDING_TIMEOUT_MS
+from barnabas.metadata.quorum_controller import FORWARDING_TIMEOUT_MS, LATE, UNCOMMITTED
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -143,36 +143,46 @@ def test_an_append_that_breaks_stops_the_node_and_answers_what_waits() -> None:
 def test_a_commit_that_does_not_come_times_the_request_out() -> None:
     harness = registered()
     harness.log.hold = True
-    start = harness.now_ms
-    timed = ask(harness, "a", deadline_ms=start + 1000)
-    # It has no records; it waits for the first one's commit.
-    refused = ask(harness, "a", deadline_ms=start + 1000)
-    unlimited = ask(harness, "b")
-    harness.now_ms = start + 1000
+    # A deadline limits the beginning; the commit has the same time as without one.
+    timed = ask(harness, "a", deadline_ms=harness.now_ms)
+    # This one has no records; it waits for the first one's commit.
+    refused = ask(harness, "a")
+    harness.now_ms += 1
+    later = ask(harness, "b")
+    harness.now_ms += FORWARDING_TIMEOUT_MS - 1
     harness.controller.tick()
     assert not timed.done()
     harness.now_ms += 1
     harness.controller.tick()
-    message = "The change was not committed within the request's time; it may still be."
-    assert failure(timed) == failure(refused) == (ErrorCode.REQUEST_TIMED_OUT, message)
-    harness.now_ms = start + FORWARDING_TIMEOUT_MS
-    harness.controller.tick()
-    assert not unlimited.done()
-    harness.now_ms += 1
-    harness.controller.tick()
-    assert failure(unlimited)[0] is ErrorCode.REQUEST_TIMED_OUT
+    assert failure(timed) == failure(refused) == (ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED)
+    assert not later.done()
     release_all(harness)
-    assert {"a", "b"} <= set(harness.controller.image.topics.by_name)
+    assert created(later)
+    assert sorted(harness.controller.image.topics.by_name) == ["a", "b"]
 
 
-def test_an_epoch_that_does_not_begin_times_the_request_out() -> None:
+@pytest.mark.parametrize(("deadline_ms", "wait_ms"), [(None, FORWARDING_TIMEOUT_MS), (1_000_005, 5)])
+def test_an_epoch_that_does_not_begin_times_the_request_out(deadline_ms: int | None, wait_ms: int) -> None:
     harness = elected(registered())
-    future = ask(harness, "a", deadline_ms=harness.now_ms)
+    future = ask(harness, "a", deadline_ms=deadline_ms)
+    harness.now_ms += wait_ms
+    harness.controller.tick()
+    assert not future.done()
     harness.now_ms += 1
     harness.controller.tick()
-    assert failure(future)[0] is ErrorCode.REQUEST_TIMED_OUT
+    assert failure(future) == (ErrorCode.REQUEST_TIMED_OUT, LATE)
     release_all(harness)
     assert "a" not in harness.controller.image.topics.by_name
+
+
+@pytest.mark.parametrize(("wait_ms", "begins"), [(FORWARDING_TIMEOUT_MS, True), (FORWARDING_TIMEOUT_MS + 1, False)])
+def test_a_request_begins_within_its_time_or_not_at_all(wait_ms: int, begins: bool) -> None:
+    harness = elected(registered())
+    future = ask(harness, "a")
+    harness.now_ms += wait_ms
+    release_all(harness)
+    assert (future.exception() is None) is begins
+    assert ("a" in harness.controller.image.topics.by_name) is begins
 
 
 def test_a_deadline_of_this_very_millisecond_is_met() -> None:

@@ -10,7 +10,7 @@ Invariants
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
-  first `tick` after its deadline, or with NOT_CONTROLLER when the controller closes.
+  first `tick` after its time is over, or with NOT_CONTROLLER when the controller closes.
 - Listeners receive each commit once and in order, with the delta and the image it led to.
 - The controller does not survive a failure to replay, nor one that leaves the end of the log unknown: `on_fault` is
   called and the process has to stop, because a replica that skips a record has another state than the log.
@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How long a request without a deadline may wait, as long as Kafka's brokers wait for the controller.
+# How long a request may wait for its commit: as long as Kafka's brokers wait for the controller.
 FORWARDING_TIMEOUT_MS = 60_000
+LATE = "The request's time was over before it was handled."
+UNCOMMITTED = "The change was not committed in time; it may still be."
 
 Listener = Callable[[MetadataDelta, MetadataImage], None]
 
@@ -64,9 +66,14 @@ class _Request(NamedTuple):
     api_key: int
     version: int
     body: Message
-    deadline_ms: int
+    deadline_ms: int | None
+    expires_ms: int
     mutation_quota: PartitionQuota | None
     future: asyncio.Future[Any]
+
+    def is_late(self, now_ms: int) -> bool:
+        """Return whether it is too late to begin."""
+        return self.expires_ms < now_ms or (self.deadline_ms is not None and self.deadline_ms < now_ms)
 
     def fail(self, error: BaseException) -> None:
         if not self.future.done():
@@ -164,17 +171,16 @@ class QuorumController:
         """Answer a request.
 
         Args:
-            deadline_ms: when to stop waiting for the commit; None for a minute from now.
+            deadline_ms: until when the request may begin; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
-            request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT after the deadline (a change
+            request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT when its time is over (a change
             may then still be committed), or what the API's manager raises.
         """
-        if deadline_ms is None:
-            deadline_ms = self._now_ms() + FORWARDING_TIMEOUT_MS
-        asked = _Request(api_key, version, request, deadline_ms, mutation_quota, self._create_future())
+        expires_ms = self._now_ms() + FORWARDING_TIMEOUT_MS
+        asked = _Request(api_key, version, request, deadline_ms, expires_ms, mutation_quota, self._create_future())
         if not self.is_active and not self._closed and self.driver.node.is_leader:
             # Elected, but the epoch's first record is not committed yet: the answer waits for that.
             self._early.append(asked)
@@ -188,8 +194,8 @@ class QuorumController:
         try:
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if request.deadline_ms < self._now_ms():
-                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "The request's time was over before it was handled.")
+            if request.is_late(self._now_ms()):
+                raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE)
             manager = manager_of(request.api_key)
             if manager is None:
                 message = f"The controller does not serve API key {request.api_key}."
@@ -367,11 +373,12 @@ class QuorumController:
     def tick(self) -> None:
         """Time out requests, and fence brokers whose session has expired; the server calls this on a timer."""
         now_ms = self._now_ms()
-        waiting = self._early + [pending.request for pending in self._pending if pending.request is not None]
-        for request in waiting:
-            if request.deadline_ms < now_ms:
-                message = "The change was not committed within the request's time; it may still be."
-                request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, message))
+        for request in self._early:
+            if request.is_late(now_ms):
+                request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE))
+        for pending in self._pending:
+            if pending.request is not None and pending.request.expires_ms < now_ms:
+                pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
         while self.is_active and (records := cluster_control.fence_stale(self._view())):
             try:
                 self._append(ControllerResult(None, records), None)
