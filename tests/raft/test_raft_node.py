@@ -115,3 +115,6 @@ def test_describe() -> None:
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
     assert description.observers == ()
+    assert raft.describe(now_ms=10).voters[0].last_fetch_ms == 10
+    # A description changes nothing.
+    assert (description.voters[0].last_fetch_ms, raft.progress[1].last_fetch_ms) == (9, 0)
