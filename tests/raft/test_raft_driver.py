@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from barnabas.raft.election_state import ElectionState
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
+from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, RaftNode
 from barnabas.raft.voters import Voter, VoterSet
