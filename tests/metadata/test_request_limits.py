@@ -141,3 +141,25 @@ def test_assigned_partitions_are_numbered_from_zero(indexes: list[int], message:
     assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     topic.assignments = [made.CreatableReplicaAssignment(partition_index=i, broker_ids=[1]) for i in (1, 0)]
     assert harness.send(ApiKey.CREATE_TOPICS, made(topics=[topic])).topics[0].error_code == 0
+
+
+def test_a_deletion_that_names_nothing_is_rejected() -> None:
+    made = messages.DeleteTopicsRequest
+    request = made(topics=[made.DeleteTopicState(name=None)])
+    (result,) = ControllerHarness().send(ApiKey.DELETE_TOPICS, request).responses
+    assert (result.error_code, result.error_message) == (
+        ErrorCode.INVALID_REQUEST,
+        "Neither topic name nor id were specified.",
+    )
+
+
+def test_partitions_that_cannot_be_placed_are_not_added() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register()
+    harness.create("a")
+    harness.heartbeat(1, epoch, want_fence=True)
+    made = messages.CreatePartitionsRequest
+    topic = made.CreatePartitionsTopic(name="a", count=2, assignments=None)
+    (result,) = harness.send(ApiKey.CREATE_PARTITIONS, made(topics=[topic])).results
+    assert result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert "All brokers are currently fenced" in result.error_message
