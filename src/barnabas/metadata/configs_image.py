@@ -8,14 +8,13 @@ Sources: Kafka's `ConfigurationsImage`, ConfigRecord; KIP-226.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 
 ConfigResource = tuple[int, str]
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class ConfigurationsImage(NamedTuple):

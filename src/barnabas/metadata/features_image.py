@@ -9,14 +9,13 @@ Sources: Kafka's `FeaturesImage`, FeatureLevelRecord; KIP-584, KIP-778.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class FeaturesImage(NamedTuple):

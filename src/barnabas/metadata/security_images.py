@@ -10,12 +10,10 @@ UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
-
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class AccessControlEntry(NamedTuple):

@@ -16,14 +16,13 @@ PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord; KIP-966 for the eligib
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import uuid_to_str
 
 NO_LEADER = -1
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 NO_LEADER_CHANGE = -2
 LEADER_RECOVERED = 0
 
