@@ -20,9 +20,15 @@ def test_metadata_version_is_first_and_level_zero_is_not_written() -> None:
     ]
 
 
-def test_a_fresh_cluster_has_the_default_levels() -> None:
-    names = ["metadata.version", ELR_FEATURE, "group.version", "share.version", "streams.version"]
-    assert [record.name for record in bootstrap_records()] == [*names, "transaction.version"]  # type: ignore[attr-defined]
+def test_a_fresh_cluster_finalizes_what_kafka_does() -> None:
+    assert bootstrap_records() == [
+        feature("metadata.version", 33),
+        feature(ELR_FEATURE, 1),
+        feature("group.version", 1),
+        feature("share.version", 2),
+        feature("streams.version", 1),
+        feature("transaction.version", 2),
+    ]
 
 
 def test_with_eligible_leader_replicas_the_cluster_pins_min_insync_replicas() -> None:
