@@ -286,9 +286,19 @@ def test_a_broker_whose_fencing_cannot_be_written_is_fenced_a_session_later() ->
     assert harness.faults == []
 
 
-def test_a_controller_that_is_not_active_fences_nobody() -> None:
+def test_a_controller_that_is_closed_fences_nobody() -> None:
+    harness = registered()
+    end = harness.log.end_offset
+    harness.controller.close()
+    harness.now_ms += 10 * harness.controller.sessions.timeout_ms
+    harness.controller.tick()
+    assert harness.log.end_offset == end
+
+
+def test_a_new_controller_gives_each_broker_a_full_session() -> None:
     harness = elected(registered())
     harness.now_ms += 10 * harness.controller.sessions.timeout_ms
     harness.controller.tick()
     release_all(harness)
+    harness.controller.tick()
     assert not harness.controller.image.cluster.brokers[1].fenced
