@@ -290,6 +290,7 @@ def test_a_controller_that_is_closed_fences_nobody() -> None:
     harness = registered()
     end = harness.log.end_offset
     harness.controller.close()
+    assert harness.driver.closed
     harness.now_ms += 10 * harness.controller.sessions.timeout_ms
     harness.controller.tick()
     assert harness.log.end_offset == end

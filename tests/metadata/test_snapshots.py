@@ -57,6 +57,8 @@ def test_an_image_in_batches_of_limited_size(monkeypatch: pytest.MonkeyPatch) ->
     assert kinds[0] == "SNAPSHOT_HEADER+KRAFT_VERSION+KRAFT_VOTERS"
     assert len(kinds) > 4
     assert sum(int(kind) for kind in kinds if kind.isdigit()) == len(list(harness.controller.image.records()))
+    assert {(header.partition_leader_epoch, header.max_timestamp) for _, header in iter_batches(data)} == {(1, 7)}
+    assert all(header.size <= 1000 for _, header in iter_batches(data))
 
 
 def test_due_by_size_or_by_age_of_something_new() -> None:
