@@ -393,7 +393,7 @@ class BrokerServer:
 
     def _beat(self) -> None:
         self.lifecycle.beat()
-        self.controller.fence_stale_brokers()
+        self.controller.tick()
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
