@@ -118,7 +118,7 @@ class Listener:
         """Answer from now on."""
         self._dispatcher = dispatcher
         for connection in list(self._connections):
-            connection.resume()
+            connection.serve(dispatcher)
         if self._max_idle_ms >= 0:
             self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
         self._every(RELEASE_MS, self._release_buffers)
@@ -161,15 +161,6 @@ class Listener:
         """Take back a buffer whose bytes are handled; views of it are no longer valid."""
         if buffer.capacity <= READ_BYTES and len(self._spare_buffers) < SPARE_BUFFERS:
             self._spare_buffers.append(buffer)
-
-    @property
-    def is_serving(self) -> bool:
-        return self._dispatcher is not None
-
-    @property
-    def dispatcher(self) -> Dispatcher:
-        assert self._dispatcher is not None, "a request is handled before the listener serves"
-        return self._dispatcher
 
     def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo:
         """Who is on the other side."""
@@ -216,7 +207,8 @@ class Listener:
         admission = self.quotas.admit(self.name, connection.info.peer_host, self._now_ms())
         if admission.door is Door.OPEN:
             self._connections[connection] = None
-            connection.admitted()
+            if self._dispatcher is not None:
+                connection.serve(self._dispatcher)
         elif admission.door is Door.CLOSE_LATER:
             self._closing_later[connection] = self.loop.call_later(admission.wait_ms / 1000, connection.close)
         else:
