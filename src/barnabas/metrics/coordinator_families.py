@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from barnabas.coordinator.transaction.transaction_state import TransactionState
 from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.metrics.exposition import Family, family, labels
@@ -29,8 +30,6 @@ _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
     """Transactions as their coordinator and their partitions see them."""
-    from barnabas.coordinator.transaction.transaction_state import TransactionState
-
     by_state: Counter[TransactionState] = Counter()
     oldest_ms = now_ms
     for shard in coordinator.active_shards():

@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from barnabas.coordinator.classic.classic_group import ClassicGroup
-from barnabas.coordinator.group.group import Group, GroupType
+from barnabas.coordinator.classic.consumer_protocol import read_assignment
+from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
+from barnabas.coordinator.group.group import Group
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import MalformedMessage
 
@@ -35,7 +37,7 @@ def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
     """The owner of each partition that has one, by topic and index."""
     if isinstance(group, ClassicGroup):
         return _classic(group)
-    if group.type is GroupType.CONSUMER:
+    if isinstance(group, ConsumerGroup):
         return _consumer(group, image)
     return {}
 
@@ -43,8 +45,6 @@ def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
 def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
     if not group.uses_consumer_group_protocol:
         return {}
-    from barnabas.coordinator.classic.consumer_protocol import read_assignment
-
     found = {}
     for member in group.members.values():
         try:
@@ -56,10 +56,7 @@ def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
     return found
 
 
-def _consumer(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
-    from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
-
-    assert isinstance(group, ConsumerGroup), group
+def _consumer(group: ConsumerGroup, image: MetadataImage) -> dict[tuple[str, int], Owner]:
     found = {}
     for member in group.members.values():
         owner = Owner(member.member_id, member.client_id, member.client_host)

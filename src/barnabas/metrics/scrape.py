@@ -81,6 +81,7 @@ class Scraper:
         services = self._source.services
         now_ms = services.now_ms()
         yield from coordinator_families.transactions(services.transaction_coordinator, rows, now_ms)
-        if self._source.share_partitions is not None:
-            yield from coordinator_families.share_groups(self._source.share_partitions)
+        share_partitions = self._source.share_partitions()
+        if share_partitions is not None:
+            yield from coordinator_families.share_groups(share_partitions)
         yield from coordinator_families.cleaner(services.replica_manager.log_manager.cleaner, now_ms)

@@ -6,8 +6,9 @@ the start is opened for it, since its offsets and its size are in its files; a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.api.context import BrokerServices
 from barnabas.log.partition_log import PartitionLog
@@ -37,24 +38,22 @@ class QuorumState(NamedTuple):
     commit_ms: int
 
 
-class Source(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
     """A running node as the metrics see it.
 
     Attributes:
-        listener_counts: connections by listener name.
-        share_partitions: None while no share group has asked for a record.
+        share_partitions: returns None until a member of a share group fetches.
+        listener_counts: returns the number of connections by listener name.
+        quorum: returns the state of the quorum as of now.
     """
 
-    @property
-    def services(self) -> BrokerServices: ...
-    @property
-    def request_times(self) -> RequestTimes: ...
-    @property
-    def connection_quotas(self) -> ConnectionQuotas: ...
-    @property
-    def share_partitions(self) -> SharePartitionManager | None: ...
-    def listener_counts(self) -> Sequence[tuple[str, int]]: ...
-    def quorum(self) -> QuorumState: ...
+    services: BrokerServices
+    request_times: RequestTimes
+    connection_quotas: ConnectionQuotas
+    share_partitions: Callable[[], SharePartitionManager | None]
+    listener_counts: Callable[[], Sequence[tuple[str, int]]]
+    quorum: Callable[[], QuorumState]
 
 
 class PartitionRow(NamedTuple):

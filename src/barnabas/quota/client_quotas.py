@@ -27,17 +27,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
-
-if TYPE_CHECKING:
-    from barnabas.quota.quota_manager import MutationQuotaManager, QuotaManager
+from barnabas.quota.quota_manager import MutationQuotaManager, QuotaManager
 
 __all__ = ["ClientQuotas", "QuotaWindows"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _KINDS = ("user", "client-id")
 
@@ -58,55 +55,32 @@ class ClientQuotas:
         now_ms: wall clock; only differences count.
 
     Attributes:
-        is_enabled: some client has some limit.
+        is_enabled: whether any client has any limit; nothing is measured otherwise.
+        produce: bytes of Produce requests a second.
+        fetch: bytes of Fetch responses a second.
+        request: percent of a thread's time.
+        controller_mutation: partitions created or deleted a second.
     """
 
     def __init__(self, windows: QuotaWindows, now_ms: Callable[[], int]) -> None:
-        self._windows = windows
-        self._now_ms = now_ms
         self.is_enabled = False
-
-    def __repr__(self) -> str:
-        return f"<ClientQuotas {'enabled' if self.is_enabled else 'none'}>"
-
-    @cached_property
-    def produce(self) -> QuotaManager:
-        """Bytes of Produce requests a second."""
-        return self._make_manager()
-
-    @cached_property
-    def fetch(self) -> QuotaManager:
-        """Bytes of Fetch responses a second."""
-        return self._make_manager()
-
-    @cached_property
-    def request(self) -> QuotaManager:
-        """Percent of a thread's time."""
-        # A rest longer than a window would not be measured right: the thread's time is recorded when a request ends.
-        return self._make_manager(max_throttle_ms=self._windows.window_seconds * 1000)
-
-    @cached_property
-    def controller_mutation(self) -> MutationQuotaManager:
-        """Partitions created or deleted a second."""
-        from barnabas.quota.quota_manager import MutationQuotaManager
-
-        windows = self._windows
-        return MutationQuotaManager(windows.controller_samples, windows.controller_window_seconds, self._now_ms)
-
-    def _make_manager(self, max_throttle_ms: int | None = None) -> QuotaManager:
-        from barnabas.quota.quota_manager import QuotaManager
-
-        return QuotaManager(self._windows.samples, self._windows.window_seconds, max_throttle_ms)
-
-    @cached_property
-    def managers(self) -> Mapping[str, QuotaManager | MutationQuotaManager]:
-        """The quotas by the name under which they are configured."""
-        return {
+        samples, seconds = windows.samples, windows.window_seconds
+        self.produce = QuotaManager(samples, seconds)
+        self.fetch = QuotaManager(samples, seconds)
+        # A longer rest than a window would be measured wrongly: the thread's time is recorded when a request ends.
+        self.request = QuotaManager(samples, seconds, max_throttle_ms=seconds * 1000)
+        self.controller_mutation = MutationQuotaManager(
+            windows.controller_samples, windows.controller_window_seconds, now_ms
+        )
+        self._by_key: Mapping[str, QuotaManager | MutationQuotaManager] = {
             "producer_byte_rate": self.produce,
             "consumer_byte_rate": self.fetch,
             "request_percentage": self.request,
             "controller_mutation_rate": self.controller_mutation,
         }
+
+    def __repr__(self) -> str:
+        return f"<ClientQuotas {'enabled' if self.is_enabled else 'none'}>"
 
     def apply(self, changed: Mapping[QuotaEntity, Mapping[str, float | None]]) -> None:
         """Take committed changes; None removes a limit."""
@@ -114,16 +88,15 @@ class ClientQuotas:
             if not all(kind in _KINDS for kind, _ in entity):
                 continue
             for key, limit in limits.items():
-                manager = self.managers.get(key)
+                manager = self._by_key.get(key)
                 if manager is None:
-                    log.warning("Ignoring unexpected quota key %s for entity %s", key, entity)
+                    logger.warning("Ignoring unexpected quota key %s for entity %s", key, entity)
                 else:
                     manager.update(entity, limit)
-        if "managers" in vars(self):
-            self.is_enabled = any(manager.is_enabled for manager in self.managers.values())
+        self.is_enabled = any(manager.is_enabled for manager in self._by_key.values())
 
     def expire(self, now_ms: int) -> None:
         """Drop what nobody has used for an hour; the server calls this on a timer."""
         if self.is_enabled:
-            for manager in self.managers.values():
+            for manager in self._by_key.values():
                 manager.expire(now_ms)

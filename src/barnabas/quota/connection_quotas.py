@@ -17,13 +17,12 @@ Sources: Kafka's `ConnectionQuotas`, `Acceptor.accept`; KIP-402, KIP-306, KIP-61
 from __future__ import annotations
 
 import enum
+import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
-
-if TYPE_CHECKING:
-    from barnabas.quota.rate import Rate
+from barnabas.quota.rate import Rate
 
 __all__ = ["Admission", "ConnectionLimits", "ConnectionQuotas", "Door", "parse_overrides"]
 
@@ -77,9 +76,6 @@ def parse_overrides(text: str) -> dict[str, int]:
     overrides: dict[str, int] = {}
     if not text:
         return overrides
-    # Only a broker with overrides pays for the module.
-    import ipaddress
-
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         host, separator, count = part.rpartition(":")
         if not separator or not count.strip().isdigit():
@@ -143,8 +139,6 @@ class ConnectionQuotas:
             return 0
         rate = self._rates.get((kind, name))
         if rate is None:
-            from barnabas.quota.rate import Rate
-
             rate = self._rates[kind, name] = Rate(self._samples, self._window_ms, now_ms)
         rate.record(1.0, now_ms)
         return min(rate.throttle_ms(max(limit, 1e-9), now_ms), self._window_ms)

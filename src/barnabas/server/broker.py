@@ -176,12 +176,22 @@ class BrokerServer:
         address = self.config.str_value("barnabas.metrics.listen")
         if not address:
             return
+        # 14 ms of a start, which a broker without metrics does not pay.
         from barnabas.server.metrics_endpoint import MetricsEndpoint
 
         host, separator, port = address.rpartition(":")
         if not separator or not port.isdigit() or int(port) > 65535:
             raise CannotStart(f"barnabas.metrics.listen {address}: write it as HOST:PORT")
-        self.metrics = MetricsEndpoint(self, host.strip("[]"), int(port))
+        self.metrics = MetricsEndpoint(
+            host.strip("[]"),
+            int(port),
+            services=self.services,
+            share=self._share,
+            controller=self.controller,
+            listeners=self.listeners,
+            connection_quotas=self.connections.quotas,
+            client_metrics=lambda: self.client_metrics,
+        )
         try:
             await self.metrics.http.bind()
         except OSError as error:
@@ -407,6 +417,7 @@ class BrokerServer:
     def _make_client_metrics(self) -> ClientMetricsManager:
         """The client telemetry; its code is loaded when a client first asks."""
         if self.client_metrics is None:
+            # 20 ms of a start, which a broker without subscriptions does not pay.
             from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
             self.client_metrics = ClientMetricsManager(self.config.int_value("telemetry.max.bytes"), self._random)
@@ -423,6 +434,7 @@ class BrokerServer:
         For a broker inside a test. All that is durable goes through the controller like any client's request; what was in
         memory only is replaced.
         """
+        # Only a test resets its broker.
         from barnabas.server.as_new import make_as_new
 
         await make_as_new(self.controller, lambda: self._image)

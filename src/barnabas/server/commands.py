@@ -20,6 +20,7 @@ import asyncio
 import gc
 import logging
 import random
+import resource
 import signal
 import sys
 import time
@@ -130,8 +131,6 @@ def _log_to_stderr(level: str) -> None:
 
 
 def _raise_file_limit() -> None:
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
@@ -165,6 +164,7 @@ def _serve(config: BrokerConfig) -> int:
 
 
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+    # The broker is most of a start: a mistake on the command line is reported before, and `barnabas storage` does without it.
     from barnabas.log.disk import OsDisk
     from barnabas.server.broker import BrokerServer, CannotStart
 

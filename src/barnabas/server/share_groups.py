@@ -88,9 +88,10 @@ class ShareServices:
         self.coordinator = coordinator
         self._group_configs = group_configs
         self._services = services
+        self._partitions: SharePartitionManager | None = None
 
     def __repr__(self) -> str:
-        return f"<ShareServices {sorted(set(vars(self)) & {'persister', 'partitions', 'groups'})}>"
+        return f"<ShareServices partitions={self._partitions!r}>"
 
     @cached_property
     def persister(self) -> LocalPersister:
@@ -106,9 +107,19 @@ class ShareServices:
             create_topic=lambda: create_internal_topic(services, SHARE_STATE_TOPIC),
         )
 
-    @cached_property
+    @property
     def partitions(self) -> SharePartitionManager:
         """The share partitions of this node."""
+        if self._partitions is None:
+            self._partitions = self._make_partitions()
+        return self._partitions
+
+    @property
+    def partitions_if_any(self) -> SharePartitionManager | None:
+        """The share partitions of this node; None until a member of a share group fetches."""
+        return self._partitions
+
+    def _make_partitions(self) -> SharePartitionManager:
         from barnabas.replication.share_partition_manager import SharePartitionManager
         from barnabas.replication.share_sessions import ShareSessionCache
         from barnabas.replication.share_settings import ShareSettings
@@ -159,8 +170,8 @@ class ShareServices:
         """Take a commit of the metadata log: forget topics that are gone, and everything when share groups are switched off."""
         if delta.topics is not None and delta.topics.deleted:
             topic_ids = delta.topics.deleted.keys()
-            if "partitions" in vars(self):
-                self.partitions.topics_deleted(topic_ids)
+            if self._partitions is not None:
+                self._partitions.topics_deleted(topic_ids)
             self.coordinator.on_topics_deleted(topic_ids)
         if delta.features is not None and image.features.level(FEATURE) < 1:
             self.reset()
@@ -168,9 +179,9 @@ class ShareServices:
     def reset(self) -> None:
         """Forget every session and share partition."""
         self.close()
-        vars(self).pop("partitions", None)
+        self._partitions = None
 
     def close(self) -> None:
         """Stop every timer of the share partitions."""
-        if "partitions" in vars(self):
-            self.partitions.close()
+        if self._partitions is not None:
+            self._partitions.close()
