@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frames = None
         memory = self._listener.memory
         if memory is not None:
-            memory.forget(self)
+            memory.forget(self._advance)
             if self._reserved:
                 memory.give_back(self._reserved)
                 self._reserved = 0
@@ -169,10 +169,6 @@ class Connection(asyncio.BufferedProtocol):
         """Begin to handle requests: the connection is admitted and the broker is ready."""
         self._dispatcher = dispatcher
         self._lift(_STARTING)
-
-    def memory_came_back(self) -> None:
-        """Other requests were handled: ask again for the memory that this one needs."""
-        self._advance()
 
     def _lift(self, hold: int) -> None:
         self._holds &= ~hold
@@ -260,7 +256,7 @@ class Connection(asyncio.BufferedProtocol):
         if announced == self._reserved:
             return True
         given_back, self._reserved = self._reserved, 0
-        if announced and memory.take(self, announced):
+        if announced and memory.take(self._advance, announced):
             self._reserved = announced
         if given_back:
             memory.give_back(given_back)

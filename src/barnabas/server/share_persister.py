@@ -1,9 +1,9 @@
-"""The persister of share partitions on a node that coordinates them itself: calls in place of requests. Shell.
+"""The persister of share partitions on a node that coordinates them itself: calls instead of requests.
 
     SharePartition ──► Persister ──► ShareCoordinator ──► __share_group_state
 
-The state's topic is made when it is first needed. A coordinator that is not there yet (the topic has no leader, its state is being read)
-is asked again after a while, for some ten seconds in all.
+The persister creates the state's topic on first use. If the coordinator is not available yet (the topic has no leader, or its state is
+loading), the persister retries with a backoff, for some ten seconds in all.
 
 Limits: one node. With several, the coordinator of a share partition may be elsewhere, and the requests 83 to 87 go there.
 
