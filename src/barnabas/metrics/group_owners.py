@@ -1,9 +1,9 @@
-"""Which member of a group has which partition, whatever protocol the members speak. Control plane.
+"""The partitions that each member of a group owns, for classic and consumer groups.
 
-- A classic member's assignment is read from the bytes that its leader gave it, if they are of the consumers' own protocol;
-  Connect's and others say nothing about partitions.
-- A consumer group's member has what it was assigned, as the coordinator knows it. Members of share groups share their partitions,
-  and a streams group's have tasks: neither owns a partition, and nobody is named.
+- A classic member's assignment is decoded from the bytes of its leader if the group uses the consumer protocol; other protocols, such
+  as Connect's, do not assign partitions.
+- A consumer group's member owns its assignment in the coordinator. Members of share groups share partitions and members of streams
+  groups have tasks: neither owns a partition.
 
 Source: Kafka's `ConsumerProtocol`; the labels of Kafka Lag Exporter.
 """
@@ -23,7 +23,7 @@ __all__ = ["NOBODY", "Owner", "owners"]
 
 
 class Owner(NamedTuple):
-    """A member, as labels name it."""
+    """The labels of a member."""
 
     member_id: str
     client_id: str
@@ -34,7 +34,7 @@ NOBODY = Owner("", "", "")
 
 
 def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
-    """The owner of each partition that has one, by topic and index."""
+    """Return the owner of each owned partition, by topic and index."""
     if isinstance(group, ClassicGroup):
         return _classic(group)
     if isinstance(group, ConsumerGroup):

@@ -1,23 +1,22 @@
-"""Client quotas: which limit a client has, how much of it is used, how long it must rest. Control plane, pure.
+"""Client quotas: the limit of a client, its usage, and how long to throttle it.
 
     ClientQuotaRecord ──► limits by entity ──► QuotaSensor by what the limit is shared among ──► milliseconds
 
-The most specific entity that has a limit decides, in this order:
+The most specific entity with a limit decides, in this order:
 
     user and client-id · user and default client-id · user · default user and client-id · default user and default
     client-id · default user · client-id · default client-id
 
-- A default is a limit for each, not for all together: two clients under the default client-id have a sensor each. What a
-  limit is shared among follows from its entity: (user, client-id) for entities that name both kinds, the user alone or the
-  client-id alone otherwise.
-- A request without a client id has no limit by client-id, and none by user and client-id.
-- A changed limit keeps what was measured. A sensor that was silent for an hour is dropped.
-- Without any limit nothing is measured: `is_enabled` is the one question that a request asks then. What measures
-  (`quota_manager`) is not even loaded, so that a start does not pay for it.
+- A default limit applies to each client, not to all together: two clients under the default client-id have a sensor each. The entity
+  of a limit decides which clients share a sensor: those of one (user, client-id) if it names both kinds, else those of one user or
+  of one client-id.
+- A request without a client id has no limit by client-id, nor by user and client-id.
+- A changed limit keeps the measurements. A sensor that was silent for an hour is dropped.
+- Without any limit nothing is measured: a request only reads `is_enabled`.
 
-Four quotas: bytes produced and bytes fetched per second, percent of a thread's time, partitions created or deleted per
-second. The last is a token bucket (KIP-599), in two kinds: strict refuses with THROTTLING_QUOTA_EXCEEDED once the bucket is
-below zero, permissive lets everything pass and only says how long to rest.
+Four quotas: bytes produced and bytes fetched per second, percent of a thread's time, partitions created or deleted per second. The
+last is a token bucket (KIP-599). A strict bucket rejects requests with THROTTLING_QUOTA_EXCEEDED once it is below zero; a permissive
+one admits all requests and only returns a throttle time.
 
 Sources: Kafka's `ClientQuotaManager`, `ClientRequestQuotaManager`, `ControllerMutationQuotaManager`,
 `ClientQuotaMetadataManager`; KIP-13, KIP-55, KIP-124, KIP-219, KIP-546, KIP-599.
@@ -40,7 +39,7 @@ _KINDS = ("user", "client-id")
 
 
 class QuotaWindows(NamedTuple):
-    """How long back quotas look: quota.window.* and controller.quota.window.*."""
+    """The windows over which quotas measure: quota.window.* and controller.quota.window.*."""
 
     samples: int = 11
     window_seconds: int = 1
@@ -52,7 +51,7 @@ class ClientQuotas:
     """The four quotas of a broker.
 
     Args:
-        now_ms: wall clock; only differences count.
+        now_ms: a clock; only differences count.
 
     Attributes:
         is_enabled: whether any client has any limit; nothing is measured otherwise.
@@ -83,7 +82,7 @@ class ClientQuotas:
         return f"<ClientQuotas {'enabled' if self.is_enabled else 'none'}>"
 
     def apply(self, changed: Mapping[QuotaEntity, Mapping[str, float | None]]) -> None:
-        """Take committed changes; None removes a limit."""
+        """Apply committed changes; None removes a limit."""
         for entity, limits in changed.items():
             if not all(kind in _KINDS for kind, _ in entity):
                 continue
@@ -96,7 +95,7 @@ class ClientQuotas:
         self.is_enabled = any(manager.is_enabled for manager in self._by_key.values())
 
     def expire(self, now_ms: int) -> None:
-        """Drop what nobody has used for an hour; the server calls this on a timer."""
+        """Drop sensors that were silent for an hour; the server calls this on a timer."""
         if self.is_enabled:
             for manager in self._by_key.values():
                 manager.expire(now_ms)

@@ -149,8 +149,6 @@ class Listener:
         """The number of connections that wait to be admitted."""
         return len(self._waiting)
 
-    # What connections call.
-
     def take_buffer(self) -> FrameBuffer:
         """Return an empty read buffer."""
         return self._spare_buffers.pop() if self._spare_buffers else FrameBuffer(self.max_frame_bytes)
@@ -238,8 +236,6 @@ class Listener:
         for connection in by_silence[:count]:
             connection.abort("more connections than max.connections allows")
         return min(count, len(by_silence))
-
-    # Timers.
 
     def _every(self, period_ms: float, sweep: object) -> None:
         assert callable(sweep)

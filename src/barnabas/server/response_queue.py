@@ -73,7 +73,7 @@ class ResponseQueue:
         return None
 
     def cancel(self) -> None:
-        """Cancel what waits: nobody will read the responses."""
+        """Cancel the waiting requests and drop their responses."""
         for _, result in self.waiting:
             if isinstance(result, asyncio.Future):
                 result.cancel()

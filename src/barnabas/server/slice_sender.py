@@ -8,8 +8,8 @@ fetch never passes through this process's memory.
     DRAINING   the transport has sent its bytes     the transport, whose high-water mark is 0 meanwhile
     FULL       the socket takes bytes again         a duplicate of the socket, because the loop owns the original
 
-`proceed` moves from any state to the state that fits now: DRAINING while the transport holds bytes, FULL while the socket takes
-no more, IDLE when everything has left.
+`proceed` moves from any state to the one that fits now: DRAINING if the transport holds bytes, FULL if the socket is full, IDLE if
+everything has left.
 
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
