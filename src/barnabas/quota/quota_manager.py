@@ -11,7 +11,7 @@ KIP-599.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -29,11 +29,7 @@ RESOLVED_MAX = 10_000
 USER, CLIENT_ID = "user", "client-id"
 
 
-class _Measured(Protocol):
-    last_ms: int
-
-
-Meter = TypeVar("Meter", bound=_Measured)
+Meter = TypeVar("Meter", bound=Rate | TokenBucket)
 
 
 class _Sensor(Generic[Meter]):
