@@ -18,6 +18,7 @@ def samples() -> dict[str, list[float]]:
     return {metric.name: [s.value for s in metric.samples] for metric in text_string_to_metric_families(text)}
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux")
 def test_memory_files_and_collections_are_those_of_this_process() -> None:
     before = gc.get_stats()[2]["collections"]
     gc.collect()

@@ -8,7 +8,7 @@ from tests.metrics.monitored import Monitored, value
 from tests.replication.hosting import batch
 
 
-def test_a_restarted_node_shows_logs_that_nobody_has_opened(tmp_path: Path) -> None:
+def test_a_restarted_node_shows_logs_that_were_not_opened_yet(tmp_path: Path) -> None:
     node = Monitored(tmp_path)
     node.create_topic("t", 2)
     node.produce("t", b"a", b"b", timestamp=node.now_ms)

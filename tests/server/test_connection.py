@@ -413,7 +413,7 @@ async def test_idle_connections_are_ended_and_busy_ones_are_not() -> None:
 
 
 @on_both_loops
-async def test_who_connects_before_the_broker_is_ready_waits() -> None:
+async def test_an_early_connection_waits_until_the_broker_is_ready() -> None:
     listener = Listener(asyncio.get_running_loop(), host="127.0.0.1")
     await listener.bind()
     reader, writer = await connect(listener)

@@ -64,7 +64,7 @@ async def test_beyond_max_connections_they_wait_in_order_until_one_leaves() -> N
 
 
 @on_both_loops
-async def test_who_waits_may_leave() -> None:
+async def test_a_waiting_connection_may_leave() -> None:
     async with listening(echo, quotas=quotas(connections=1)) as (listener, _):
         _, admitted = await connect(listener)
         await until(lambda: listener.connection_count == 1)
