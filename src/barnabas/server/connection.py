@@ -236,9 +236,6 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(context, result)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
-        if self._holds & _CLOSING and not future.cancelled():
-            # No client is left to receive the error; reading it keeps the loop from reporting it.
-            future.exception()
         self._advance()
 
     def _set_reading(self, is_reading: bool) -> None:

@@ -73,7 +73,7 @@ class ResponseQueue:
         return None
 
     def cancel(self) -> None:
-        """Cancel the waiting requests and drop their responses."""
+        """Cancel the waiting requests and drop their responses; errors among them are not reported."""
         for _, result in self.waiting:
             if isinstance(result, asyncio.Future):
                 result.cancel()
