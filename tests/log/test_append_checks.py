@@ -15,8 +15,9 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.errors import CorruptRecord, InvalidRecord
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import CorruptRecord, InvalidRecord, read_header
+from barnabas.records.record_batch import read_header
 from tests.log.small_log import Clock, open_log, plain
 from tests.log.story import NOW_MS, batch, read_all
 

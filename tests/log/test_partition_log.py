@@ -15,7 +15,8 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.control import build_end_transaction_marker
-from barnabas.records.record_batch import CorruptRecord, read_header
+from barnabas.records.errors import CorruptRecord
+from barnabas.records.record_batch import read_header
 from tests.log.small_log import Clock, open_log, plain, reopen
 from tests.log.story import NOW_MS, append, batch, read_all, read_from
 from tests.simulation.disk import SimDisk

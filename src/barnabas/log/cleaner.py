@@ -50,7 +50,7 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.records.batch_filter import RecordSpan, empty_batch, record_spans, rewrite_batch
 from barnabas.records.errors import CorruptRecord, RecordError
 from barnabas.records.record import records_bytes
-from barnabas.records.record_batch import HEADER, BatchHeader
+from barnabas.records.record_batch import BatchHeader, read_header
 
 WRITE_CHUNK = 1 << 20
 
@@ -335,7 +335,7 @@ class _Output:
 
     def add(self, batch: bytes | bytearray) -> None:
         position = self._segment.size + len(self._pending)
-        self._headers.append((position, BatchHeader._make(HEADER.unpack_from(batch))))
+        self._headers.append((position, read_header(batch)))
         self._pending += batch
         if len(self._pending) >= WRITE_CHUNK:
             self.flush()

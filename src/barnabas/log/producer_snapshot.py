@@ -22,8 +22,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from barnabas.log.producer_state_entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, ProducerStateEntry
+from barnabas.log.producer_state_entry import NO_OFFSET, BatchMetadata, ProducerStateEntry
 from barnabas.records.checksum import crc32c
+from barnabas.records.record_batch import NO_SEQUENCE
 
 SNAPSHOT_VERSION = 1
 _HEAD = struct.Struct(">hIi")

@@ -38,8 +38,9 @@ from barnabas.log.errors import (
     TransactionCoordinatorFenced,
 )
 from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas.log.producer_state_entry import NO_EPOCH, NO_OFFSET, SEQUENCE_MASK, BatchMetadata, ProducerStateEntry
+from barnabas.log.producer_state_entry import NO_OFFSET, BatchMetadata, ProducerStateEntry
 from barnabas.log.transaction_verification import Verification, VerificationGuard
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, SEQUENCE_MASK
 
 MAX_EPOCH = 0x7FFF
 EPOCH_BUMP_SINCE = 2
@@ -139,7 +140,7 @@ class ProducerStateManager:
                 return duplicate
         elif producer_epoch < entry.producer_epoch:
             raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
-        elif first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
+        elif first_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequence(
                 f"Invalid sequence number for new epoch of producer {producer_id} at offset {offset} in partition "
                 f"{self._where}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
