@@ -401,7 +401,8 @@ def test_failing_start_gives_the_lock_back() -> None:
 
 def test_thousands_of_partitions_share_a_few_open_files() -> None:
     disk = SimDisk()
-    opened = manager(disk, max_open_files=16)
+    disk.max_open_files = lambda: 16  # type: ignore[method-assign]
+    opened = manager(disk)
     logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(200)]
     for log in logs:
         append(log, 2)

@@ -110,7 +110,6 @@ class LogManager:
         now_ms: Callable[[], int],
         run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
         config_for: Callable[[str], LogConfig] | None = None,
-        max_open_files: int = 512,
         retention_check_interval_ms: int = 300_000,
         producer_expiration_check_interval_ms: int = 600_000,
         checkpoint_interval_ms: int = 60_000,
@@ -121,7 +120,6 @@ class LogManager:
         Args:
             run_blocking: runs a function elsewhere and returns its future; None runs it at once.
             config_for: a topic's settings, for logs that recovery opens before anyone hosts them.
-            max_open_files: how many `.log` files are open at once.
             make_cleaner_worker: who compacts, called when there is something to compact; None compacts here and now.
         """
         self._disk = disk
@@ -129,7 +127,7 @@ class LogManager:
         self._now_ms = now_ms
         self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._config_for = config_for or (lambda _: LogConfig())
-        self._open_files = OpenFiles(max_open_files)
+        self._open_files = OpenFiles(disk.max_open_files())
         self._retention_check_interval_ms = retention_check_interval_ms
         self._producer_check_interval_ms = producer_expiration_check_interval_ms
         self._checkpoint_interval_ms = checkpoint_interval_ms
