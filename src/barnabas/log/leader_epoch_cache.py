@@ -134,6 +134,6 @@ class LeaderEpochCache:
             if write:
                 self.write()
 
-    def write(self, *, sync: bool = False) -> None:
+    def write(self) -> None:
         data = encode_lines(f"{epoch} {offset}" for epoch, offset in self.entries())
-        self._disk.write_file_atomic(self._path, data, sync=sync)
+        self._disk.write_file_atomic(self._path, data, sync=False)

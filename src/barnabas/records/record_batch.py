@@ -48,7 +48,6 @@ PREFIX_BYTES = 17
 """Bytes up to and including magic, which all formats share."""
 MAGIC = 2
 
-LENGTH_AT = 8
 LEADER_EPOCH_AT = 12
 MAGIC_AT = 16
 CRC_AT = 17
