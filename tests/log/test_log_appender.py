@@ -11,10 +11,11 @@ from barnabas.log.errors import (
 )
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode
+from barnabas.records.builder import build_batch
 from barnabas.records.errors import CorruptRecord
 from barnabas.records.record_batch import read_header
 from tests.log.small_log import open_log, plain, reopen
-from tests.log.story import append, batch, read_all
+from tests.log.story import NOW_MS, append, batch, read_all
 from tests.simulation.disk import SimDisk
 
 
@@ -144,3 +145,86 @@ def test_full_disk_refuses_a_roll_and_goes_on_later() -> None:
     append(log, 5)
     assert [r.offset for r in read_all(log)] == list(range(14))
     assert len(read_all(reopen(log, disk, clean=False))) == 14
+
+
+def test_a_duplicate_is_synced_as_flush_messages_promises() -> None:
+    disk = SimDisk()
+    open_log(disk).append_as_leader(batch(0), 0)
+    again = open_log(disk, flush_messages=1)
+    assert (again.recovery_point, again.log_end_offset) == (0, 2)
+    assert again.append_as_leader(batch(0), 0).is_duplicate
+    assert again.recovery_point == 2
+
+
+@pytest.mark.parametrize(("flush_messages", "recovery_point"), [(2, 2), (3, 0)])
+def test_an_append_is_synced_when_flush_messages_are_unsynced(flush_messages: int, recovery_point: int) -> None:
+    log = open_log(flush_messages=flush_messages)
+    log.append_as_leader(plain(2), 0)
+    assert log.recovery_point == recovery_point
+
+
+def test_an_append_tells_its_offsets_and_largest_timestamp() -> None:
+    log = open_log()
+    log.append_as_leader(plain(2), 0)
+    log.high_watermark = 2
+    log.delete_records_before(1)
+    info = log.append_as_leader(plain(timestamp=NOW_MS + 5) + plain(2), 0, origin=AppendOrigin.COORDINATOR)
+    assert (info.base_offset, info.last_offset, info.log_start_offset) == (2, 4, 1)
+    assert (info.max_timestamp, info.log_append_time_ms, info.is_duplicate) == (NOW_MS + 5, -1, False)
+    stored = log.read(2, 10_000, max_offset=5).read()
+    follower = open_log()
+    follower.truncate_fully_and_start_at(2)
+    info = follower.append_as_follower(stored)
+    assert (info.base_offset, info.last_offset, info.log_start_offset) == (2, 4, 2)
+    assert info.max_timestamp == NOW_MS + 5
+
+
+def test_a_follower_leaves_out_a_truncated_batch_and_rejects_one_below_its_end() -> None:
+    leader = open_log()
+    for _ in range(2):
+        leader.append_as_leader(plain(2), 0)
+    stored = leader.read(0, 10_000, max_offset=4).read()
+    size = len(plain(2))
+    follower = open_log()
+    for cut in (0, 11, 16, 17, 60, size - 1):
+        info = follower.append_as_follower(stored[:cut])
+        assert (info.base_offset, info.last_offset, info.max_timestamp) == (0, -1, -1)
+    assert follower.append_as_follower(stored[: 2 * size - 1]).last_offset == 1
+    with pytest.raises(CorruptRecord, match="below the next offset"):
+        follower.append_as_follower(stored)
+    assert follower.append_as_follower(stored[size:]).base_offset == 2
+
+
+def test_a_follower_learns_the_epochs_from_the_batches() -> None:
+    leader = open_log()
+    for epoch in (3, 3, 5):
+        leader.append_as_leader(plain(), epoch)
+    follower = open_log()
+    follower.append_as_follower(leader.read(0, 10_000, max_offset=3).read())
+    assert follower.epoch_entries == leader.epoch_entries == [(3, 0), (5, 2)]
+
+
+def test_a_closed_log_rejects_appends() -> None:
+    log = open_log()
+    log.close()
+    for append_one in (lambda: log.append_as_leader(plain(), 0), lambda: log.append_as_follower(plain())):
+        with pytest.raises(KafkaStorageError, match="closed"):
+            append_one()
+
+
+def test_a_coordinators_set_may_repeat_a_producer_without_sequences() -> None:
+    log = open_log()
+    unsequenced = build_batch([(NOW_MS, b"k", b"v", ())], producer_id=5, producer_epoch=0)
+    info = log.append_as_leader(unsequenced + unsequenced, 0, origin=AppendOrigin.COORDINATOR)
+    assert (info.base_offset, info.last_offset) == (0, 1)
+
+
+def test_rolling_an_empty_log_does_nothing() -> None:
+    log = open_log()
+    log.roll()
+    assert log.segment_count == 1
+    log.append_as_leader(plain(), 0)
+    log.roll()
+    log.roll()
+    assert log.segment_count == 2
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
