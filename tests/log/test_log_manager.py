@@ -10,19 +10,12 @@ from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, INDEX_WRITE_INTERVAL_MS, LogManager
-from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.log.small_log import Clock
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = NOW_MS
-
-    def __call__(self) -> int:
-        return self.ms
 
 
 def timed(disk: SimDisk, clock: Clock, **settings: object) -> LogManager:

@@ -5,23 +5,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import LogManager
-from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = NOW_MS
-
-    def __call__(self) -> int:
-        return self.ms
-
-
-def timed(disk: SimDisk, clock: Clock, **settings: object) -> LogManager:
-    opened = LogManager(disk, ROOT, now_ms=clock, **settings)  # type: ignore[arg-type]
-    opened.open()
-    return opened
 
 
 def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
