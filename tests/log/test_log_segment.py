@@ -195,7 +195,7 @@ def test_a_cut_segment_goes_on_from_there() -> None:
     made.load_first_timestamp()
     end = made.locate(102)
     made.truncate_to(102)
-    assert (made.size, made.next_offset()) == (end, 102)
+    assert (made.size, made.file().size(), made.next_offset()) == (end, end, 102)
     assert (made.max_timestamp, made.max_timestamp_offset) == (NOW_MS + 101, 101)
     assert made.first_timestamp == NOW_MS + 100
     made.truncate_to(100)
@@ -211,3 +211,55 @@ def test_a_read_ends_between_batches_within_its_bytes_if_it_can() -> None:
         assert made.end_of_read(size, made.size, max_bytes, min_one=False) == size + fits
         assert made.end_of_read(size, made.size, max_bytes, min_one=True) == size + max(fits, size)
     assert made.end_of_read(size, 3 * size, 10**6, min_one=True) == 3 * size
+
+
+def test_a_sealed_segment_can_be_cut() -> None:
+    made = make_segment(100, 101, 102, 103)
+    end = made.locate(102)
+    made.seal()
+    made.truncate_to(102)
+    assert not made.offset_index.is_sealed
+    assert not made.time_index.is_sealed
+    assert (made.size, made.next_offset(), made.max_timestamp) == (end, 102, NOW_MS + 101)
+
+
+@pytest.mark.parametrize("missing", ["index", "timeindex"])
+def test_an_active_segment_without_one_of_its_indexes_must_be_rebuilt(missing: str) -> None:
+    disk = SimDisk()
+    made = make_segment(100, 101, disk=disk)
+    made.write_indexes()
+    assert made.open_existing()
+    disk.remove(f"/t/{BASE:020d}.{missing}")
+    assert not made.open_existing()
+
+
+def test_an_empty_segment_drops_older_index_entries() -> None:
+    disk = SimDisk()
+    made = make_segment(disk=disk)
+    disk.put(f"/t/{BASE:020d}.index", bytes((0, 0, 0, 1, 0, 0, 0, 50)))
+    assert made.open_existing()
+    assert (made.offset_index.entries, disk.contents(f"/t/{BASE:020d}.index")) == (0, b"")
+
+
+def test_index_entries_are_written_while_the_segment_grows() -> None:
+    disk = SimDisk()
+    made = make_segment(100, 101, disk=disk)
+    disk.on_call = lambda call, path: OSError(errno.ENOSPC, "full") if path.endswith("txnindex") else None
+    made.transaction_index.note(AbortedTransaction(5, 100, 100, 101))
+    disk.on_call = None
+    made.write_index_entries()
+    assert [len(disk.contents(f"/t/{BASE:020d}.{suffix}")) for suffix in ("index", "timeindex", "txnindex")] == [
+        8,
+        12,
+        34,
+    ]
+
+
+def test_a_write_does_not_create_a_file_that_is_gone() -> None:
+    disk = SimDisk()
+    made = make_segment(100, disk=disk)
+    made.close()
+    disk.remove(made.path)
+    with pytest.raises(KafkaStorageError):
+        made.write(plain())
+    assert not disk.exists(made.path)

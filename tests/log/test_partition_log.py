@@ -1,4 +1,4 @@
-"""PartitionLog: appends, reads, idempotence, truncation, transactions, and trouble with the disk."""
+"""PartitionLog: reads, idempotence, truncation, transactions, watermarks, and trouble with the disk."""
 
 from __future__ import annotations
 
@@ -221,3 +221,58 @@ def test_repr_is_worth_reading() -> None:
     log = open_log()
     append(log, 1)
     assert repr(log) == "<PartitionLog orders-0 0..2 hw=0 segments=1>"
+
+
+@pytest.mark.parametrize(("checkpoint", "expected"), [(0, 3), (2, 3), (3, 3), (4, 4), (6, 6), (99, 6)])
+def test_the_high_watermark_of_a_checkpoint_is_kept_between_the_log_start_and_its_end(
+    checkpoint: int, expected: int
+) -> None:
+    disk = SimDisk()
+    log = open_log(disk)
+    append(log, 3)
+    log.close()
+    again = PartitionLog(
+        disk, log.directory, log.config, now_ms=Clock(), clean=True, log_start_offset=3, high_watermark=checkpoint
+    )
+    assert (again.log_start_offset, again.high_watermark, again.log_end_offset) == (3, expected, 6)
+
+
+def test_a_cut_moves_watermark_start_and_recovery_point_back_to_the_end() -> None:
+    log = open_log()
+    append(log, 4)
+    log.flush()
+    log.high_watermark = 8
+    log.delete_records_before(7)
+    assert log.recovery_point == 8
+    assert log.truncate_to(4)
+    assert (log.log_start_offset, log.high_watermark, log.recovery_point, log.log_end_offset) == (4, 4, 4, 4)
+    assert not log.truncate_to(4)
+    append(log, 2)
+    log.high_watermark = 5
+    assert log.truncate_to(6)
+    assert (log.high_watermark, log.log_end_offset) == (5, 6)
+
+
+def test_records_are_deleted_up_to_the_high_watermark_and_never_restored() -> None:
+    log = open_log()
+    append(log, 3)
+    log.high_watermark = 4
+    with pytest.raises(OffsetOutOfRange):
+        log.delete_records_before(5)
+    assert log.delete_records_before(4) == 4
+    assert log.delete_records_before(2) == 4
+    assert (log.log_start_offset, log.high_watermark) == (4, 4)
+
+
+def test_the_last_stable_offset_waits_for_the_watermark_to_pass_the_marker() -> None:
+    log = open_log()
+    log.append_as_leader(batch(0, transactional=True), 0)
+    log.high_watermark = 2
+    assert (log.first_unstable_offset, log.last_stable_offset) == (0, 0)
+    marker = build_end_transaction_marker(
+        commit=True, coordinator_epoch=0, producer_id=7, producer_epoch=0, timestamp=NOW_MS
+    )
+    log.append_as_leader(marker, 0, origin=AppendOrigin.COORDINATOR)
+    assert log.last_stable_offset == 0
+    log.high_watermark = 3
+    assert (log.first_unstable_offset, log.last_stable_offset) == (None, 3)
