@@ -394,7 +394,7 @@ async def test_a_bug_in_a_late_response_closes_the_connection_and_is_reported() 
 
 
 @on_both_loops
-async def test_idle_connections_are_ended_and_busy_ones_are_not() -> None:
+async def test_silent_connections_are_closed_and_busy_ones_are_not() -> None:
     waits: list[asyncio.Future[Any]] = []
 
     def answer(context: RequestContext, body: bytes) -> Any:
@@ -406,15 +406,17 @@ async def test_idle_connections_are_ended_and_busy_ones_are_not() -> None:
     async with listening(answer) as (listener, _):
         idle_reader, _idle = await connect(listener)
         reader, writer = await connect(listener)
-        _polling_reader, polling = await connect(listener)
-        polling.write(request(FETCH, 9))
+        waiting_reader, waiting = await connect(listener)
+        waiting.write(request(FETCH, 9))
         await until(lambda: bool(waits) and listener.connection_count == 3)
         for tick in range(12):
             writer.write(request(METADATA, tick))
             assert (await next_response(reader))[0] == tick
             listener._sweep_idle()
         assert await idle_reader.read() == b""
-        assert listener.connection_count == 2
+        assert await waiting_reader.read() == b"", "a request that is never answered ends with its connection"
+        await until(lambda: listener.connection_count == 1)
+        assert waits[0].cancelled()
 
 
 @on_both_loops

@@ -24,9 +24,10 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.errors import RecordsRejected
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
 from barnabas.records.compression import Compression
@@ -62,15 +63,6 @@ _MIN_BATCH_LENGTH = BATCH_OVERHEAD - LOG_OVERHEAD
 _TopicProduceResponse = ProduceResponse.TopicProduceResponse
 _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
-
-
-class NotABatch(KafkaError):
-    """CORRUPT_MESSAGE with words for the client, but without a record to blame."""
-
-    record_errors = ()
-
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 def handle(
@@ -145,7 +137,8 @@ def _append(
         return None
     response = ProduceResponse(responses=answered)
     if failed and version >= LEADER_HINT_VERSION:
-        _name_leaders(context, response)
+        answers = (answer for topic in answered for answer in topic.partition_responses)
+        name_leaders(context, response, (answer.current_leader.leader_id for answer in answers))
     if waiting is not None:
         answer_later: ProduceResponse | asyncio.Future[ProduceResponse]
         answer_later = _after_commit(context, request.timeout_ms, waiting, response)
@@ -185,9 +178,9 @@ def _no_batch(records: Any, size: int) -> KafkaError:
         length, magic = length_and_magic(records)
         if length < _MIN_RECORD_LENGTH:
             text = f"Record size {length} is less than the minimum record overhead ({_MIN_RECORD_LENGTH})"
-            return NotABatch(text)
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, text, for_client=True)
         if not 0 <= magic <= MAGIC:
-            return NotABatch(f"Invalid magic found in record: {magic}")
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}", for_client=True)
         if magic == MAGIC and length < _MIN_BATCH_LENGTH and length + LOG_OVERHEAD <= size:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE)
     return KafkaError(ErrorCode.INVALID_RECORD)
@@ -246,7 +239,7 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
     Args:
         partition: None when the append was not even tried.
     """
-    record_errors = getattr(error, "record_errors", None)
+    record_errors = error.record_errors if isinstance(error, RecordsRejected) else ()
     log = None
     if partition is not None and error.code not in EXPECTED_APPEND_ERRORS:
         log = partition.open_log
@@ -257,33 +250,15 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
         log_start_offset=-1 if log is None else log.log_start_offset,
         record_errors=[
             ProduceResponse.BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
-            for at, message in record_errors or ()
+            for at, message in record_errors
         ],
-        error_message=None if record_errors is None else error.message,
+        error_message=error.client_message,
     )
     if version >= LEADER_HINT_VERSION and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
         answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
             leader_id=partition.leader, leader_epoch=partition.leader_epoch
         )
     return answer
-
-
-def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
-    """Where the leaders are that the answer points to (KIP-951)."""
-    leaders = sorted(
-        {
-            answer.current_leader.leader_id
-            for topic in response.responses
-            for answer in topic.partition_responses
-            if answer.current_leader.leader_id >= 0
-        }
-    )
-    for leader in leaders:
-        endpoint = advertised_endpoint(context, leader)
-        if endpoint is not None:
-            response.node_endpoints.append(
-                ProduceResponse.NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
-            )
 
 
 def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:

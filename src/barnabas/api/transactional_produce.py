@@ -47,12 +47,6 @@ class Verified(NamedTuple):
     errors: dict[Partition, KafkaError]
 
 
-class NotVerified(KafkaError):
-    """A refusal whose words are for the client."""
-
-    record_errors = ()
-
-
 class _Batch(NamedTuple):
     partition: Partition
     producer_id: int
@@ -164,10 +158,11 @@ def _hold(context: RequestContext, request: Any) -> None:
 
 def _error(code: ErrorCode, operation: TransactionSupportedOperation) -> KafkaError:
     if code is ErrorCode.INVALID_TXN_STATE:
-        return NotVerified(code, "Partition was not added to the transaction")
+        return KafkaError(code, "Partition was not added to the transaction", for_client=True)
     if code in _LATER or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not operation.supports_epoch_bump):
-        return NotVerified(
+        return KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}",
+            for_client=True,
         )
     return KafkaError(code)

@@ -40,20 +40,20 @@ class RecordListTooLarge(KafkaError):
         super().__init__(ErrorCode.RECORD_LIST_TOO_LARGE, message)
 
 
-class _RecordsRejected(KafkaError):
+class RecordsRejected(KafkaError):
     """An error that names each bad record: (index in the batch, sentence)."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
-        super().__init__(code, message)
+        super().__init__(code, message, for_client=True)
         self.record_errors = record_errors or []
 
 
-class InvalidTimestamp(_RecordsRejected):
+class InvalidTimestamp(RecordsRejected):
     def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
         super().__init__(ErrorCode.INVALID_TIMESTAMP, message, record_errors)
 
 
-class InvalidRecords(_RecordsRejected):
+class InvalidRecords(RecordsRejected):
     def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
         super().__init__(ErrorCode.INVALID_RECORD, message, record_errors)
 

@@ -236,6 +236,7 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(context, result)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
+        self.active_tick = self._listener.tick
         self._advance()
 
     def _set_reading(self, is_reading: bool) -> None:

@@ -251,7 +251,8 @@ class Listener:
         self.tick += 1
         oldest = self.tick - TICKS
         for connection in list(self._connections):
-            if connection.active_tick < oldest and connection.is_idle:
+            # As in Kafka, also one that waits for a response: a request that is never answered ends here.
+            if connection.active_tick < oldest and not connection.is_muted:
                 connection.abort("idle for connections.max.idle.ms")
 
     def _release_buffers(self) -> None:
