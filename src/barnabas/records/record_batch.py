@@ -48,6 +48,7 @@ PREFIX_BYTES = 17
 """Bytes up to and including magic, which all formats share."""
 MAGIC = 2
 
+LENGTH_AT = 8
 LEADER_EPOCH_AT = 12
 MAGIC_AT = 16
 CRC_AT = 17
@@ -301,31 +302,16 @@ def stamp_log_append_time(buf: bytearray | memoryview, pos: int, timestamp: int)
     _write_crc(view[pos : pos + length + LOG_OVERHEAD])
 
 
-def assemble(
-    body: Buffer,
-    *,
-    base_offset: int,
-    leader_epoch: int,
-    attributes: int,
-    last_offset_delta: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    record_count: int,
-) -> bytearray:
-    """Return the batch of a header and the records behind it.
+def assemble(header: BatchHeader, body: Buffer) -> bytearray:
+    """Return the batch of a header and the records behind it; sets the header's batchLength and CRC.
 
     Args:
         body: the records, compressed as the attributes say.
     """
     batch = bytearray(BATCH_OVERHEAD + len(body))
     batch[BATCH_OVERHEAD:] = body
-    HEADER.pack_into(
-        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, last_offset_delta,
-        base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count,
-    )  # fmt: skip
+    HEADER.pack_into(batch, 0, *header)
+    _int32.pack_into(batch, LENGTH_AT, len(batch) - LOG_OVERHEAD)
     _write_crc(memoryview(batch))
     return batch
 
