@@ -36,6 +36,7 @@ from barnabas.protocol.primitives import uuid_to_str
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import start
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 

@@ -16,53 +16,64 @@ from barnabas.records.control import build_end_transaction_marker
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
-from barnabas.share.settings import PersistedState, ShareSettings, duration_ms
+from barnabas.share.settings import ShareSettings, duration_ms
+from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.share_partition import SharePartition
 from barnabas.share.share_partition_manager import SharePartitionManager
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
+from barnabas.steps import start
 from tests.replication.hosting import Hosting, batch
 
 ACCEPT, RELEASE = 1, 2
 LOCK_MS = 30_000
 
 
+def state(start_offset: int = 0, *batches: tuple[int, int, int, int]) -> ShareGroupOffset:
+    return ShareGroupOffset(0, 1, 0, start_offset, -1, tuple(StateBatch(*each) for each in batches))
+
+
 class Persister:
-    """Keeps the writes, and answers at once unless told to wait or to fail."""
+    """Keeps the writes, and answers at once unless a test makes it wait or fail."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.state = PersistedState(1, 0, ())
-        self.written: list[dict[str, Any]] = []
-        self.error: ErrorCode | None = None
+        self.state = state()
+        self.written: list[StateWrite] = []
+        self.error: ErrorCode | Exception | None = None
         self.waits = False
-        self.waiting: list[tuple[asyncio.Future[Any], Any]] = []
+        self.waiting: list[asyncio.Future[None]] = []
 
-    def _answer(self, value: Any) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self.loop.create_future()
+    async def _answer(self) -> None:
         if self.waits:
-            self.waiting.append((future, value))
-        elif self.error is not None:
-            future.set_exception(KafkaError(self.error))
-        else:
-            future.set_result(value)
-        return future
+            waiting: asyncio.Future[None] = self.loop.create_future()
+            self.waiting.append(waiting)
+            await waiting
+        if self.error is not None:
+            raise self.error if isinstance(self.error, Exception) else KafkaError(self.error)
 
-    def read_state(
-        self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
-    ) -> asyncio.Future[PersistedState]:
-        return self._answer(self.state)
+    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        await self._answer()
+        return self.state
 
-    def write_state(self, group_id: str, topic_id: bytes, partition: int, **write: Any) -> asyncio.Future[None]:
+    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
         self.written.append(write)
-        return self._answer(None)
+        await self._answer()
 
-    def go_on(self, error: ErrorCode | None = None) -> None:
-        self.waits = False
+    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        raise NotImplementedError
+
+    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        raise NotImplementedError
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        raise NotImplementedError
+
+    def go_on(self, error: ErrorCode | Exception | None = None) -> None:
+        self.waits, self.error = False, error
         waiting, self.waiting = self.waiting, []
-        for future, value in waiting:
-            if error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(KafkaError(error))
+        for each in waiting:
+            each.set_result(None)
 
 
 class Settings:
@@ -118,7 +129,9 @@ class Sharing:
     ) -> asyncio.Future[Any]:
         level = ShareSettings(self.settings).isolation_level("g")
         params = ShareFetchParams("g", member, wait_ms, min_bytes, max_bytes, max_records, 100, strict, level)
-        return self.manager.fetch(params, [self.id(index) for index in indexes or (0,)], epoch)
+        return start(
+            self.manager.fetch(params, [self.id(index) for index in indexes or (0,)], epoch), self.hosting.loop
+        )
 
     def got(self, future: asyncio.Future[Any]) -> list[tuple[int, int, int, int]]:
         assert future.done()
@@ -132,8 +145,8 @@ class Sharing:
         return {partition_id.partition: data.error_code for partition_id, data in future.result().items()}
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> Any:
-        future = self.manager.acknowledge("g", member, {self.id(): [Acknowledgement(first, last, types or (ACCEPT,))]})
-        return future
+        batches = {self.id(): [Acknowledgement(first, last, types or (ACCEPT,))]}
+        return start(self.manager.acknowledge("g", member, batches), self.hosting.loop)
 
     def outcome(self, future: asyncio.Future[Any]) -> ErrorCode:
         error = future.result()[self.id()]
@@ -160,7 +173,7 @@ def sharing(tmp_path: Path) -> Iterator[Sharing]:
 def test_where_a_group_begins(sharing: Sharing, reset: str, first: int | None) -> None:
     now = sharing.hosting.now_ms()
     sharing.settings.values["share.auto.offset.reset"] = reset
-    sharing.persister.state = PersistedState(1, -1, ())
+    sharing.persister.state = state(-1)
     sharing.hosting.append("q", b"old", timestamp=now - 7_200_000)
     sharing.hosting.append("q", b"new", timestamp=now - 60_000)
     got = sharing.got(sharing.fetch())
@@ -233,7 +246,7 @@ def test_a_state_that_cannot_be_read(sharing: Sharing, error: ErrorCode, told: E
 
 
 def test_a_state_that_is_no_state(sharing: Sharing) -> None:
-    sharing.persister.state = PersistedState(1, 5, [(3, 4, 0, 1)])
+    sharing.persister.state = state(5, (3, 4, 0, 1))
     assert sharing.errors(sharing.fetch()) == {0: ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
@@ -327,20 +340,8 @@ def test_what_is_written_down(sharing: Sharing) -> None:
     assert sharing.outcome(sharing.acknowledge(2, 3)) is ErrorCode.NONE
     assert sharing.outcome(sharing.acknowledge(0, 1, ACCEPT, RELEASE)) is ErrorCode.NONE
     assert sharing.persister.written == [
-        {
-            "state_epoch": 1,
-            "leader_epoch": 0,
-            "start_offset": 0,
-            "delivery_complete_count": 2,
-            "batches": [(2, 3, 2, 1)],
-        },
-        {
-            "state_epoch": 1,
-            "leader_epoch": 0,
-            "start_offset": 0,
-            "delivery_complete_count": 3,
-            "batches": [(0, 0, 2, 1), (1, 1, 0, 1)],
-        },
+        StateWrite(1, 0, 0, 2, (StateBatch(2, 3, 2, 1),)),
+        StateWrite(1, 0, 0, 3, (StateBatch(0, 0, 2, 1), StateBatch(1, 1, 0, 1))),
     ]
 
 
@@ -392,7 +393,7 @@ def test_locks_run_out_and_wake_who_waits(sharing: Sharing) -> None:
     assert not waiting.done()
     sharing.hosting.advance(1)
     assert sharing.got(waiting) == [(0, 0, 0, 2)]
-    assert sharing.persister.written[-1]["batches"] == [(0, 0, 0, 1)]
+    assert sharing.persister.written[-1].batches == ((0, 0, 0, 1),)
     assert sharing.outcome(sharing.acknowledge(0, 0, member="holder")) is ErrorCode.INVALID_RECORD_STATE
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
@@ -35,6 +35,9 @@ from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import LocalMarkerWriter
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+
+if TYPE_CHECKING:
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
 __all__ = ["Coordinators"]
 
@@ -119,7 +122,7 @@ class Coordinators:
             partition_count=lambda: self._partition_count(
                 SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
             ),
-            topic_partitions=self._partitions_of,
+            new_shard=lambda: _new_share_shard(config, now_ms, self._partitions_of),
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
         self._by_topic: dict[str, Elected] = {
@@ -183,10 +186,23 @@ def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) ->
     replica_manager.log_start_moved(partition)
 
 
+def _new_share_shard(
+    config: BrokerConfig, now_ms: Callable[[], int], partition_count: Callable[[bytes], int | None]
+) -> ShareCoordinatorShard:
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
+
+    prefix = "share.coordinator"
+    return ShareCoordinatorShard(
+        now_ms=now_ms,
+        partition_count=partition_count,
+        updates_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
+        cold_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+    )
+
+
 def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
     prefix = "share.coordinator"
     return ShareCoordinatorConfig(
-        snapshot_update_records_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
         write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
         state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
         cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),

@@ -1,12 +1,12 @@
-"""What a node needs for share groups, made when the first member comes. Shell.
+"""ShareServices: what a node needs for share groups, made on first use.
 
-    coordinator   keeps the share partitions' state, on __share_group_state
-    persister     how the two others reach it
+    coordinator   keeps the states of share partitions, on __share_group_state
+    persister     how the next two reach it
     partitions    the share partitions whose partitions this node leads
-    groups        the share groups that it coordinates
+    groups        the share groups that this node coordinates
 
-A broker without share groups imports none of the code; its `ShareCoordinator` is a front without partitions until the state's
-topic exists.
+A node without share groups imports none of their code; its `ShareCoordinator` is a front without partitions until
+`__share_group_state` exists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol.api_keys import ApiKey
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.server.share_persister import LocalPersister
+    from barnabas.protocol.messages import CreateTopicsResponse
     from barnabas.share.dead_letters import DeadLetterWriter
+    from barnabas.share.persister import LocalPersister
     from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["ShareServices"]
@@ -39,7 +40,7 @@ _PREFIX = "errors.deadletterqueue"
 
 
 class _Cluster:
-    """What the cluster allows of dead letters, as of now."""
+    """What the cluster allows for dead letters now."""
 
     def __init__(self, services: BrokerServices) -> None:
         self._services = services
@@ -60,7 +61,7 @@ class _Cluster:
         configs = self._services.image().configs.for_resource(ConfigResourceType.TOPIC, topic)
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
-    def create(self, topic: str) -> asyncio.Future[Any]:
+    def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
         from barnabas.protocol.messages import CreateTopicsRequest
 
         config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
@@ -76,10 +77,10 @@ class _Cluster:
 
 
 class ShareServices:
-    """The parts, each made on first use.
+    """The parts.
 
     Args:
-        services: of the node; asked only when a part is made.
+        services: returns the node's services; called only when a part is made.
     """
 
     def __init__(
@@ -94,9 +95,9 @@ class ShareServices:
 
     @cached_property
     def persister(self) -> LocalPersister:
-        """Where share partitions' states are kept."""
+        """How to reach the states of share partitions."""
         from barnabas.api.topic_creation import create_internal_topic
-        from barnabas.server.share_persister import LocalPersister
+        from barnabas.share.persister import LocalPersister
 
         services = self._services()
         return LocalPersister(
@@ -108,7 +109,7 @@ class ShareServices:
 
     @cached_property
     def partitions(self) -> SharePartitionManager:
-        """The share partitions of this node."""
+        """The share partitions whose partitions this node leads."""
         from barnabas.share.sessions import ShareSessionCache
         from barnabas.share.settings import ShareSettings
         from barnabas.share.share_partition_manager import SharePartitionManager
@@ -156,7 +157,7 @@ class ShareServices:
         )
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a commit of the metadata log: forget topics that are gone, and everything when share groups are switched off."""
+        """Apply a commit of the metadata log: forget deleted topics, and everything if share groups were switched off."""
         if delta.topics is not None and delta.topics.deleted:
             topic_ids = delta.topics.deleted.keys()
             if "partitions" in vars(self):

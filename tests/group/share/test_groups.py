@@ -16,7 +16,9 @@ from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, ShareGroupHeartbeatRequest
 from barnabas.server.config_table import config_schema
-from barnabas.share.share_coordinator_shard import StateSummary
+from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
+from barnabas.steps import start
 from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.virtual_loop import VirtualLoop
 from tests.group.cluster_metadata import ClusterMetadata
@@ -25,35 +27,42 @@ INTERVAL_MS = 1_000
 SESSION_MS = 45_000
 
 
-class Keeper:
-    """A share coordinator that does as it is told."""
+class FakePersister:
+    """A share coordinator that waits or fails as a test wants."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self.loop = loop
         self.begun: list[tuple[str, bytes, int, int, int]] = []
         self.deleted: list[tuple[bytes, int]] = []
         self.fails: set[int] = set()
+        self.waits = False
+        self.waiting: list[asyncio.Future[None]] = []
 
-    def _answer(self, value: Any, partition: int) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self.loop.create_future()
-        if partition in self.fails:
-            future.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-        else:
-            future.set_result(value)
-        return future
+    async def _answer(self, key: SharePartitionKey) -> None:
+        if self.waits:
+            waiting: asyncio.Future[None] = self.loop.create_future()
+            self.waiting.append(waiting)
+            await waiting
+        if key.partition in self.fails:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def initialize_state(
-        self, group_id: str, topic_id: bytes, partition: int, state_epoch: int, start_offset: int
-    ) -> asyncio.Future[None]:
-        self.begun.append((group_id, topic_id, partition, state_epoch, start_offset))
-        return self._answer(None, partition)
+    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        self.begun.append((*key, state_epoch, start_offset))
+        await self._answer(key)
 
-    def read_summary(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[StateSummary]:
-        return self._answer(StateSummary(1, 0, 10, 3), partition)
+    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        await self._answer(key)
+        return StateSummary(1, 0, 10, 3)
 
-    def delete_state(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[None]:
-        self.deleted.append((topic_id, partition))
-        return self._answer(None, partition)
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        self.deleted.append((key.topic_id, key.partition))
+        await self._answer(key)
+
+    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        raise NotImplementedError
+
+    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+        raise NotImplementedError
 
 
 class Host:
@@ -65,7 +74,7 @@ class Host:
         self.metadata = ClusterMetadata()
         for name, partitions in (topics or {"q": 2}).items():
             self.metadata.set_topic(name, partitions)
-        self.keeper = Keeper(self.loop)
+        self.persister = FakePersister(self.loop)
         self.epoch = 0
         self.fail_over()
 
@@ -82,7 +91,7 @@ class Host:
         )
         self.service = ShareGroupService(
             self.coordinator,
-            self.keeper,
+            self.persister,
             loop=self.loop,
             image=lambda: self.metadata.image,
             end_offset=lambda topic, index: 25,
@@ -94,7 +103,7 @@ class Host:
         request = ShareGroupHeartbeatRequest(
             group_id="g", member_id=member, member_epoch=epoch, subscribed_topic_names=list(topics) or None
         )
-        answer = self.service.heartbeat(request, "client", "/host")
+        answer = start(self.service.heartbeat(request, "client", "/host"), self.loop)
         self.loop.run_ready()
         return answer.result()
 
@@ -123,7 +132,7 @@ class Host:
 def test_a_partition_is_begun_with_the_groups_epoch_and_assigned_after_it() -> None:
     host = Host()
     first = host.heartbeat("m", 0, "q")
-    assert [(g, p, e, s) for g, _, p, e, s in host.keeper.begun] == [("g", 0, 2, -1), ("g", 1, 2, -1)]
+    assert [(g, p, e, s) for g, _, p, e, s in host.persister.begun] == [("g", 0, 2, -1), ("g", 1, 2, -1)]
     assert (first.member_epoch, first.assignment.topic_partitions) == (2, [])
     host.loop.advance(INTERVAL_MS)
     second = host.heartbeat("m", 2)
@@ -199,7 +208,7 @@ def test_new_partitions_are_begun_and_assigned() -> None:
         host.loop.advance(INTERVAL_MS)
         epoch = host.heartbeat("m", epoch).member_epoch
     assert host.assigned("m") == {host.q: frozenset({0, 1, 2, 3})}
-    assert sorted(partition for _, _, partition, _, _ in host.keeper.begun) == [0, 1, 2, 3]
+    assert sorted(partition for _, _, partition, _, _ in host.persister.begun) == [0, 1, 2, 3]
 
 
 def test_a_topic_that_comes_later() -> None:
@@ -229,10 +238,10 @@ def test_a_deleted_topic_leaves_the_assignment() -> None:
 
 def test_what_the_share_coordinator_could_not_begin_is_begun_later() -> None:
     host = Host()
-    host.keeper.fails = {1}
+    host.persister.fails = {1}
     epoch = host.join("m")
     assert host.assigned("m") == {host.q: frozenset({0})}
-    host.keeper.fails = set()
+    host.persister.fails = set()
     for _ in range(3):
         host.loop.advance(INTERVAL_MS)
         epoch = host.heartbeat("m", epoch).member_epoch
@@ -241,19 +250,18 @@ def test_what_the_share_coordinator_could_not_begin_is_begun_later() -> None:
 
 def test_a_coordinator_that_died_between_note_and_call_asks_again() -> None:
     host = Host()
-    keeper, host.keeper.initialize_state = host.keeper, lambda *a: host.loop.create_future()  # type: ignore[method-assign]
+    host.persister.waits = True
     host.heartbeat("m", 0, "q")
     assert {t.partitions for t in host.group.state_partitions.initializing.values()} == {frozenset({0, 1})}
-    host.keeper = Keeper(host.loop)
+    host.persister = FakePersister(host.loop)
     host.fail_over()
     epoch = host.group.members["m"].member_epoch
     host.loop.advance(29_000)
     epoch = host.heartbeat("m", epoch).member_epoch
-    assert host.keeper.begun == [], "not before the retry interval"
+    assert host.persister.begun == [], "not before the retry interval"
     host.loop.advance(1_000)
     epoch = host.heartbeat("m", epoch).member_epoch
-    assert len(host.keeper.begun) == 2
-    assert keeper is not host.keeper
+    assert len(host.persister.begun) == 2
 
 
 def test_a_log_that_refuses_changes_nothing() -> None:
@@ -262,15 +270,15 @@ def test_a_log_that_refuses_changes_nothing() -> None:
     assert host.heartbeat("m", 0, "q").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     host.log.refuse = None
     assert host.heartbeat("m", 0, "q").member_epoch == 2
-    assert len(host.keeper.begun) == 2
+    assert len(host.persister.begun) == 2
 
 
 def test_lag() -> None:
     host = Host()
     host.join("m")
-    host.keeper.fails = {1}
+    host.persister.fails = {1}
     asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
-    answer = host.service.describe_offsets(asked).result()
+    answer = start(host.service.describe_offsets(asked), host.loop).result()
     (topic,) = answer.topics
     assert [(p.partition_index, p.start_offset, p.lag, p.error_code) for p in topic.partitions] == [
         (0, 10, 12, 0),
@@ -282,16 +290,16 @@ def test_lag() -> None:
 def test_states_go_before_the_group(failing: set[int]) -> None:
     host = Host()
     host.join("m")
-    assert host.service.delete_states(["g", "none"]).result() == {"g": ErrorCode.NON_EMPTY_GROUP}
+    assert start(host.service.delete_states(["g", "none"]), host.loop).result() == {"g": ErrorCode.NON_EMPTY_GROUP}
     host.heartbeat("m", -1)
-    host.keeper.fails = failing
-    failed = host.service.delete_states(["g", "none"]).result()
+    host.persister.fails = failing
+    failed = start(host.service.delete_states(["g", "none"]), host.loop).result()
     assert failed == ({"g": ErrorCode.COORDINATOR_NOT_AVAILABLE} if failing else {})
     assert host.group.state_partitions.initialized == {}
     assert host.group.state_partitions.deleting == {host.q: "q"}
-    host.keeper.fails = set()
-    host.service.delete_states(["g"]).result()
-    assert host.keeper.deleted[-2:] == [(host.q, 0), (host.q, 1)], "what is still being deleted is deleted again"
+    host.persister.fails = set()
+    start(host.service.delete_states(["g"]), host.loop).result()
+    assert host.persister.deleted[-2:] == [(host.q, 0), (host.q, 1)], "what is still being deleted is deleted again"
 
 
 def test_why_did_it_rebalance() -> None:

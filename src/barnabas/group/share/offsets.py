@@ -44,7 +44,7 @@ class Alteration(NamedTuple):
 class Deletion(NamedTuple):
     """The topics that cannot be deleted, and the partitions to delete."""
 
-    refused: list[DeletedTopic]
+    rejected: list[DeletedTopic]
     partitions: PartitionIds
 
 
