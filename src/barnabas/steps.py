@@ -152,31 +152,35 @@ def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio
     return started
 
 
-async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop) -> list[R]:
+async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, per_turn: int = SLICE) -> list[R]:
     """Run coroutines side by side and return their results in order.
 
-    Each is stepped when it is taken from `coroutines`; the loop gets a turn after each `SLICE`. The first failure (in the order
-    of the coroutines) cancels those that still wait.
+    Each is stepped when it is taken from `coroutines`; the loop gets a turn after each `per_turn` of them. The first failure (in the
+    order of the coroutines) cancels those that still wait.
     """
     started: list[asyncio.Future[R]] = []
     try:
         for coroutine in coroutines:
             started.append(start(coroutine, loop))
-            if len(started) % SLICE == 0:
+            if len(started) % per_turn == 0:
                 await turn()
         return [await one for one in started]
-    finally:
+    except GeneratorExit:
+        raise  # The loop is gone, and nothing can be cancelled.
+    except BaseException:
         for one in started:
             if not one.cancel() and not one.cancelled():
                 one.exception()  # Seen, so that the loop does not report it.
+        raise
 
 
-async def shielded(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R:
-    """Wait for a coroutine that goes on to its end when the one who waits is cancelled.
+async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
+    """Wait for work that goes on to its end when the one who waits is cancelled.
 
-    For work that must not stop half-way because its client closed the connection.
+    For a coroutine that must not stop half-way because its client closed the connection, and for a future that several wait for.
     """
-    work = start(coroutine, loop)
+    if not isinstance(work, asyncio.Future):
+        work = start(work, loop)
     if work.done():
         return work.result()
     waiter: asyncio.Future[None] = loop.create_future()
@@ -185,7 +189,7 @@ async def shielded(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R:
         if not waiter.done():
             waiter.set_result(None)
         elif not done.cancelled() and (error := done.exception()) is not None:
-            logger.info("%r failed after its waiter was cancelled: %s", coroutine, error)
+            logger.info("%r failed after its waiter was cancelled: %s", done, error)
 
     work.add_done_callback(wake)
     await waiter

@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record_batch import check_batch
+from barnabas.steps import start
 from barnabas.transaction.marker_writer import LocalMarkerWriter, Marker
 from barnabas.transaction.markers import MARKERS_PER_TURN, RETRY_BACKOFF_MS, TransactionMarkers
 from barnabas.transaction.transaction_metadata import TransactionMetadata
@@ -30,67 +31,56 @@ class Partitions:
     def exists(self, partition: tuple[str, int]) -> bool:
         return partition not in self.missing
 
-    def write(self, marker: Marker, partition: tuple[str, int]) -> asyncio.Future[Any]:
-        future = self.loop.create_future()
+    async def write(self, marker: Marker, partition: tuple[str, int]) -> None:
         self.markers.add(marker)
         if partition in self.errors:
-            future.set_exception(KafkaError(self.errors[partition]))
-            return future
+            raise KafkaError(self.errors[partition])
         self.written.append(partition)
-        if self.held is None:
-            future.set_result(None)
-        else:
-            self.held.append(future)
-        return future
+        if self.held is not None:
+            self.held.append(self.loop.create_future())
+            await self.held[-1]
 
 
 class Subject:
     def __init__(self) -> None:
         self.loop = VirtualLoop()
         self.partitions = Partitions(self.loop)
-        self.done: list[tuple[int, int, str]] = []
-        self.markers = TransactionMarkers(
-            self.partitions,
-            self.loop,
-            lambda partition, epoch, metadata: self.done.append((partition, epoch, metadata.transactional_id)),
-        )
+        self.markers = TransactionMarkers(self.partitions, self.loop)
 
-    def end(self, *partitions: tuple[str, int], commit: bool = True, transactional_id: str = "tx") -> None:
+    def end(self, *partitions: tuple[str, int], commit: bool = True) -> asyncio.Future[bool]:
         metadata = TransactionMetadata(
-            transactional_id,
+            "tx",
             5,
             4,
             state=TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
             partitions=frozenset(partitions),
             client_transaction_version=2,
         )
-        self.markers.end(3, 7, metadata)
+        return start(self.markers.write(3, 7, metadata), self.loop)
 
 
 def test_every_partition_gets_one() -> None:
     subject = Subject()
-    subject.end(("t", 0), ("t", 1), ("u", 0), commit=False)
+    ended = subject.end(("t", 0), ("t", 1), ("u", 0), commit=False)
     assert subject.partitions.written == [("t", 0), ("t", 1), ("u", 0)]
     assert subject.partitions.markers == {Marker(5, 4, 7, False, 2)}
-    assert subject.done == [(3, 7, "tx")]
+    assert ended.result()
 
 
-def test_without_partitions_it_is_done_at_once() -> None:
-    subject = Subject()
-    subject.end()
-    assert subject.done == [(3, 7, "tx")]
+def test_without_partitions_the_markers_are_written_at_once() -> None:
+    assert Subject().end().result()
 
 
-def test_it_is_done_when_the_last_is_committed() -> None:
+def test_the_writing_ends_when_the_last_marker_is_committed() -> None:
     subject = Subject()
     subject.partitions.held = []
-    subject.end(("t", 0), ("t", 1))
+    ended = subject.end(("t", 0), ("t", 1))
     subject.partitions.held[1].set_result(None)
     subject.loop.run_ready()
-    assert subject.done == []
+    assert not ended.done()
     subject.partitions.held[0].set_result(None)
     subject.loop.run_ready()
-    assert subject.done == [(3, 7, "tx")]
+    assert ended.result()
 
 
 @pytest.mark.parametrize(
@@ -103,56 +93,94 @@ def test_it_is_done_when_the_last_is_committed() -> None:
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ],
 )
-def test_what_passes_is_tried_again(error: ErrorCode) -> None:
+def test_a_marker_that_cannot_be_written_now_is_retried(error: ErrorCode) -> None:
     subject = Subject()
     subject.partitions.errors["t", 1] = error
-    subject.end(("t", 0), ("t", 1))
+    ended = subject.end(("t", 0), ("t", 1))
     subject.loop.advance(RETRY_BACKOFF_MS * 3)
-    assert subject.done == []
-    assert subject.partitions.written == [("t", 0)], "what was written is not written again"
+    assert not ended.done()
+    assert subject.partitions.written == [("t", 0)], "a marker that is written is not written again"
     subject.partitions.errors.clear()
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert subject.done == [(3, 7, "tx")]
+    assert ended.result()
 
 
-def test_a_topic_that_is_gone_needs_none() -> None:
+def test_a_deleted_topic_needs_no_marker() -> None:
     subject = Subject()
     subject.partitions.errors["t", 1] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    subject.end(("t", 0), ("t", 1))
+    ended = subject.end(("t", 0), ("t", 1))
     subject.partitions.missing.add(("t", 1))
     subject.loop.advance(RETRY_BACKOFF_MS)
-    assert subject.done == [(3, 7, "tx")]
+    assert ended.result()
+
+
+@pytest.mark.parametrize("error", [ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION])
+def test_a_log_that_can_hold_no_marker_needs_none(error: ErrorCode) -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = error
+    assert subject.end(("t", 0), ("t", 1)).result()
 
 
 @pytest.mark.parametrize("error", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
-def test_a_fenced_one_is_given_up(error: ErrorCode) -> None:
+def test_a_fenced_transaction_is_given_up(error: ErrorCode) -> None:
     subject = Subject()
     subject.partitions.errors["t", 0] = error
-    subject.end(("t", 0), ("t", 1))
-    subject.loop.advance(RETRY_BACKOFF_MS * 2)
-    assert subject.done == []
-    assert repr(subject.markers) == "TransactionMarkers(0 transactions)"
+    assert subject.end(("t", 0), ("t", 1)).result() is False
+    assert subject.partitions.written == []
+    assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
 
 
 def test_a_coordinator_that_has_moved_writes_no_more() -> None:
     for forget in (lambda subject: subject.markers.forget(3), lambda subject: subject.markers.close()):
         subject = Subject()
         subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        subject.end(("t", 0))
+        ended = subject.end(("t", 0))
         forget(subject)
         subject.partitions.errors.clear()
         subject.loop.advance(RETRY_BACKOFF_MS * 2)
-        assert (subject.partitions.written, subject.done) == ([], [])
+        assert subject.partitions.written == []
+        assert ended.result() is False
+
+
+def test_other_partitions_of_the_coordinator_go_on() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ended = subject.end(("t", 0))
+    subject.markers.forget(4)
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert ended.result()
+
+
+def test_a_newer_decision_of_the_same_id_replaces_the_older() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    older, newer = subject.end(("t", 0), commit=False), subject.end(("t", 0))
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert (older.result(), newer.result()) == (False, True)
+    assert len(subject.partitions.written) == 1
 
 
 def test_a_very_large_transaction_takes_turns() -> None:
     subject = Subject()
     partitions = [("t", index) for index in range(2 * MARKERS_PER_TURN + 1)]
-    subject.end(*partitions)
+    ended = subject.end(*partitions)
     assert len(subject.partitions.written) == MARKERS_PER_TURN
     subject.loop.run_ready()
     assert sorted(subject.partitions.written) == partitions
-    assert subject.done == [(3, 7, "tx")]
+    assert ended.result()
+
+
+def test_a_bug_in_a_writer_reaches_the_one_who_waits() -> None:
+    subject = Subject()
+
+    async def broken(marker: Marker, partition: tuple[str, int]) -> None:
+        raise ValueError("a bug")
+
+    subject.partitions.write = broken  # type: ignore[method-assign]
+    assert isinstance(subject.end(("t", 0)).exception(), ValueError)
+    assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
 
 
 class TestLocal:
@@ -183,15 +211,13 @@ class TestLocal:
         writer = LocalMarkerWriter(
             Replicas(),
             Groups(),
-            "__consumer_offsets",
-            create_future=loop.create_future,
             now_ms=lambda: 5,
             exists=lambda partition: True,
         )
         marker = Marker(5, 4, 7, True, 2)
-        writer.write(marker, ("t", 1))
-        writer.write(marker, ("__consumer_offsets", 2))
-        refused = writer.write(marker, ("gone", 0))
+        start(writer.write(marker, ("t", 1)), loop)
+        start(writer.write(marker, ("__consumer_offsets", 2)), loop)
+        refused = start(writer.write(marker, ("gone", 0)), loop)
         assert appended == [("t", 1, 4, 2)]
         assert settled == [(2, True, True)]
         error = refused.exception()

@@ -7,6 +7,7 @@ from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
+from barnabas.steps import start
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.coordinator.virtual_loop import VirtualLoop
 
@@ -19,6 +20,9 @@ class Controller:
         self.next_id = 1000
         self.asked: list[asyncio.Future[Any]] = []
         self.manager = ProducerIdManager(self.loop, self._allocate)
+
+    def generate(self) -> asyncio.Future[int]:
+        return start(self.manager.generate(), self.loop)
 
     def _allocate(self) -> asyncio.Future[Any]:
         self.asked.append(self.loop.create_future())
@@ -34,15 +38,15 @@ class Controller:
 def test_ids_go_up_across_blocks() -> None:
     controller = Controller()
     assert controller.asked == [], "nothing is asked for before it is needed"
-    first = controller.manager.generate()
+    first = controller.generate()
     assert not first.done()
     controller.give()
-    ids = [first.result()] + [controller.manager.generate().result() for _ in range(7)]
+    ids = [first.result()] + [controller.generate().result() for _ in range(7)]
     assert len(controller.asked) == 1
-    ids += [controller.manager.generate().result()]
+    ids += [controller.generate().result()]
     assert len(controller.asked) == 2, "the next block is asked for while a tenth is left"
-    ids += [controller.manager.generate().result()]
-    waiting = controller.manager.generate()
+    ids += [controller.generate().result()]
+    waiting = controller.generate()
     assert not waiting.done()
     controller.give()
     ids += [waiting.result()]
@@ -52,7 +56,7 @@ def test_ids_go_up_across_blocks() -> None:
 
 def test_requests_wait_together() -> None:
     controller = Controller()
-    waiting = [controller.manager.generate() for _ in range(12)]
+    waiting = [controller.generate() for _ in range(12)]
     assert len(controller.asked) == 1
     controller.give()
     assert [future.done() for future in waiting] == [True] * 10 + [False] * 2
@@ -62,23 +66,23 @@ def test_requests_wait_together() -> None:
 
 def test_a_refusal_fails_those_who_wait_and_the_next_asks_again() -> None:
     controller = Controller()
-    waiting = controller.manager.generate()
+    waiting = controller.generate()
     controller.give(ErrorCode.STALE_BROKER_EPOCH)
     error = waiting.exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    waiting = controller.manager.generate()
+    waiting = controller.generate()
     controller.asked[-1].set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
     controller.loop.run_ready()
     assert waiting.exception() is not None
-    waiting = controller.manager.generate()
+    waiting = controller.generate()
     controller.give()
     assert waiting.result() == 1010
 
 
 def test_a_client_that_went_away_uses_no_id() -> None:
     controller = Controller()
-    controller.manager.generate().cancel()
-    stays = controller.manager.generate()
+    controller.generate().cancel()
+    stays = controller.generate()
     controller.give()
     assert stays.result() == 1000

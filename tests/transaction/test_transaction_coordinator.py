@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
+from barnabas.steps import start
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import Marker
 from barnabas.transaction.producer_id_manager import ProducerIdManager
@@ -31,14 +32,10 @@ class Partitions:
     def exists(self, partition: tuple[str, int]) -> bool:
         return True
 
-    def write(self, marker: Marker, partition: tuple[str, int]) -> asyncio.Future[Any]:
-        future = self.loop.create_future()
+    async def write(self, marker: Marker, partition: tuple[str, int]) -> None:
         if self.error is not None:
-            future.set_exception(KafkaError(self.error))
-        else:
-            self.written.append((partition, marker.producer_epoch, marker.commit))
-            future.set_result(None)
-        return future
+            raise KafkaError(self.error)
+        self.written.append((partition, marker.producer_epoch, marker.commit))
 
 
 class Subject:
@@ -48,6 +45,7 @@ class Subject:
         self.partitions = Partitions(self.loop)
         self.blocks = 0
         self.refuse_ids = False
+        self.held_ids: list[asyncio.Future[Any]] | None = None
         self.level = 2
         self.coordinator = TransactionCoordinator(
             TransactionCoordinatorConfig(transaction_state_log_num_partitions=1, **config),
@@ -63,7 +61,9 @@ class Subject:
 
     def _allocate(self) -> asyncio.Future[Any]:
         future = self.loop.create_future()
-        if self.refuse_ids:
+        if self.held_ids is not None:
+            self.held_ids.append(future)
+        elif self.refuse_ids:
             future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
         else:
             self.blocks += 1
@@ -75,13 +75,13 @@ class Subject:
         self.loop.run_ready()
 
     def init(self, **fields: Any) -> Any:
-        return self.coordinator.init_producer_id(InitProducerId("tx", 60_000, **fields))
+        return start(self.coordinator.init_producer_id(InitProducerId("tx", 60_000, **fields)), self.loop)
 
     def add(self, producer: tuple[int, int]) -> Any:
-        return self.coordinator.add_partitions("tx", *producer, T0, 2)
+        return start(self.coordinator.add_partitions("tx", *producer, T0, 2), self.loop)
 
     def end(self, producer: tuple[int, int], *, commit: bool = True) -> Any:
-        return self.coordinator.end_transaction(EndTxn("tx", *producer, commit, 2))
+        return start(self.coordinator.end_transaction(EndTxn("tx", *producer, commit, 2)), self.loop)
 
     def begin(self) -> tuple[int, int]:
         """A producer with an open transaction."""
@@ -91,7 +91,7 @@ class Subject:
         return producer
 
     def state(self) -> TransactionState:
-        described = self.coordinator.describe("tx").result()
+        described = start(self.coordinator.describe("tx"), self.loop).result()
         assert isinstance(described.state, TransactionState)
         return described.state
 
@@ -190,7 +190,7 @@ def test_while_loading() -> None:
     subject = Subject()
     subject.coordinator.on_elected(0, 1)
     assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert code(subject.coordinator.list_all()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert code(start(subject.coordinator.list_all(), subject.loop)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
@@ -199,7 +199,7 @@ def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
     subject.log.batches[1] = [b"no batch"]
     subject.coordinator.on_elected(1, 0)
     subject.loop.run_ready()
-    assert [found.transactional_id for found in subject.coordinator.list_all().result()] == ["tx"]
+    assert [found.transactional_id for found in start(subject.coordinator.list_all(), subject.loop).result()] == ["tx"]
 
 
 def test_without_producer_ids() -> None:
@@ -258,9 +258,9 @@ def test_fencing_at_the_last_epoch(level: int) -> None:
 def test_a_transaction_that_timed_out_and_ended_meanwhile_is_left_alone() -> None:
     subject = Subject(abort_timed_out_interval_ms=1000)
     producer = subject.begin()
-    found = subject.coordinator.describe("tx").result()
+    found = start(subject.coordinator.describe("tx"), subject.loop).result()
     subject.end(producer)
-    subject.coordinator._abort_timed_out(found)
+    subject.coordinator._on_timed_out(found)
     assert subject.partitions.written == [(("t", 0), 1, True)]
     subject.loop.advance(70_000)
     assert subject.state() is TransactionState.COMPLETE_COMMIT
@@ -274,3 +274,39 @@ def test_an_open_one_is_aborted_when_its_time_is_over() -> None:
     subject.loop.advance(1000)
     assert subject.state() is TransactionState.COMPLETE_ABORT
     assert subject.partitions.written == [(("t", 0), 1, False)]
+
+
+def test_a_client_that_leaves_stops_no_marker() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    ended.cancel()  # As when the connection is closed.
+    subject.loop.run_ready()
+    assert ended.cancelled()
+    subject.log.release()
+    subject.loop.run_ready()
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_an_id_that_comes_late_is_used() -> None:
+    subject = Subject()
+    subject.held_ids = []
+    begun = subject.init()
+    assert not begun.done()
+    subject.held_ids[0].set_result(AllocateProducerIdsResponse(producer_id_start=70, producer_id_len=2))
+    subject.loop.run_ready()
+    assert begun.result().producer_id == 70
+
+
+@pytest.mark.parametrize(
+    ("failure", "type_"), [(KafkaError(ErrorCode.NOT_CONTROLLER), KafkaError), (ValueError("a bug"), ValueError)]
+)
+def test_a_failure_that_comes_late_reaches_the_answer(failure: Exception, type_: type[Exception]) -> None:
+    subject = Subject()
+    subject.held_ids = []
+    begun = subject.init()
+    subject.held_ids[0].set_exception(failure)
+    subject.loop.run_ready()
+    assert isinstance(begun.exception(), type_)

@@ -1,7 +1,7 @@
-"""Appending one marker to one partition: the seam between transactions and the partitions they end in (control plane).
+"""Appending one marker to one partition: the seam between transactions and the partitions they end in.
 
 A marker in `__consumer_offsets` goes through the group coordinator, whose pending offsets it settles; any other is appended to the
-replica. Today the partitions are this node's; later others are reached by requests.
+replica. The partitions are this node's; in a cluster others will be reached by requests.
 
 Source: Kafka's `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from barnabas.coordinator.coordinator_log import InternalLog
-from barnabas.protocol.errors import KafkaError
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.records.control import build_end_transaction_marker
 
 TopicPartition = tuple[str, int]
@@ -35,16 +35,16 @@ class Marker(NamedTuple):
 
 
 class MarkerWriter(Protocol):
-    """The partitions, as whoever ends transactions sees them."""
+    """The partitions in which transactions end."""
 
     def exists(self, partition: TopicPartition) -> bool:
-        """Whether the metadata knows the partition."""
+        """Return whether the metadata has the partition."""
         ...
 
-    def write(self, marker: Marker, partition: TopicPartition) -> asyncio.Future[Any]:
-        """Append a marker.
+    async def write(self, marker: Marker, partition: TopicPartition) -> None:
+        """Append a marker and wait for its commit.
 
-        Returns: a future that is done when the marker is committed, or fails with KafkaError.
+        Raises: KafkaError.
         """
         ...
 
@@ -59,28 +59,23 @@ class LocalMarkerWriter:
     """`MarkerWriter` over the replicas of this broker.
 
     Args:
-        offsets_topic: the topic of the group coordinator.
-        exists: whether the metadata knows a partition.
+        exists: whether the metadata has a partition.
     """
 
     def __init__(
         self,
         replicas: InternalLog,
         groups: GroupTransactions,
-        offsets_topic: str,
         *,
-        create_future: Callable[[], asyncio.Future[Any]],
         now_ms: Callable[[], int],
         exists: Callable[[TopicPartition], bool],
     ) -> None:
         self._replicas = replicas
         self._groups = groups
-        self._offsets_topic = offsets_topic
-        self._create_future = create_future
         self._now_ms = now_ms
         self.exists = exists
 
-    def write(self, marker: Marker, partition: TopicPartition) -> asyncio.Future[Any]:
+    async def write(self, marker: Marker, partition: TopicPartition) -> None:
         topic, index = partition
         batch = build_end_transaction_marker(
             commit=marker.commit,
@@ -89,11 +84,7 @@ class LocalMarkerWriter:
             producer_epoch=marker.producer_epoch,
             timestamp=self._now_ms(),
         )
-        if topic == self._offsets_topic:
-            return self._groups.complete_transaction(index, marker, batch)
-        try:
-            return self._replicas.append_internal(topic, index, batch, transaction_version=marker.transaction_version)
-        except KafkaError as error:
-            refused = self._create_future()
-            refused.set_exception(error)
-            return refused
+        if topic == GROUP_METADATA:
+            await self._groups.complete_transaction(index, marker, batch)
+        else:
+            await self._replicas.append_internal(topic, index, batch, transaction_version=marker.transaction_version)

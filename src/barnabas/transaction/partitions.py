@@ -1,4 +1,4 @@
-"""Asking the transaction coordinator about partitions, for whoever appends to them (control plane).
+"""Asking the transaction coordinator about partitions before records or offsets are appended to them.
 
     operation                 asked by                           question                   not in the transaction
     DEFAULT_ERROR             Produce -10, TxnOffsetCommit -3    is the partition in it?    INVALID_TXN_STATE
@@ -14,12 +14,10 @@ Source: Kafka class `AddPartitionsToTxnManager`; KIP-890.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.future_steps import FutureMaker, answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
@@ -62,34 +60,28 @@ class TransactionSupportedOperation(Enum):
         return cls.GENERIC_ERROR_SUPPORTED if version >= generic_since else cls.DEFAULT_ERROR
 
 
-def add_or_verify(
+async def add_or_verify(
     coordinator: TransactionCoordinator,
-    loop: FutureMaker,
     transactional_id: str,
     producer_id: int,
     producer_epoch: int,
     partitions: Collection[TopicPartition],
     operation: TransactionSupportedOperation,
-) -> asyncio.Future[Errors]:
+) -> Errors:
     """Add partitions to a transaction, or ask whether it includes them.
 
-    Returns: a future of the error of each partition that may not be appended to; it never fails with a KafkaError.
+    Returns: the error of each partition that may not be appended to; a KafkaError of the coordinator is one for all partitions.
     """
     asked = frozenset(partitions)
-
-    def errors_of(codes: Errors) -> Errors:
-        return {partition: _for_append(code, operation) for partition, code in codes.items() if code}
-
-    def failed(error: KafkaError) -> Errors:
-        return errors_of(dict.fromkeys(asked, error.code))
-
-    if operation.supports_epoch_bump:
-        added = coordinator.add_partitions(
-            transactional_id, producer_id, producer_epoch, asked, CLIENT_TRANSACTION_VERSION
-        )
-        return answered(loop, added, lambda _: {}, failed)
-    verified = coordinator.verify_partitions(transactional_id, producer_id, producer_epoch, asked)
-    return answered(loop, verified, errors_of, failed)
+    producer = (transactional_id, producer_id, producer_epoch, asked)
+    try:
+        if operation.supports_epoch_bump:
+            await coordinator.add_partitions(*producer, CLIENT_TRANSACTION_VERSION)
+            return {}
+        codes = await coordinator.verify_partitions(*producer)
+    except KafkaError as error:
+        codes = dict.fromkeys(asked, error.code)
+    return {partition: _for_append(code, operation) for partition, code in codes.items() if code}
 
 
 def _for_append(code: ErrorCode, operation: TransactionSupportedOperation) -> ErrorCode:

@@ -1,10 +1,10 @@
-"""ProducerIdManager: hands out producer ids from blocks that the controller allocates (control plane).
+"""ProducerIdManager: hands out producer ids from blocks that the controller allocates.
 
-The controller gives each broker blocks of ids (ALLOCATE_PRODUCER_IDS, 1000 at a time) and remembers in the metadata log where
-the next block starts, so an id is never given twice, not even after a restart: what was left of a block is then lost, which
-is harmless. The next block is fetched when nine tenths of the present one are used; until it is there, requests wait.
+The controller gives each broker blocks of ids (ALLOCATE_PRODUCER_IDS, 1000 at a time) and records in the metadata log where the next
+block begins, so no id is given twice, not even after a restart. What was left of a block is then lost, which is harmless. The next
+block is fetched when nine tenths of the present one are used; while there is none, requests wait.
 
-Invariants: one allocation is under way at most; ids leave in ascending order within a block.
+Invariants: at most one allocation is under way; ids leave in ascending order within a block.
 
 Sources: Kafka class `RPCProducerIdManager`; KIP-730.
 """
@@ -12,60 +12,48 @@ Sources: Kafka class `RPCProducerIdManager`; KIP-730.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Any
 
-from barnabas.coordinator.future_steps import FutureMaker, when_done
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AllocateProducerIdsResponse
+from barnabas.steps import Loop, in_background, shielded
 
 PREFETCH_PARTS_LEFT = 10  # Fetch the next block when a tenth of this one is left.
 
 
 class ProducerIdManager:
-    """The producer ids of one broker."""
+    """The producer ids of one broker.
 
-    def __init__(self, loop: FutureMaker, allocate: Callable[[], asyncio.Future[AllocateProducerIdsResponse]]) -> None:
-        """Make a manager that has no block yet.
+    Args:
+        allocate: asks the controller for a block.
+    """
 
-        Args:
-            allocate: asks the controller for a block.
-        """
+    def __init__(self, loop: Loop, allocate: Callable[[], asyncio.Future[AllocateProducerIdsResponse]]) -> None:
         self._loop = loop
         self._allocate = allocate
         self._next_id = 0
         self._end_id = 0
         self._prefetch_at = 0
         self._following: tuple[int, int] | None = None
-        self._allocating = False
-        self._waiting: deque[asyncio.Future[int]] = deque()
+        self._allocation: asyncio.Future[bool] | None = None
 
     def __repr__(self) -> str:
-        return f"ProducerIdManager([{self._next_id}, {self._end_id}) waiting={len(self._waiting)})"
+        return f"<ProducerIdManager next={self._next_id} end={self._end_id}>"
 
-    def generate(self) -> asyncio.Future[int]:
-        """A producer id that nobody has had.
+    async def generate(self) -> int:
+        """Return a producer id that no producer has had.
 
-        Returns: a future, done at once while the block lasts; it fails with COORDINATOR_LOAD_IN_PROGRESS, on which clients
-            ask again, when the controller gives no block.
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, on which clients retry, if the controller allocates no block.
         """
-        future: asyncio.Future[int] = self._loop.create_future()
-        self._waiting.append(future)
-        self._serve()
-        return future
-
-    def _serve(self) -> None:
-        while self._waiting:
-            if self._next_id == self._end_id and not self._begin_following_block():
-                break
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_result(self._next_id)
-                self._next_id += 1
-        if self._next_id >= self._prefetch_at and self._following is None and not self._allocating:
-            self._allocating = True
-            when_done(self._allocate(), self._on_allocated)
+        while self._next_id == self._end_id and not self._begin_following_block():
+            if not await shielded(self._following_block(), self._loop):
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        producer_id = self._next_id
+        self._next_id += 1
+        if self._next_id >= self._prefetch_at and self._following is None:
+            self._following_block()
+        return producer_id
 
     def _begin_following_block(self) -> bool:
         if self._following is None:
@@ -75,18 +63,19 @@ class ProducerIdManager:
         self._following = None
         return True
 
-    def _on_allocated(self, done: asyncio.Future[Any]) -> None:
-        self._allocating = False
-        refused = done.cancelled() or done.exception() is not None
-        if not refused:
-            response = done.result()
-            refused = response.error_code != ErrorCode.NONE or response.producer_id_len <= 0
-        if refused:
-            waiting, self._waiting = self._waiting, deque()
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-            return
+    def _following_block(self) -> asyncio.Future[bool]:
+        """Return the allocation that is under way, or begin one."""
+        if self._allocation is None or self._allocation.done():
+            self._allocation = in_background(self._allocate_following(), self._loop)
+        return self._allocation
+
+    async def _allocate_following(self) -> bool:
+        try:
+            response = await self._allocate()
+        except (KafkaError, asyncio.CancelledError):
+            return False
+        if response.error_code != ErrorCode.NONE or response.producer_id_len <= 0:
+            return False
         assert self._following is None, self
         self._following = (response.producer_id_start, response.producer_id_start + response.producer_id_len)
-        self._serve()
+        return True

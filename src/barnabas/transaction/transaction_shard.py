@@ -15,8 +15,8 @@ Before version 2 a repeated end is done again without change, and Empty accepts 
 Prepare states) requests are CONCURRENT_TRANSACTIONS, on which clients wait and ask again; that comes first, since the client may
 know a producer id already that the state will only have afterwards.
 
-A step that needs a fresh producer id cannot have it at once (the controller gives them): the operation then answers `NeedsProducerId`
-without a record, and is run again with one.
+A step that needs a fresh producer id cannot have it at once, because the controller allocates them. The operation then returns None and no
+record, and the front runs it again with a fresh producer id.
 
 Source: Kafka classes `TransactionCoordinator`, `TransactionStateManager`; KIP-98, KIP-360, KIP-890, KIP-939.
 """
@@ -45,13 +45,6 @@ from barnabas.transaction.transaction_state import TransactionState
 
 ABORT_TIMER = "abort-timed-out-transactions"
 EXPIRY_TIMER = "expire-transactional-ids"
-
-
-class NeedsProducerId:
-    """An operation's answer when it must be run again with a fresh producer id."""
-
-
-NEEDS_PRODUCER_ID = NeedsProducerId()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +88,17 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Initialized:
-    """The outcome of InitProducerId: the pair for the client, or an open transaction that is aborted first.
+    """The outcome of InitProducerId: the pair for the client, or an open transaction that must be aborted first.
 
     Attributes:
         ongoing: the pair of the transaction that was kept; -1 for none.
+        prepared: the transaction whose abort is decided; None if the client has its pair.
     """
 
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
     ongoing: tuple[int, int] = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-    aborted: TransactionMetadata | None = None
+    prepared: TransactionMetadata | None = None
 
 
 class TransactionCoordinatorShard:
@@ -145,7 +139,7 @@ class TransactionCoordinatorShard:
 
     def init_producer_id(
         self, request: InitProducerId, fresh_producer_id: int
-    ) -> CoordinatorResult[Initialized | NeedsProducerId]:
+    ) -> CoordinatorResult[Initialized | None]:
         """Give a producer its id and epoch; fences whoever had the transactional id before.
 
         Args:
@@ -158,7 +152,7 @@ class TransactionCoordinatorShard:
         found = self.transactions.get(request.transactional_id)
         if found is None:
             if fresh_producer_id == NO_PRODUCER_ID:
-                return CoordinatorResult(NEEDS_PRODUCER_ID)
+                return CoordinatorResult(None)
             created = TransactionMetadata(request.transactional_id, fresh_producer_id)
             return self._initialized(created.bumped_for_init(request.timeout_ms, _epoch_of(request), now_ms))
         if found.state.is_prepared:
@@ -173,23 +167,23 @@ class TransactionCoordinatorShard:
             if request.expected is not None and request.expected[1] != found.producer_epoch:
                 raise KafkaError(ErrorCode.PRODUCER_FENCED)
             if fresh_producer_id == NO_PRODUCER_ID:
-                return CoordinatorResult(NEEDS_PRODUCER_ID)
+                return CoordinatorResult(None)
             may_retry = request.expected is not None
             return self._initialized(
                 found.with_new_producer_id(fresh_producer_id, request.timeout_ms, now_ms, may_retry=may_retry)
             )
         return self._initialized(found.bumped_for_init(request.timeout_ms, _epoch_of(request), now_ms))
 
-    def _initialized(self, after: TransactionMetadata) -> CoordinatorResult[Initialized | NeedsProducerId]:
+    def _initialized(self, after: TransactionMetadata) -> CoordinatorResult[Initialized | None]:
         return CoordinatorResult(Initialized(after.producer_id, after.producer_epoch), [self._record(after)])
 
     def _keep(
         self, request: InitProducerId, found: TransactionMetadata, fresh_producer_id: int
-    ) -> CoordinatorResult[Initialized | NeedsProducerId]:
+    ) -> CoordinatorResult[Initialized | None]:
         if self._transaction_version() < EPOCH_BUMP_SINCE:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if is_epoch_exhausted(found.client_producer_epoch) and fresh_producer_id == NO_PRODUCER_ID:
-            return CoordinatorResult(NEEDS_PRODUCER_ID)
+            return CoordinatorResult(None)
         kept = found.kept(fresh_producer_id, request.timeout_ms, self._now_ms())
         answer = Initialized(
             kept.client_producer_id, kept.client_producer_epoch, (kept.producer_id, kept.producer_epoch)
@@ -198,12 +192,12 @@ class TransactionCoordinatorShard:
 
     def _abort_before_init(
         self, found: TransactionMetadata, fresh_producer_id: int
-    ) -> CoordinatorResult[Initialized | NeedsProducerId]:
+    ) -> CoordinatorResult[Initialized | None]:
         """Abort in the coordinator's name; the client asks again, which bumps the epoch once more."""
         aborted = self._fencing_abort(found, fresh_producer_id)
         if aborted is None:
-            return CoordinatorResult(NEEDS_PRODUCER_ID)
-        return CoordinatorResult(Initialized(aborted=aborted), [self._record(aborted)])
+            return CoordinatorResult(None)
+        return CoordinatorResult(Initialized(prepared=aborted), [self._record(aborted)])
 
     def _fencing_abort(self, found: TransactionMetadata, fresh_producer_id: int) -> TransactionMetadata | None:
         """PrepareAbort under an epoch that no client has; None when that needs a fresh producer id."""
@@ -263,7 +257,7 @@ class TransactionCoordinatorShard:
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    def end(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | NeedsProducerId]:
+    def end(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | None]:
         """A client's commit or abort.
 
         Raises:
@@ -273,7 +267,7 @@ class TransactionCoordinatorShard:
             return self._end_with_bump(request, fresh_producer_id)
         return self._end_without_bump(request)
 
-    def _end_without_bump(self, request: EndTxn) -> CoordinatorResult[Ended | NeedsProducerId]:
+    def _end_without_bump(self, request: EndTxn) -> CoordinatorResult[Ended | None]:
         found = self.transactions.get(request.transactional_id)
         if found is None or found.client_producer_id != request.producer_id:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -294,7 +288,7 @@ class TransactionCoordinatorShard:
         )
         return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, after), [self._record(after)])
 
-    def _end_with_bump(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | NeedsProducerId]:
+    def _end_with_bump(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | None]:
         found = self.transactions.get(request.transactional_id)
         if found is None:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -327,10 +321,10 @@ class TransactionCoordinatorShard:
 
     def _prepare(
         self, found: TransactionMetadata, commit: bool, fresh_producer_id: int
-    ) -> CoordinatorResult[Ended | NeedsProducerId]:
+    ) -> CoordinatorResult[Ended | None]:
         after = self._prepared(found, commit=commit, version=EPOCH_BUMP_SINCE, fresh_producer_id=fresh_producer_id)
         if after is None:
-            return CoordinatorResult(NEEDS_PRODUCER_ID)
+            return CoordinatorResult(None)
         complete = after.completed(after.last_update_ms)
         return CoordinatorResult(Ended(complete.producer_id, complete.producer_epoch, after), [self._record(after)])
 
@@ -351,14 +345,14 @@ class TransactionCoordinatorShard:
 
     def abort_timed_out(
         self, timed_out: TransactionMetadata, fresh_producer_id: int
-    ) -> CoordinatorResult[Ended | NeedsProducerId]:
+    ) -> CoordinatorResult[Ended | None]:
         """Abort a transaction that was open for too long, unless it has moved on meanwhile."""
         found = self.transactions.get(timed_out.transactional_id)
         if found is None or found.state is not TransactionState.ONGOING or not found.is_same_transaction(timed_out):
             return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH))
         aborted = self._fencing_abort(found, fresh_producer_id)
         if aborted is None:
-            return CoordinatorResult(NEEDS_PRODUCER_ID)
+            return CoordinatorResult(None)
         return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, aborted), [self._record(aborted)])
 
     def complete(self, prepared: TransactionMetadata) -> CoordinatorResult[None]:
