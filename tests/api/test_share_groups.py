@@ -404,7 +404,7 @@ def test_a_waiting_fetch_is_woken_by_a_release_and_by_new_records(cluster: Clust
         route = node.dispatcher.route(78)
         from barnabas.api.context import RequestContext
 
-        waiting = route.handle(RequestContext(node.server.services, node.connection, 78, 2), request)
+        waiting = start(route.handle(RequestContext(node.server.services, node.connection, 78, 2), request), loop)
         assert not waiting.done()
         wake()
         answer = loop.run_until_complete(asyncio.wait_for(waiting, 5))

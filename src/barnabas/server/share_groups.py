@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
-from barnabas.steps import start
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
@@ -105,7 +104,7 @@ class ShareServices:
             self.coordinator,
             services.loop,
             has_topic=lambda: SHARE_STATE_TOPIC in services.image().topics.by_name,
-            create_topic=lambda: start(create_internal_topic(services, SHARE_STATE_TOPIC), services.loop),
+            create_topic=lambda: create_internal_topic(services, SHARE_STATE_TOPIC),
         )
 
     @cached_property

@@ -13,14 +13,14 @@ Sources: KIP-932; Kafka's `Persister`, `DefaultStatePersister`, `PersisterStateM
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.share.share_coordinator import ShareCoordinator
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
-from barnabas.steps import Loop, shielded, sleep
+from barnabas.steps import Loop, sleep
 
 __all__ = ["LocalPersister", "Persister"]
 
@@ -64,7 +64,7 @@ class LocalPersister:
 
     Args:
         has_topic: whether `__share_group_state` exists.
-        create_topic: creates it; several callers may await the same result.
+        create_topic: creates it if possible.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class LocalPersister:
         coordinator: ShareCoordinator,
         loop: Loop,
         has_topic: Callable[[], bool],
-        create_topic: Callable[[], Awaitable[object]],
+        create_topic: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._coordinator = coordinator
         self._loop = loop
@@ -111,12 +111,5 @@ class LocalPersister:
 
     async def _call(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if not self._has_topic():
-            # Shielded: others wait for the same creation.
-            await shielded(self._make_topic(), self._loop)
+            await self._create_topic()  # If that fails the coordinator returns NOT_COORDINATOR, which leads to a retry.
         return await call()
-
-    async def _make_topic(self) -> None:
-        try:
-            await self._create_topic()
-        except KafkaError:
-            return  # The coordinator's answer, NOT_COORDINATOR, leads to a retry.
