@@ -448,3 +448,130 @@ def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Shari
 def test_without_isolation_all_is_delivered(sharing: Sharing) -> None:
     transactional(sharing, 7, 0, b"a")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
+
+
+# -- a persister that is late, and clients that leave ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bug", [ValueError("a bug"), RuntimeError("a bug")])
+def test_a_bug_while_a_state_is_read_fails_the_fetch_and_the_next_fetch_reads_again(
+    sharing: Sharing, bug: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.persister.waits = True
+    future = sharing.fetch(wait_ms=1_000)
+    sharing.persister.go_on(bug)
+    sharing.hosting.advance(1_000)
+    assert sharing.errors(future) == {0: ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert "a bug" in caplog.text
+    sharing.persister.error = None
+    assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
+
+
+def test_a_state_is_read_to_its_end_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.persister.waits = True
+    leaves, stays = sharing.fetch("leaves", wait_ms=1_000), sharing.fetch("stays", wait_ms=1_000)
+    leaves.cancel()
+    sharing.hosting.spin()
+    assert leaves.cancelled()
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.got(stays) == [(0, 0, 0, 1)]
+
+
+def test_a_share_partition_that_is_fenced_while_its_state_is_read_is_not_led_here(sharing: Sharing) -> None:
+    sharing.persister.waits = True
+    future = sharing.fetch(wait_ms=1_000)
+    sharing.manager.topics_deleted([sharing.topic_id])
+    sharing.persister.go_on()
+    sharing.hosting.advance(1_000)
+    assert sharing.errors(future) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (TypeError("a bug"), ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_a_write_that_fails_late_is_answered_and_gives_the_records_back(
+    sharing: Sharing, error: ErrorCode | Exception, code: ErrorCode
+) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    future = sharing.acknowledge(0, 0)
+    sharing.persister.go_on(error)
+    sharing.hosting.spin()
+    assert sharing.outcome(future) is code
+    sharing.persister.error = None
+    assert sharing.outcome(sharing.acknowledge(0, 0)) is ErrorCode.NONE, "the member holds the record again"
+    assert sharing.manager.records_acknowledged == {ACCEPT: 1}
+
+
+def test_an_acknowledgement_is_settled_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    future = sharing.acknowledge(0, 0)
+    future.cancel()
+    sharing.hosting.spin()
+    assert future.cancelled()
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.shared.records is not None
+    assert sharing.shared.records.start_offset == 1
+    assert sharing.manager.records_acknowledged == {ACCEPT: 1}
+
+
+def test_a_fenced_write_ends_the_share_partition_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    sharing.acknowledge(0, 0).cancel()
+    sharing.persister.go_on(ErrorCode.FENCED_STATE_EPOCH)
+    sharing.hosting.spin()
+    assert len(sharing.manager) == 0
+
+
+def open_session(sharing: Sharing, member: str = "m") -> None:
+    sharing.manager.sessions.open("g", member, [(sharing.id(), "q")], f"connection of {member}")
+
+
+def test_a_closed_connection_releases_records_for_a_waiting_fetch(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    open_session(sharing)
+    open_session(sharing, "other")
+    sharing.got(sharing.fetch())
+    waiting = sharing.fetch("other", wait_ms=1_000)
+    sharing.persister.waits = True
+    sharing.manager.sessions.connection_closed("connection of m")
+    sharing.hosting.spin()
+    assert not waiting.done(), "the release is not written yet"
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.got(waiting) == [(0, 0, 0, 2)]
+
+
+def test_a_release_that_is_fenced_ends_the_share_partition(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    open_session(sharing)
+    open_session(sharing, "other")
+    sharing.got(sharing.fetch())
+    sharing.persister.error = ErrorCode.FENCED_LEADER_EPOCH
+    sharing.manager.sessions.connection_closed("connection of m")
+    assert len(sharing.manager) == 0
+
+
+def test_an_expiry_that_cannot_be_written_holds_all_the_same(
+    sharing: Sharing, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.error = ErrorCode.NOT_COORDINATOR
+    sharing.hosting.advance(LOCK_MS)
+    assert "was not persisted" in caplog.text
+    assert sharing.got(sharing.fetch("other")) == [(0, 0, 0, 2)]
