@@ -1,108 +1,181 @@
-"""Dead letters, on a whole node."""
+"""DeadLetterWriter in virtual time: a topic that comes late or not at all, commits that fail, and long ranges."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from barnabas.log.log_config import LogConfig
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.records.record import iter_records
-from tests.api.share_cluster import (
-    ACCEPT,
-    BROKER_RESOURCE,
-    GROUP_RESOURCE,
-    REJECT,
-    RELEASE,
-    TOPIC_RESOURCE,
-    Cluster,
-    Member,
-    acquired,
-    outcome,
-)
+from barnabas.share.dead_letters import ATTEMPTS, DeadLetterWriter
+from barnabas.steps import start
+from tests.replication.hosting import Hosting
 
 
-def letters(cluster: Cluster) -> list[tuple[bytes | None, dict[str, bytes | None]]]:
-    cluster.until(lambda: cluster.offsets()[0][1] == 0)
-    replicas = cluster.node.server.replica_manager
-    if "dlq.q" not in replicas.topics:
-        return []
-    return [
-        (record.value, dict(record.headers))
-        for chunk in replicas.read_internal("dlq.q", 0, 0)
-        for record in iter_records(chunk)
-    ]
+class Settings:
+    """The group's and the cluster's settings; `create` answers with `code`, or raises it."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self.hosting = hosting
+        self.topic = "dlq"
+        self.copies = False
+        self.auto_create = True
+        self.enabled = True
+        self.code: ErrorCode | Exception = ErrorCode.NONE
+        self.creations = 0
+
+    def value(self, group_id: str, name: str) -> object:
+        return self.topic if name.endswith("topic.name") else self.copies
+
+    def int_value(self, group_id: str, name: str) -> int:
+        raise NotImplementedError
+
+    def allows_dead_letters(self) -> bool:
+        return True
+
+    def auto_creates(self) -> bool:
+        return self.auto_create
+
+    def prefix(self) -> str:
+        return "d"
+
+    def is_enabled_on(self, topic: str) -> bool:
+        return self.enabled
+
+    async def create(self, topic: str) -> CreateTopicsResponse:
+        self.creations += 1
+        if isinstance(self.code, Exception):
+            raise self.code
+        result = CreateTopicsResponse.CreatableTopicResult(name=topic, error_code=int(self.code))
+        return CreateTopicsResponse(topics=[result])
 
 
-def dead_letter_cluster(cluster: Cluster, **settings: str) -> Member:
-    cluster.node.create_topic("dlq.q", 1, errors_deadletterqueue_group_enable="true")
-    cluster.configure(GROUP_RESOURCE, "g", errors_deadletterqueue_topic_name="dlq.q", **settings)
-    cluster.produce(b"good", b"bad", b"ugly")
-    member = Member(cluster).join()
-    member.fetch()
-    return member
+class Writing:
+    """A writer over real logs with a source topic `q` of some records."""
 
-
-def test_rejected_records_become_dead_letters(cluster: Cluster) -> None:
-    member = dead_letter_cluster(cluster, errors_deadletterqueue_copy_record_enable="true")
-    assert outcome(member.acknowledge((0, 2, [ACCEPT, REJECT, ACCEPT]))) == [(0, 0)]
-    assert letters(cluster) == [
-        (
-            b"bad",
-            {
-                "__dlq.errors.topic": b"q",
-                "__dlq.errors.partition": b"0",
-                "__dlq.errors.offset": b"1",
-                "__dlq.errors.group": b"g",
-                "__dlq.errors.delivery.count": b"1",
-                "__dlq.errors.message": b"Offset rejected by client.",
-            },
+    def __init__(self, root: Path) -> None:
+        self.hosting = Hosting(root)
+        self.hosting.create_topic("q")
+        self.hosting.append("q", *[b"%d" % number for number in range(50)])
+        self.settings = Settings(self.hosting)
+        self.writer = DeadLetterWriter(
+            self.hosting.replicas, self.settings, self.settings, loop=self.hosting.loop, now_ms=self.hosting.now_ms
         )
-    ]
-    assert cluster.offsets()[0][1] == 0
+
+    def write(self, first: int, last: int) -> asyncio.Future[None]:
+        source = self.hosting.replicas.partition("q", 0)
+        return start(self.writer.write("g", source, first, last, 1, rejected=True), self.hosting.loop)
+
+    def offsets(self) -> list[int]:
+        """The offsets of the records that the letters are about."""
+        return [
+            int(dict(record.headers)["__dlq.errors.offset"] or b"")
+            for chunk in self.hosting.replicas.read_internal("dlq", 0, 0)
+            for record in iter_records(chunk)
+        ]
 
 
-def test_without_copying_a_letter_has_only_headers(cluster: Cluster) -> None:
-    member = dead_letter_cluster(cluster)
-    member.acknowledge((0, 2, [ACCEPT, REJECT, ACCEPT]))
-    assert [value for value, _ in letters(cluster)] == [None]
+@pytest.fixture
+def writing(tmp_path: Path) -> Iterator[Writing]:
+    made = Writing(tmp_path)
+    yield made
+    made.hosting.close()
 
 
-def test_records_delivered_too_often_become_dead_letters(cluster: Cluster) -> None:
-    member = dead_letter_cluster(cluster, share_delivery_count_limit="2")
-    member.acknowledge((0, 0, [RELEASE]), (1, 2, [ACCEPT]))
-    assert acquired(member.fetch()) == [(0, 0, 0, 2)]
-    member.acknowledge((0, 0, [RELEASE]))
-    ((_, headers),) = letters(cluster)
-    assert headers["__dlq.errors.message"] == b"Offset delivery count exceeded the threshold."
-    assert headers["__dlq.errors.delivery.count"] == b"2"
+def test_a_range_is_written_in_batches_that_the_topic_takes(writing: Writing) -> None:
+    writing.hosting.create_topic("dlq", config=LogConfig(max_message_bytes=1_000))
+    writing.settings.copies = True
+    done = writing.write(3, 40)
+    assert not done.done(), "the loop gets a turn between two batches"
+    while not done.done():
+        writing.hosting.spin()
+    assert writing.offsets() == list(range(3, 41))
+    log = writing.hosting.replicas.partition("dlq", 0).log
+    batches = [header for _, header in log.read(0, 1 << 20, max_offset=log.high_watermark).headers()]
+    assert len(batches) > 1
+    assert all(header.size <= 1_000 for header in batches)
 
 
-def test_a_topic_that_does_not_allow_letters_gets_none(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    member = dead_letter_cluster(cluster)
-    cluster.configure(TOPIC_RESOURCE, "dlq.q", errors_deadletterqueue_group_enable="false")
-    member.acknowledge((0, 2, [REJECT]))
-    assert letters(cluster) == []
+def test_letters_wait_for_a_topic_that_is_led_later(writing: Writing) -> None:
+    done = writing.write(0, 1)
+    assert writing.settings.creations == 1
+    writing.hosting.advance(999)
+    writing.hosting.create_topic("dlq")
+    assert writing.settings.creations == 1
+    writing.hosting.advance(1)
+    assert done.done()
+    assert writing.offsets() == [0, 1]
+
+
+def test_letters_are_given_up_when_the_topic_never_comes(writing: Writing, caplog: pytest.LogCaptureFixture) -> None:
+    done = writing.write(0, 1)
+    writing.hosting.advance(1_000 + 2_000 + 4_000 + 8_000 - 1)
+    assert not done.done()
+    writing.hosting.advance(1)
+    assert done.result() is None
+    assert writing.settings.creations == ATTEMPTS
+    assert "has no leader here yet" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (ErrorCode.INVALID_REPLICATION_FACTOR, "dlq cannot be created"),
+        (KafkaError(ErrorCode.NOT_CONTROLLER, "no controller"), "no controller"),
+        (ValueError("a bug"), "a bug"),
+    ],
+)
+def test_letters_are_given_up_when_the_topic_cannot_be_created(
+    writing: Writing, code: ErrorCode | Exception, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    writing.settings.code = code
+    assert writing.write(0, 1).result() is None
+    assert writing.settings.creations == 1
+    assert words in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"topic": ""}, "no longer names"),
+        ({"topic": "__dlq"}, "must not start with __"),
+        ({"topic": "letters"}, "does not start with d"),
+        ({"auto_create": False}, "may not be created"),
+    ],
+)
+def test_a_topic_that_letters_may_not_be_written_to_gets_none(
+    writing: Writing, changes: dict[str, object], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in changes.items():
+        setattr(writing.settings, name, value)
+    assert writing.write(0, 1).result() is None
+    assert words in caplog.text
+    assert writing.settings.creations == 0
+
+
+def test_a_topic_that_another_node_created_must_allow_letters(
+    writing: Writing, caplog: pytest.LogCaptureFixture
+) -> None:
+    writing.settings.enabled = False
+    writing.settings.code = ErrorCode.TOPIC_ALREADY_EXISTS
+    done = writing.write(0, 1)
+    writing.hosting.create_topic("dlq")
+    writing.hosting.advance(1_000)
+    assert done.done()
+    assert writing.offsets() == []
     assert "does not allow dead letters" in caplog.text
-    assert cluster.offsets()[0][1] == 0
 
 
-def test_a_missing_topic_is_created_if_that_is_allowed(cluster: Cluster) -> None:
-    cluster.configure(GROUP_RESOURCE, "g", errors_deadletterqueue_topic_name="dlq.q")
-    cluster.configure(BROKER_RESOURCE, "", errors_deadletterqueue_auto_create_topics_enable="true")
-    cluster.produce(b"x")
-    member = Member(cluster).join()
-    member.fetch()
-    member.acknowledge((0, 0, [REJECT]))
-    assert len(letters(cluster)) == 1
-
-
-def test_a_letter_that_a_crash_interrupts_is_written_after_it(cluster: Cluster) -> None:
-    member = dead_letter_cluster(cluster)
-    writer = cluster.node.server.services.share.partitions.settings.dead_letters
-    assert writer is not None
-    writer.write = lambda *a, **k: cluster.node.loop.create_future()  # type: ignore[method-assign]
-    assert outcome(member.acknowledge((0, 0, [REJECT]), (1, 2, [ACCEPT]))) == [(0, 0)]
-    cluster.crash()
-    member.session_epoch = 0
-    assert acquired(member.fetch()) == [], "a record on its way to the dead letters is not delivered"
-    ((_, headers),) = letters(cluster)
-    assert headers["__dlq.errors.offset"] == b"0"
-    assert cluster.offsets()[0][1] == 0
+def test_letters_wait_for_their_commit(writing: Writing) -> None:
+    writing.hosting.create_topic("dlq", replicas=(1, 2))
+    done = writing.write(0, 1)
+    writing.hosting.spin()
+    assert not done.done()
+    writing.hosting.delete_topic(writing.hosting.image.topics.by_name["dlq"].topic_id)
+    writing.hosting.spin()
+    assert done.result() is None, "a topic that is deleted meanwhile gives no error to the group"
