@@ -18,8 +18,8 @@ import pytest
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
-from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
@@ -247,8 +247,8 @@ def test_confirmed_records_stay_finished_and_none_is_lost(seed: int, tmp_path: P
     life.finish()
     assert set(range(RECORDS)) - life.confirmed - life.unanswered - life.spent == set()
     (shared,) = life.manager._partitions.values()
-    assert shared.records is not None
-    assert shared.records.start_offset == RECORDS
+    assert shared.window is not None
+    assert shared.window.start_offset == RECORDS
     summary = life.store.shard.summary(life.store.key).response
     lag = RECORDS - summary.start_offset - summary.delivery_complete_count
     assert 0 <= lag <= len(life.unanswered - life.confirmed), "only what was written unheard is not counted yet"

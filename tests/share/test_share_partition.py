@@ -13,8 +13,8 @@ from barnabas.log.append_checks import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
-from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings, duration_ms
 from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
@@ -441,8 +441,8 @@ def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Shari
     offsets = {offset for _, first, last, _ in given for offset in range(first, last + 1)}
     assert offsets == {2, 3, 4, 5}, "markers go along, as gaps that the client acknowledges"
     sharing.outcome(sharing.acknowledge(2, 5, ACCEPT, 0, 0, ACCEPT))
-    assert sharing.shared.records is not None
-    assert sharing.shared.records.start_offset == 6, "the aborted ones are finished too"
+    assert sharing.shared.window is not None
+    assert sharing.shared.window.start_offset == 6, "the aborted ones are finished too"
 
 
 def test_without_isolation_all_is_delivered(sharing: Sharing) -> None:
@@ -521,8 +521,8 @@ def test_an_acknowledgement_is_settled_although_the_client_left(sharing: Sharing
     assert future.cancelled()
     sharing.persister.go_on()
     sharing.hosting.spin()
-    assert sharing.shared.records is not None
-    assert sharing.shared.records.start_offset == 1
+    assert sharing.shared.window is not None
+    assert sharing.shared.window.start_offset == 1
     assert sharing.manager.records_acknowledged == {ACCEPT: 1}
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.share.records import Acknowledgement, AcknowledgeType
+from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
 

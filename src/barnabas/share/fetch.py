@@ -28,8 +28,8 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BatchHeader
 from barnabas.replication.fetch_reader import READ_COMMITTED
 from barnabas.replication.purgatory import DelayedOperation
-from barnabas.share.records import Acquired
 from barnabas.share.share_partition import SharePartition
+from barnabas.share.window import Acquired
 
 __all__ = ["DelayedShareFetch", "ShareFetchParams", "ShareFetchResults"]
 

@@ -3,7 +3,7 @@
     EMPTY ──initialize──► INITIALIZING ──► ACTIVE ──► FENCED     another leader or state, or no member left
                                └─────────► FAILED ──►  ┘
 
-The window (`ShareRecords`) is in memory. The persister writes each change, and the answer to an acknowledgement waits for that write.
+The window (`ShareWindow`) is in memory. The persister writes each change, and the answer to an acknowledgement waits for that write.
 If another leader has taken over the state, or the state was started again, the persister rejects the write and the share partition is
 fenced: the next fetch makes a new one, which reads the state again.
 
@@ -28,15 +28,15 @@ from barnabas.replication.fetch_reader import READ_UNCOMMITTED
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
 from barnabas.share.aborted import aborted_ranges, without
-from barnabas.share.acquisition import Reading
+from barnabas.share.acknowledgement import Acknowledgement, Change, acknowledge, expire, release, settle
+from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.in_flight import RecordState
 from barnabas.share.persister import Persister
-from barnabas.share.records import Acknowledgement, Acquired, Change, ShareRecords
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_coordinator_shard import StateWrite
 from barnabas.share.state_batches import StateBatch
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.share.window import Limits
+from barnabas.share.window import Acquired, Limits, ShareWindow
 from barnabas.steps import in_background
 
 __all__ = ["ENDS_SHARE_PARTITION", "SharePartition", "SharePartitionState"]
@@ -80,7 +80,7 @@ class SharePartition:
 
     Attributes:
         leader_epoch: the partition's when this was made; with another one this is stale.
-        records: the window; None until the state has been read.
+        window: the records in flight; None until the state has been read.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class SharePartition:
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.state = SharePartitionState.EMPTY
-        self.records: ShareRecords | None = None
+        self.window: ShareWindow | None = None
         self.state_epoch = 0
         self._persister = persister
         self._settings = settings
@@ -111,7 +111,7 @@ class SharePartition:
     def __repr__(self) -> str:
         return (
             f"<SharePartition {self.key.group_id} {self.partition.topic.name}-{self.partition.index} "
-            f"{self.state.value} {self.records!r}>"
+            f"{self.state.value} {self.window!r}>"
         )
 
     @property
@@ -154,7 +154,7 @@ class SharePartition:
             if self.state is not SharePartitionState.INITIALIZING:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
             start_offset = persisted.start_offset if persisted.start_offset >= 0 else self._first_offset()
-            self.records = ShareRecords.restored(start_offset, persisted.state_batches)
+            self.window = ShareWindow.restored(start_offset, persisted.state_batches)
         except Exception as error:
             if self.state is SharePartitionState.INITIALIZING:
                 self.state = SharePartitionState.FAILED
@@ -162,7 +162,7 @@ class SharePartition:
         self.state_epoch = persisted.state_epoch
         self.state = SharePartitionState.ACTIVE
         max_delivery_count = self._limits().max_delivery_count
-        for run in self.records.archiving():
+        for run in self.window.archiving():
             # The state does not tell whether a record was rejected; its delivery count does.
             rejected = run.delivery_count < max_delivery_count
             in_background(self._bury(run.first, run.last, run.delivery_count, rejected=rejected), self._loop)
@@ -180,11 +180,11 @@ class SharePartition:
 
     def next_fetch_offset(self) -> int | None:
         """Return where to read for a member; None if there is nothing to acquire now."""
-        if not self.is_active or self.records is None:
+        if not self.is_active or self.window is None:
             return None
-        if not self.records.can_acquire(self._limits().max_record_locks):
+        if not self.window.can_acquire(self._limits().max_record_locks):
             return None
-        return self.records.next_fetch_offset()
+        return self.window.next_fetch_offset()
 
     def acquire(
         self,
@@ -205,14 +205,14 @@ class SharePartition:
             aborted: producer id and first offset of the range's aborted transactions, for read_committed.
             abort_markers: producer id and offset of the abort markers among the batches.
         """
-        if not self.is_active or self.records is None:
+        if not self.is_active or self.window is None:
             return []
         limits = self._limits()
         offsets = [(header.base_offset, header.last_offset) for header in batches]
         read = Reading(member_id, offsets, fetch_offset, batch_size, strict, limits)
-        acquired = self.records.acquire(read, max_records)
+        acquired = acquire(self.window, read, max_records)
         for first, last in aborted_ranges(batches, aborted, abort_markers) if acquired else ():
-            self.records.archive(first, last, RecordState.ACQUIRED)
+            self.window.archive(first, last, RecordState.ACQUIRED)
             acquired = without(acquired, first, last)
         if acquired:
             self._watch_locks(limits.lock_until)
@@ -220,8 +220,8 @@ class SharePartition:
 
     def move_start(self, log_start_offset: int) -> None:
         """Move the start offset to the log's, which is beyond it."""
-        if self.records is not None:
-            self.records.move_start(log_start_offset)
+        if self.window is not None:
+            self.window.move_start(log_start_offset)
             self._on_change(self)
 
     async def acknowledge(self, member_id: str, acknowledgements: Iterable[Acknowledgement]) -> None:
@@ -232,29 +232,29 @@ class SharePartition:
         Raises:
             KafkaError: the error for the client.
         """
-        if self.records is None or not self.is_active:
+        if self.window is None or not self.is_active:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         limits = self._limits()
-        changes = self.records.acknowledge(member_id, acknowledgements, limits)
+        changes = acknowledge(self.window, member_id, acknowledgements, limits)
         if limits.renew_enabled:
             self._watch_locks(limits.lock_until)
         await self._write(changes)
 
     async def release(self, member_id: str) -> None:
         """Release all records that a member holds; cancellation and errors as in `acknowledge`."""
-        if self.records is not None and self.is_active:
-            await self._write(self.records.release(member_id, self._limits()))
+        if self.window is not None and self.is_active:
+            await self._write(release(self.window, member_id, self._limits()))
 
     async def _write(self, changes: list[Change]) -> None:
         if not changes:
             return
-        assert self.records is not None
+        assert self.window is not None
         error: Exception | None = None
         try:
             await self._persist(changes)
         except Exception as failure:
             error = failure
-        moved = self.records.settle(changes, committed=error is None, now=self._loop.time())
+        moved = settle(self.window, changes, committed=error is None, now=self._loop.time())
         if error is None:
             self._bury_all(changes)
         if moved or error is not None or any(change.state is RecordState.AVAILABLE for change in changes):
@@ -263,7 +263,7 @@ class SharePartition:
             raise self._for_client(error) from error
 
     async def _persist(self, changes: Iterable[Change]) -> None:
-        assert self.records is not None
+        assert self.window is not None
         batches = tuple(
             StateBatch(change.first, change.last, int(change.state), change.delivery_count) for change in changes
         )
@@ -272,8 +272,8 @@ class SharePartition:
             StateWrite(
                 self.state_epoch,
                 self.leader_epoch,
-                self.records.start_offset,
-                self.records.delivery_complete_count,
+                self.window.start_offset,
+                self.window.delivery_complete_count,
                 batches,
             ),
         )
@@ -291,7 +291,7 @@ class SharePartition:
             await self._persist(changes)
         except KafkaError as error:
             logger.info("%r: a change was not persisted: %s", self, error)
-        if self.records is not None and self.records.advance():
+        if self.window is not None and self.window.advance():
             self._on_change(self)
 
     def _bury_all(self, changes: Iterable[Change]) -> None:
@@ -306,8 +306,8 @@ class SharePartition:
         letters = self._settings.dead_letters
         if letters is not None:
             await letters.write(self.key.group_id, self.partition, first, last, delivery_count, rejected=rejected)
-        if self.is_active and self.records is not None:
-            self.records.finish_archiving(first, last)
+        if self.is_active and self.window is not None:
+            self.window.finish_archiving(first, last)
             await self._write_anyway([Change(first, last, RecordState.ARCHIVED, delivery_count, None)])
 
     def _watch_locks(self, until: float) -> None:
@@ -323,11 +323,11 @@ class SharePartition:
 
     def _expire(self) -> None:
         self._timer = None
-        if not self.is_active or self.records is None:
+        if not self.is_active or self.window is None:
             return
         now = max(self._loop.time(), self._timer_at)
-        changes = self.records.expire(now, self._settings.limits(self.key.group_id, now))
-        earliest = self.records.earliest_lock
+        changes = expire(self.window, now, self._settings.limits(self.key.group_id, now))
+        earliest = self.window.earliest_lock
         if earliest is not None:
             self._watch_locks(earliest)
         if changes:

@@ -24,9 +24,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchResponse
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import DelayedShareFetch, ShareFetchParams, ShareFetchResults
 from barnabas.share.persister import Persister
-from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
 from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import ENDS_SHARE_PARTITION, SharePartition

@@ -18,15 +18,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from barnabas.share.in_flight import InFlightBatch, RecordState, Run
 
 __all__ = ["Acquired", "Limits", "ShareWindow"]
 
 UNKNOWN_OFFSET = -1
-
-W = TypeVar("W", bound="ShareWindow")
 
 
 class Limits(NamedTuple):
@@ -77,10 +75,10 @@ class ShareWindow:
         self._gap_end = -1
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.start_offset}..{self.end_offset} batches={len(self._batches)}>"
+        return f"<ShareWindow {self.start_offset}..{self.end_offset} batches={len(self._batches)}>"
 
     @classmethod
-    def restored(cls: type[W], start_offset: int, states: Iterable[tuple[int, int, int, int]]) -> W:
+    def restored(cls, start_offset: int, states: Iterable[tuple[int, int, int, int]]) -> ShareWindow:
         """The window as it was persisted.
 
         Args:

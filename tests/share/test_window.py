@@ -1,0 +1,82 @@
+"""The window of a share partition: log starts that move, and what is restored after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from barnabas.share.acquisition import Reading, acquire
+from barnabas.share.window import ShareWindow
+from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, restored
+
+
+def test_a_log_start_that_moves_archives_what_is_available() -> None:
+    window = Window()
+    window.acquire(to=29)
+    window.acknowledge(0, 9, RELEASE)
+    window.records.move_start(15)
+    assert window.records.start_offset == 15
+    assert window.acquire(to=29) == []
+    window.acknowledge(15, 29, ACCEPT)
+    assert window.records.start_offset == 30
+
+
+def test_a_log_start_beyond_the_window() -> None:
+    window = Window()
+    window.acquire(to=9)
+    window.acknowledge(0, 9, RELEASE)
+    window.records.move_start(100)
+    assert window.records.next_fetch_offset() == 100
+    assert window.acquire(to=109) == [(100, 109, 1)]
+    empty = ShareWindow(5)
+    empty.move_start(7)
+    assert (empty.start_offset, empty.end_offset, empty.next_fetch_offset()) == (7, 7, 7)
+    empty.move_start(6)
+    assert empty.start_offset == 7
+
+
+def test_an_empty_state_starts_at_the_start_offset() -> None:
+    window = restored(7)
+    assert window.records.next_fetch_offset() == 7
+
+
+def test_a_window_is_restored_from_its_state() -> None:
+    window = restored(0, (0, 4, int(ACK), 1), (5, 9, int(A), 3), (10, 19, int(ACK), 1))
+    assert window.records.start_offset == 5
+    assert window.acquire(to=19) == [(5, 6, 4)], "a batch of five that failed three times of five: half of it"
+    assert all(first >= 5 for first, _, _, _ in window.states())
+
+
+def test_gaps_between_persisted_ranges_are_delivered_again() -> None:
+    window = restored(0, (10, 14, int(ACK), 1), (20, 24, int(A), 1))
+    assert window.records.start_offset == 0
+    assert window.records.next_fetch_offset() == 0
+    assert window.acquire(to=29) == [(0, 9, 1), (15, 19, 1), (20, 24, 2), (25, 29, 1)]
+    for first, last in ((0, 9), (15, 24), (25, 29)):
+        window.acknowledge(first, last, ACCEPT)
+    assert (window.records.start_offset, window.records.batches) == (30, [])
+
+
+def test_the_start_offset_waits_for_a_gap() -> None:
+    window = restored(0, (10, 14, int(ACK), 1))
+    assert window.records.start_offset == 0
+    assert window.acquire(to=14) == [(0, 9, 1)]
+    window.acknowledge(0, 9, ACCEPT)
+    assert window.records.start_offset == 15
+
+
+def test_a_gap_that_compaction_removed_does_not_hold_the_start_offset() -> None:
+    window = restored(0, (10, 14, int(ACK), 1), (20, 24, int(ACK), 1))
+    for batches, start in ([(10, 14)], 15), ([(25, 29)], 25):
+        offset = window.records.next_fetch_offset()
+        acquire(window.records, Reading("m", batches, offset, 10, False, window.limits), 500)
+        assert window.records.start_offset == start
+    window.acknowledge(25, 29, ACCEPT)
+    assert (window.records.start_offset, window.records.batches) == (30, [])
+
+
+@pytest.mark.parametrize("states", [[(3, 2, 0, 1)], [(0, 5, 0, 1), (4, 6, 0, 1)], [(-1, 5, 0, 1)]])
+def test_states_that_overlap_or_descend_are_rejected(states: Sequence[tuple[int, int, int, int]]) -> None:
+    with pytest.raises(ValueError, match="does not continue"):
+        ShareWindow.restored(0, states)
