@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchRequest
 from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
@@ -29,6 +30,8 @@ __all__ = [
     "lead_hints",
     "read_acknowledgements",
 ]
+
+_Batch = ShareFetchRequest.AcknowledgementBatch | ShareAcknowledgeRequest.AcknowledgementBatch
 
 SHARE_FEATURE = "share.version"
 MEMBER_ID_MAX = 36
@@ -68,7 +71,11 @@ class Acknowledged(NamedTuple):
 
 
 def read_acknowledgements(
-    context: RequestContext, topics: Iterable[Any], *, is_renew: bool, only_with_batches: bool = False
+    context: RequestContext,
+    topics: Iterable[ShareFetchRequest.FetchTopic | ShareAcknowledgeRequest.AcknowledgeTopic],
+    *,
+    is_renew: bool,
+    only_with_batches: bool = False,
 ) -> Acknowledged:
     """Read the acknowledgement batches of a request of either kind.
 
@@ -101,7 +108,7 @@ def read_acknowledgements(
     return Acknowledged(batches, settled)
 
 
-def _are_valid(batches: Iterable[Any], most: int, *, is_renew: bool) -> bool:
+def _are_valid(batches: Iterable[_Batch], most: int, *, is_renew: bool) -> bool:
     previous_end = -1
     for batch in batches:
         types = batch.acknowledge_types

@@ -13,10 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord
-from barnabas.protocol.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from barnabas.protocol.messages import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    WriteShareGroupStateRequest,
+)
 from barnabas.share.state_batches import StateBatch
 
 SHARE_SNAPSHOT = 0
@@ -82,7 +88,11 @@ class ShareGroupOffset:
         )
 
 
-def state_batches(batches: Iterable[Any]) -> tuple[StateBatch, ...]:
+def state_batches(
+    batches: Iterable[
+        ShareSnapshotValue.StateBatch | ShareUpdateValue.StateBatch | WriteShareGroupStateRequest.StateBatch
+    ],
+) -> tuple[StateBatch, ...]:
     """Return the batches of a message."""
     return tuple(StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count) for b in batches)
 
