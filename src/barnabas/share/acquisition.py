@@ -64,12 +64,11 @@ class _Acquisition:
             return []
         first_base = base = batches[0][0]
         fetch_offset = self._read.fetch_offset
-        if window.batches and fetch_offset < base and window.archive(fetch_offset, base - 1, RecordState.AVAILABLE):
-            window.look_back = True
-        if window.gap_active and fetch_offset < base:
-            # The log no longer has records there.
-            window.move_gap(base)
-            window.advance()
+        if fetch_offset < base:  # The log no longer has records there.
+            window.archive(fetch_offset, base - 1, RecordState.AVAILABLE)
+            if window.gap_active:
+                window.move_gap(base)
+                window.advance()
         floor = window.floor(base)
         if floor is None:
             base = max(base, window.start_offset)

@@ -45,15 +45,14 @@ class SharedPartition:
         must_answer: whether the next response has it even without records: it is new, or its last response was an error.
     """
 
-    __slots__ = ("id", "must_answer", "topic")
+    __slots__ = ("must_answer", "topic")
 
-    def __init__(self, partition_id: TopicPartitionId, topic: str | None, must_answer: bool) -> None:
-        self.id = partition_id
+    def __init__(self, topic: str | None, must_answer: bool) -> None:
         self.topic = topic
         self.must_answer = must_answer
 
     def __repr__(self) -> str:
-        return f"<SharedPartition {self.topic}-{self.id.partition}>"
+        return f"<SharedPartition of {self.topic} must_answer={self.must_answer}>"
 
 
 class ShareSession:
@@ -63,11 +62,10 @@ class ShareSession:
         epoch: the epoch that the next request must carry.
     """
 
-    __slots__ = ("connection_id", "epoch", "key", "partitions")
+    __slots__ = ("epoch", "key", "partitions")
 
-    def __init__(self, key: SessionKey, connection_id: str) -> None:
+    def __init__(self, key: SessionKey) -> None:
         self.key = key
-        self.connection_id = connection_id
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.partitions: dict[TopicPartitionId, SharedPartition] = {}
 
@@ -77,7 +75,7 @@ class ShareSession:
     def add(self, partition_id: TopicPartitionId, topic: str | None, *, must_answer: bool) -> None:
         """Add a partition, unless the session has it."""
         if partition_id not in self.partitions:
-            self.partitions[partition_id] = SharedPartition(partition_id, topic, must_answer)
+            self.partitions[partition_id] = SharedPartition(topic, must_answer)
 
     def note_answered(self, partition_id: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
         """Return whether the response must have a partition; after records, move the partition to the end."""
@@ -135,7 +133,7 @@ class ShareSessionCache:
         self.remove(group_id, member_id)
         if len(self._sessions) >= self._slots:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-        session = ShareSession(SessionKey(group_id, member_id), connection_id)
+        session = ShareSession(SessionKey(group_id, member_id))
         for partition_id, topic in partitions:
             session.add(partition_id, topic, must_answer=False)
         self._sessions[session.key] = session

@@ -208,11 +208,7 @@ class ShareWindow:
         """Move the start offset to the log's, below which records can no longer be delivered."""
         if log_start_offset <= self.start_offset:
             return
-        if not self._batches:
-            self.start_offset = self.end_offset = log_start_offset
-            return
-        if self.archive(self.start_offset, log_start_offset - 1, RecordState.AVAILABLE):
-            self.look_back = True
+        self.archive(self.start_offset, log_start_offset - 1, RecordState.AVAILABLE)
         self.start_offset = log_start_offset
         self.end_offset = max(self.end_offset, log_start_offset)
 
