@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.window import ShareWindow
-from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, restored
+from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, limits, restored
 
 
 def test_a_log_start_that_moves_archives_what_is_available() -> None:
@@ -80,3 +80,40 @@ def test_a_gap_that_compaction_removed_does_not_hold_the_start_offset() -> None:
 def test_states_that_overlap_or_descend_are_rejected(states: Sequence[tuple[int, int, int, int]]) -> None:
     with pytest.raises(ValueError, match="does not continue"):
         ShareWindow.restored(0, states)
+
+
+def test_the_earliest_lock_is_the_first_to_end() -> None:
+    window = Window()
+    assert window.records.earliest_lock is None
+    window.limits = limits(until=50.0)
+    window.acquire("slow", to=9)
+    window.limits = limits(until=20.0)
+    window.acquire("fast", to=19)
+    window.limits = limits(until=40.0)
+    window.acquire("middle", to=29)
+    assert window.records.earliest_lock == 20.0
+
+
+def test_a_gap_at_the_start_that_compaction_removed_moves_the_start_offset() -> None:
+    window = restored(0, (5, 9, A, 1))
+    acquired = acquire(window.records, Reading("m", [(5, 9)], 0, 10, False, window.limits), 500)
+    assert [(part.first, part.last) for part in acquired] == [(5, 9)]
+    assert window.records.start_offset == 5
+
+
+def test_a_log_start_within_the_window_keeps_its_end() -> None:
+    window = Window()
+    window.acquire(to=29)
+    window.acknowledge(0, 29, RELEASE)
+    window.records.move_start(15)
+    assert (window.records.start_offset, window.records.end_offset) == (15, 29)
+    assert window.records.next_fetch_offset() == 15
+
+
+def test_a_log_start_at_or_below_the_start_offset_changes_nothing() -> None:
+    window = Window(5)
+    window.acquire(to=29)
+    before = window.states()
+    for log_start in (4, 5):
+        window.records.move_start(log_start)
+        assert (window.records.start_offset, window.records.end_offset, window.states()) == (5, 29, before)
