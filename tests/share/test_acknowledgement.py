@@ -282,3 +282,46 @@ def test_every_record_is_finished_once_and_delivered_as_often_as_allowed(seed: i
     window.records.advance()
     assert window.records.start_offset == log_end
     assert all(count <= most for count in model.deliveries.values())
+
+
+def test_a_range_that_starts_below_the_start_offset_is_acknowledged_from_there() -> None:
+    window = Window()
+    window.acquire(to=19)
+    window.acknowledge(0, 9, ACCEPT)
+    assert window.records.start_offset == 10
+    changes = window.acknowledge(5, 12, ACCEPT)
+    assert [(change.first, change.last) for change in changes] == [(10, 12)]
+    assert window.records.start_offset == 13
+    assert window.acknowledge(0, 12, ACCEPT) == [], "a range below the start offset is finished already"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [(30, 31, "The first offset in request"), (29, 30, "The last offset in request")],
+)
+def test_a_range_beyond_the_acquired_records_is_rejected_with_its_reason(first: int, last: int, words: str) -> None:
+    window = Window()
+    window.acquire(to=29)
+    with pytest.raises(KafkaError, match=words):
+        window.acknowledge(first, last, ACCEPT)
+
+
+def test_a_lock_that_another_member_holds_is_not_released() -> None:
+    window = Window()
+    window.acquire("a", to=9)
+    window.acquire("b", to=19)
+    changes = release(window.records, "a", window.limits)
+    assert [(change.first, change.last, change.state) for change in changes] == [(0, 9, A)]
+    assert release(window.records, "a", window.limits) == [], "what is being released is not released twice"
+
+
+def test_records_below_the_start_offset_are_archived_when_their_lock_ends() -> None:
+    for expires in (False, True):
+        window = Window()
+        window.acquire(to=9)
+        window.records.move_start(4)
+        if expires:
+            changes = expire(window.records, 30.0, window.limits)
+        else:
+            changes = release(window.records, "m", window.limits)
+        assert [(change.first, change.last, change.state) for change in changes] == [(0, 3, X), (4, 9, A)]
