@@ -26,7 +26,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.server.config import BrokerConfig, ConfigError, read_properties
+from barnabas.client.properties import read_properties
+from barnabas.server.config import BrokerConfig, ConfigError
 
 __all__ = ["run"]
 
@@ -87,10 +88,11 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
     properties: dict[str, str] = {}
     if options.config:
         try:
-            with open(options.config, encoding="utf-8") as file:
-                properties.update(read_properties(file.read()))
-        except (OSError, UnicodeDecodeError) as error:
+            properties = read_properties(options.config)
+        except OSError as error:
             raise _Mistake(f"cannot read {options.config}: {error}") from None
+        except ValueError as error:
+            raise _Mistake(str(error)) from None
     for setting in options.settings:
         name, separator, value = setting.partition("=")
         if not separator or not name.strip():
@@ -110,7 +112,7 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     elif "log.dirs" not in properties and "log.dir" not in properties:
-        raise _Mistake("where shall the data lie? give --data-dir DIR, or log.dirs in --config FILE")
+        raise _Mistake("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
     return properties
 
 

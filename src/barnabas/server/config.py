@@ -30,7 +30,7 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 
-__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "read_properties"]
+__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config"]
 
 
 class Listener(NamedTuple):
@@ -40,40 +40,6 @@ class Listener(NamedTuple):
     host: str
     port: int
     security_protocol: str = "PLAINTEXT"
-
-
-def read_properties(text: str) -> dict[str, str]:
-    """A Java properties file: `key=value`, `key: value` or `key value`, `#` and `!` comments, continued lines."""
-    properties: dict[str, str] = {}
-    pending = ""
-    for raw in text.splitlines():
-        line = pending + raw.lstrip()
-        if not pending and (not line or line[0] in "#!"):
-            continue
-        if (len(line) - len(line.rstrip("\\"))) % 2:
-            pending = line[:-1]
-            continue
-        pending = ""
-        end = next((i for i, c in enumerate(line) if c in "=: \t" and (i == 0 or line[i - 1] != "\\")), len(line))
-        value = line[end:].lstrip()
-        if value[:1] in ("=", ":"):
-            value = value[1:].lstrip()
-        properties[_unescape(line[:end])] = _unescape(value)
-    return properties
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    out, position = [], 0
-    while position < len(text):
-        char = text[position]
-        if char == "\\" and position + 1 < len(text):
-            position += 1
-            char = {"t": "\t", "n": "\n", "r": "\r"}.get(text[position], text[position])
-        out.append(char)
-        position += 1
-    return "".join(out)
 
 
 def _parse_listeners(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) -> tuple[Listener, ...]:

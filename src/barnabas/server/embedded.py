@@ -55,8 +55,8 @@ class Broker:
         port: 0 picks a free one.
 
     Raises:
-        barnabas.server.config.ConfigError: a setting does not parse; from `start`, `CannotStart` when a directory is in
-            use, foreign or broken, or the port is taken.
+        barnabas.ConfigError: a setting does not parse.
+        barnabas.CannotStart: from `start`, if a directory is in use, foreign or broken, or the port is taken.
     """
 
     def __init__(

@@ -12,8 +12,9 @@ import sys
 import time
 from collections.abc import Sequence
 
+from barnabas.client.properties import read_properties
 from barnabas.log.disk import OsDisk
-from barnabas.server.config import BrokerConfig, ConfigError, read_properties
+from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.storage import StorageError, format_directory, info, random_uuid
 
 __all__ = ["run_storage"]
@@ -61,12 +62,14 @@ def _parser() -> argparse.ArgumentParser:
 def _config(options: argparse.Namespace) -> BrokerConfig:
     properties: dict[str, str] = {}
     if options.config:
-        with open(options.config, encoding="utf-8") as file:
-            properties = read_properties(file.read())
+        try:
+            properties = read_properties(options.config)
+        except ValueError as error:
+            raise StorageError(str(error)) from None
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     if not properties.get("log.dirs") and not properties.get("log.dir"):
-        raise StorageError("which directory? give --data-dir DIR, or log.dirs in --config FILE")
+        raise StorageError("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
     return BrokerConfig.from_properties(properties)
 
 
