@@ -28,10 +28,10 @@ from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordina
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import TRANSACTION_STATE
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import LocalMarkerWriter
 from barnabas.transaction.producer_id_manager import ProducerIdManager
@@ -115,11 +115,11 @@ class Coordinators:
         )
         self.share = ShareCoordinator(
             _share_config(config),
-            ReplicaCoordinatorLog(replica_manager, SHARE_STATE_TOPIC),
+            ReplicaCoordinatorLog(replica_manager, SHARE_GROUP_STATE),
             loop=loop,
             now_ms=now_ms,
             partition_count=lambda: self._partition_count(
-                SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
+                SHARE_GROUP_STATE, config.share_coordinator_state_topic_num_partitions
             ),
             new_shard=lambda: _new_share_shard(config, now_ms, self._partitions_of),
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
@@ -127,7 +127,7 @@ class Coordinators:
         self._by_topic: dict[str, Elected] = {
             GROUP_METADATA_TOPIC: self.group,
             TRANSACTION_STATE: self.transaction,
-            SHARE_STATE_TOPIC: self.share,
+            SHARE_GROUP_STATE: self.share,
         }
         # The leader epoch of each partition that this node's coordinators are elected for.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
@@ -179,7 +179,7 @@ class Coordinators:
 
 
 def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:
-    partition = replica_manager.partition(SHARE_STATE_TOPIC, index)
+    partition = replica_manager.partition(SHARE_GROUP_STATE, index)
     partition.check_leader()
     partition.log.delete_records_before(offset)
     replica_manager.log_start_moved(partition)

@@ -17,8 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
+from barnabas.share.share_coordinator import ShareCoordinator
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
@@ -103,8 +104,8 @@ class ShareServices:
         return LocalPersister(
             self.coordinator,
             services.loop,
-            has_topic=lambda: SHARE_STATE_TOPIC in services.image().topics.by_name,
-            create_topic=lambda: create_internal_topic(services, SHARE_STATE_TOPIC),
+            has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
+            create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
         )
 
     @cached_property

@@ -15,13 +15,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.records.compression import Compression
@@ -34,8 +35,6 @@ if (
     from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 
 logger = logging.getLogger(__name__)
-
-SHARE_STATE_TOPIC = "__share_group_state"
 
 T = TypeVar("T")
 
@@ -51,14 +50,6 @@ class ShareCoordinatorConfig:
     max_batch_bytes: int = 1_048_588
 
 
-class RecordDeleter(Protocol):
-    """Deletes the records of a partition of the topic below an offset."""
-
-    def __call__(self, partition: int, offset: int) -> None:
-        """Raises: KafkaError."""
-        ...
-
-
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
     """Return the key of a share partition in FindCoordinator; its hash selects the partition of the topic."""
     return f"{group_id}:{uuid_to_str(topic_id)}:{partition}"
@@ -70,7 +61,7 @@ class ShareCoordinator:
     Args:
         partition_count: the number of partitions of `__share_group_state`.
         new_shard: makes an empty shard.
-        delete_records: deletes the front of a partition of the topic.
+        delete_records: deletes the records of a partition of the topic below an offset; raises KafkaError.
     """
 
     def __init__(
@@ -82,7 +73,7 @@ class ShareCoordinator:
         now_ms: Callable[[], int],
         partition_count: Callable[[], int],
         new_shard: Callable[[], ShareCoordinatorShard],
-        delete_records: RecordDeleter,
+        delete_records: Callable[[int, int], None],
     ) -> None:
         self._config = config
         self._log = log
@@ -213,7 +204,7 @@ class ShareCoordinator:
                 self._delete_records(partition, offset)
                 self._pruned[partition] = offset
         except KafkaError as error:
-            logger.warning("cannot prune %s-%d, will retry: %s", SHARE_STATE_TOPIC, partition, error)
+            logger.warning("cannot prune %s-%d, will retry: %s", SHARE_GROUP_STATE, partition, error)
 
     def _write_in_all_shards(self, operation: Callable[[ShareCoordinatorShard], CoordinatorResult[None]]) -> None:
         if self._runtime is not None:
