@@ -325,3 +325,14 @@ def test_records_below_the_start_offset_are_archived_when_their_lock_ends() -> N
         else:
             changes = release(window.records, "m", window.limits)
         assert [(change.first, change.last, change.state) for change in changes] == [(0, 3, X), (4, 9, A)]
+
+
+def test_records_in_transition_are_rejected_with_their_own_reason() -> None:
+    window = Window()
+    window.acquire(to=9)
+    acknowledge(window.records, "m", [Acknowledgement(0, 4, (ACCEPT,))], window.limits)
+    with pytest.raises(KafkaError, match="could not be completed"):
+        window.acknowledge(0, 4, ACCEPT)
+    window.acknowledge(5, 9, RELEASE)
+    with pytest.raises(KafkaError, match="not in the acquired state"):
+        window.acknowledge(5, 9, ACCEPT)

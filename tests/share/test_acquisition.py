@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.in_flight import RecordState
 from barnabas.share.window import Acquired
-from tests.share.windows import RELEASE, A, Window, X
+from tests.share.windows import ACCEPT, RELEASE, A, Window, X
 
 
 def test_a_first_fetch_acquires_whole_batches() -> None:
@@ -65,3 +65,17 @@ def test_records_that_compaction_removed_are_finished() -> None:
     acquired = acquire(window.records, Reading("m", [(15, 19)], 0, 10, False, window.limits), 500)
     assert acquired == [Acquired(15, 19, 2)]
     assert [(first, last) for first, last, state, _ in window.states() if state is X] == [(0, 9), (10, 14)]
+
+
+def test_records_that_another_member_has_acquired_meanwhile_are_not_acquired() -> None:
+    window = Window()
+    window.acquire("first", to=29)
+    assert window.acquire("second", to=29, start=0) == []
+    assert window.acquire("second", to=9, start=5) == []
+
+
+def test_a_record_batch_that_is_partly_finished_is_acquired_from_the_start_offset() -> None:
+    window = Window()
+    window.acquire(to=9, most=5, strict=True)
+    window.acknowledge(0, 4, ACCEPT)
+    assert window.acquire(to=19) == [(5, 9, 1), (10, 19, 1)]

@@ -137,7 +137,6 @@ def release(window: ShareWindow, member_id: str, limits: Limits) -> list[Change]
     return [
         _begin(run, _state_after_lock(window, run), limits)
         for batch in window.batches
-        if any(run.member_id == member_id for run in batch.runs)
         for run in _runs(window, batch)
         if run.member_id == member_id and run.state is RecordState.ACQUIRED and run.transition is None
     ]
@@ -147,16 +146,13 @@ def expire(window: ShareWindow, now: float, limits: Limits) -> list[Change]:
     """End the locks up to a time. The records are available at once, whether or not the changes can be written."""
     changes = []
     for batch in window.batches:
-        if not any(_has_expired(run, now) for run in batch.runs):
-            continue
         for run in _runs(window, batch):
-            if not _has_expired(run, now):
-                continue
-            state = run.leave(_state_after_lock(window, run), limits.max_delivery_count, limits.dead_letters)
-            run.lock_until = None
-            if state is RecordState.AVAILABLE:
-                window.look_back = True
-            changes.append(Change(run.first, run.last, state, run.delivery_count, None))
+            if _has_expired(run, now):
+                state = run.leave(_state_after_lock(window, run), limits.max_delivery_count, limits.dead_letters)
+                run.lock_until = None
+                if state is RecordState.AVAILABLE:
+                    window.look_back = True
+                changes.append(Change(run.first, run.last, state, run.delivery_count, None))
     return changes
 
 

@@ -173,8 +173,6 @@ class _Acquisition:
 
     def _acquire_new(self, first: int, last: int, allowed: int) -> list[Acquired]:
         """Acquire records that are not in the window: whole record batches, or exactly `allowed`."""
-        if not self._window.batches and self._window.end_offset > first:
-            first = self._window.end_offset
         if allowed < last - first + 1:
             whole = _end_of_batch(self._read.batches, first + allowed - 1)
             last = min(whole, last) if self._window.gap_active else whole
