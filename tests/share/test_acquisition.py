@@ -79,3 +79,18 @@ def test_a_record_batch_that_is_partly_finished_is_acquired_from_the_start_offse
     window.acquire(to=9, most=5, strict=True)
     window.acknowledge(0, 4, ACCEPT)
     assert window.acquire(to=19) == [(5, 9, 1), (10, 19, 1)]
+
+
+def test_a_new_window_starts_at_the_first_record_that_the_log_has() -> None:
+    window = Window()
+    acquired = acquire(window.records, Reading("m", [(5, 9)], 0, 10, False, window.limits), 500)
+    assert acquired == [Acquired(5, 9, 1)]
+    assert (window.records.start_offset, window.records.end_offset) == (5, 9)
+
+
+def test_records_below_the_start_offset_and_an_empty_request_acquire_nothing() -> None:
+    window = Window(20)
+    assert acquire(window.records, Reading("m", [(0, 9)], 0, 10, False, window.limits), 500) == []
+    assert acquire(window.records, Reading("m", [], 20, 10, False, window.limits), 500) == []
+    assert window.acquire(to=29, most=0) == []
+    assert window.states() == []

@@ -54,7 +54,7 @@ class Change(NamedTuple):
     """A range in a new state.
 
     Attributes:
-        transition: what to settle; None for a change that holds even if it cannot be written.
+        transition: what to settle; None for a change that holds even if it cannot be written, and is not settled.
         rejected: whether a member rejected the records; a dead letter gives it as the reason.
     """
 
@@ -162,8 +162,7 @@ def settle(window: ShareWindow, changes: Iterable[Change], *, committed: bool, n
     Returns: whether the start offset moved.
     """
     for change in changes:
-        if change.transition is None:
-            continue
+        assert change.transition is not None, change
         if committed:
             change.transition.commit()
         else:

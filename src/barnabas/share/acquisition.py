@@ -57,7 +57,7 @@ class _Acquisition:
 
     def run(self, max_records: int) -> list[Acquired]:
         window, batches = self._window, self._read.batches
-        if max_records <= 0 or not batches or batches[-1][1] < window.start_offset:
+        if not batches or batches[-1][1] < window.start_offset:
             return []
         last_offset, allowed = self._room(max_records, batches[-1][1])
         if allowed <= 0:
