@@ -1,4 +1,4 @@
-"""The share coordinator: states begun, read, written, fenced, deleted; after a restart; and a topic that stays short."""
+"""The share coordinator: states initialized, read, written, fenced, deleted; after a restart; and a topic that stays short."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class Host:
         return self.code(self.coordinator.read(KEY, leader))
 
 
-def test_the_key_that_the_partition_is_the_hash_of() -> None:
+def test_the_coordinator_key_is_kafkas() -> None:
     assert coordinator_key("g", TOPIC, 3) == "g:AAAAAAAAAAAAAAAAAAAAAQ:3"
 
 
-def test_a_state_is_begun_and_read() -> None:
+def test_an_initialized_state_is_read() -> None:
     host = Host()
     assert host.begin() is ErrorCode.NONE
     state = host.read()
@@ -101,7 +101,7 @@ def test_a_state_is_begun_and_read() -> None:
     assert host.summary() == StateSummary(1, 0, -1, -1)
 
 
-def test_writes_add_up_and_outlive_the_coordinator() -> None:
+def test_writes_add_up_and_survive_a_failover() -> None:
     host = Host()
     host.begin()
     assert host.write((0, 9, 2, 1), start=0, complete=10) is ErrorCode.NONE
@@ -113,7 +113,7 @@ def test_writes_add_up_and_outlive_the_coordinator() -> None:
     assert host.read() == before
 
 
-def test_a_start_offset_never_goes_back() -> None:
+def test_a_start_offset_never_decreases() -> None:
     host = Host()
     host.begin()
     host.write(start=10, complete=3)
@@ -123,7 +123,7 @@ def test_a_start_offset_never_goes_back() -> None:
     assert host.summary().delivery_complete_count == 3, "nor does a count at the same start"
 
 
-def test_a_new_leader_is_noted_and_fences_the_old_one() -> None:
+def test_a_new_leader_fences_the_old_one() -> None:
     host = Host()
     host.begin()
     assert host.read_code(leader=5) is ErrorCode.NONE
@@ -134,7 +134,7 @@ def test_a_new_leader_is_noted_and_fences_the_old_one() -> None:
     assert host.write(leader=4) is ErrorCode.FENCED_LEADER_EPOCH
 
 
-def test_a_state_begun_anew_forgets_all_and_fences_who_read_before() -> None:
+def test_a_new_initialization_forgets_the_state_and_fences_earlier_readers() -> None:
     host = Host()
     host.begin(1)
     host.write((0, 9, 2, 1), complete=10)
@@ -164,13 +164,13 @@ def test_a_state_begun_anew_forgets_all_and_fences_who_read_before() -> None:
         (ErrorCode.NONE, lambda h: h.code(h.coordinator.delete(KEY))),
     ],
 )
-def test_what_is_refused_before_anything_is_known(error: ErrorCode, ask: Any) -> None:
+def test_requests_that_are_rejected_without_a_state(error: ErrorCode, ask: Any) -> None:
     host = Host()
     assert ask(host) is error
     assert host.records() == []
 
 
-def test_a_deleted_state_is_gone_also_after_a_restart() -> None:
+def test_a_deleted_state_is_gone_after_a_failover_too() -> None:
     host = Host()
     host.begin(5)
     assert host.code(host.coordinator.delete(KEY)) is ErrorCode.NONE
@@ -181,14 +181,14 @@ def test_a_deleted_state_is_gone_also_after_a_restart() -> None:
     assert host.begin(1) is ErrorCode.NONE, "its epochs are forgotten too"
 
 
-def test_the_states_of_deleted_topics_go() -> None:
+def test_the_states_of_deleted_topics_are_deleted() -> None:
     host = Host()
     host.begin()
     host.coordinator.on_topics_deleted([TOPIC])
     assert host.records()[-1].value is None
 
 
-def test_after_so_many_updates_comes_a_snapshot() -> None:
+def test_a_snapshot_follows_after_the_configured_number_of_updates() -> None:
     host = Host(updates_per_snapshot=3)
     host.begin()
     for offset in range(8):
@@ -205,7 +205,7 @@ def test_after_so_many_updates_comes_a_snapshot() -> None:
     assert host.records()[-1].type_id == SHARE_UPDATE, "the count is known after a restart too"
 
 
-def test_what_snapshots_have_made_redundant_is_deleted_once() -> None:
+def test_redundant_records_are_deleted_once() -> None:
     host = Host(updates_per_snapshot=2, state_topic_prune_interval_ms=1_000)
     host.begin()
     for _ in range(3):
@@ -217,7 +217,7 @@ def test_what_snapshots_have_made_redundant_is_deleted_once() -> None:
     assert host.deleted == [(0, 3)], "nothing new"
 
 
-def test_a_state_without_news_is_written_again_so_that_the_rest_can_go() -> None:
+def test_a_cold_state_is_written_again() -> None:
     host = Host(
         updates_per_snapshot=2,
         state_topic_prune_interval_ms=10_000_000,
@@ -235,7 +235,7 @@ def test_a_state_without_news_is_written_again_so_that_the_rest_can_go() -> None
     assert len(host.records()) == 4, "when all is quiet nothing is written"
 
 
-def test_a_crash_after_any_record_leaves_the_state_as_it_was_then() -> None:
+def test_a_crash_after_any_record_keeps_the_state_that_was_answered() -> None:
     """Every prefix of the log is what some crash leaves: replayed, it gives the state that had been answered last."""
     host = Host(updates_per_snapshot=3)
     host.begin()
@@ -251,7 +251,7 @@ def test_a_crash_after_any_record_leaves_the_state_as_it_was_then() -> None:
         assert host.read() == expected
 
 
-def test_a_coordinator_without_the_partition_says_so() -> None:
+def test_a_coordinator_without_the_partition_returns_not_coordinator() -> None:
     host = Host()
     host.coordinator.on_resigned(0)
     assert host.begin() is ErrorCode.NOT_COORDINATOR
@@ -268,15 +268,15 @@ def test_a_coordinator_without_the_partition_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told"),
+    ("refusal", "returned"),
     [
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
-def test_a_log_that_refuses(refusal: ErrorCode, told: ErrorCode) -> None:
+def test_a_log_that_rejects_an_append_changes_nothing(refusal: ErrorCode, returned: ErrorCode) -> None:
     host = Host()
     host.log.refuse = refusal
-    assert host.begin() is told
+    assert host.begin() is returned
     host.log.refuse = None
     assert host.read_code() is ErrorCode.INVALID_REQUEST, "nothing has changed"

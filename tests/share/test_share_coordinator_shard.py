@@ -304,3 +304,10 @@ def test_cold_states_are_written_again_unless_all_are_cold_already() -> None:
     host.now_ms += COLD_MS
     host.apply(host.shard.snapshot_cold_partitions())
     assert len(host.records) == 5
+
+
+def test_an_update_without_a_value_changes_nothing() -> None:
+    host = Host()
+    host.initialize(start_offset=3)
+    host.replay(host.records[0]._replace(type_id=SHARE_UPDATE, value=None))
+    assert host.summary() == StateSummary(1, 0, 3, 0)

@@ -2,7 +2,7 @@
 
     members ──► SharePartitionManager ──► Store (a real ShareCoordinatorShard) ──► read again by the next leader
 
-A record whose acceptance was confirmed is never delivered again, and none is lost: each one ends as confirmed, as told without an
+A record whose acceptance was confirmed is never delivered again, and none is lost: each one ends as confirmed, as acknowledged without an
 answer, or with its deliveries used up.
 """
 

@@ -1,4 +1,4 @@
-"""A share partition with its fetches, over real logs in virtual time, and a persister that does as it is told."""
+"""A share partition with its fetches, over real logs in virtual time."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def sharing(tmp_path: Path) -> Iterator[Sharing]:
 
 
 @pytest.mark.parametrize(("reset", "first"), [("earliest", 0), ("latest", None), ("by_duration:PT1H", 1)])
-def test_where_a_group_begins(sharing: Sharing, reset: str, first: int | None) -> None:
+def test_a_group_without_a_state_starts_where_its_reset_says(sharing: Sharing, reset: str, first: int | None) -> None:
     now = sharing.hosting.now_ms()
     sharing.settings.values["share.auto.offset.reset"] = reset
     sharing.persister.state = state(-1)
@@ -184,7 +184,7 @@ def test_where_a_group_begins(sharing: Sharing, reset: str, first: int | None) -
     ("text", "ms"),
     [("PT1H", 3_600_000), ("P1D", 86_400_000), ("PT1.5S", 1_500), ("P2DT3H4M", 183_840_000), ("-PT1M", -60_000)],
 )
-def test_durations(text: str, ms: int) -> None:
+def test_a_duration_is_parsed_to_milliseconds(text: str, ms: int) -> None:
     assert duration_ms(text) == ms
 
 
@@ -228,7 +228,7 @@ def test_records_of_all_partitions_count_when_enough_is_asked_for(sharing: Shari
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "returned"),
     [
         (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
@@ -237,15 +237,17 @@ def test_records_of_all_partitions_count_when_enough_is_asked_for(sharing: Shari
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_a_state_that_cannot_be_read(sharing: Sharing, error: ErrorCode, told: ErrorCode) -> None:
+def test_a_state_that_cannot_be_read_fails_the_fetch_and_is_read_again(
+    sharing: Sharing, error: ErrorCode, returned: ErrorCode
+) -> None:
     sharing.persister.error = error
-    assert sharing.errors(sharing.fetch()) == {0: told}
+    assert sharing.errors(sharing.fetch()) == {0: returned}
     sharing.persister.error = None
     sharing.hosting.append("q", b"x")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)], "the next fetch tries again"
 
 
-def test_a_state_that_is_no_state(sharing: Sharing) -> None:
+def test_an_invalid_state_fails_the_fetch(sharing: Sharing) -> None:
     sharing.persister.state = state(5, (3, 4, 0, 1))
     assert sharing.errors(sharing.fetch()) == {0: ErrorCode.UNKNOWN_SERVER_ERROR}
 
@@ -263,7 +265,7 @@ def test_a_fetch_waits_for_enough_bytes(sharing: Sharing) -> None:
     assert sharing.got(future) == [(0, 0, 1, 1)]
 
 
-def test_time_is_up_with_fewer_bytes(sharing: Sharing) -> None:
+def test_a_fetch_returns_fewer_bytes_when_its_time_has_passed(sharing: Sharing) -> None:
     future = sharing.fetch(wait_ms=1_000, min_bytes=10_000)
     sharing.hosting.append("q", b"x")
     sharing.hosting.advance(1_000)
@@ -297,7 +299,7 @@ def test_partitions_take_turns(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch("b", 0, 1, max_records=1, epoch=4)) == [(0, 0, 0, 1)]
 
 
-def test_a_log_that_begins_later(sharing: Sharing) -> None:
+def test_a_log_start_above_the_window_is_noticed_by_the_next_fetch(sharing: Sharing) -> None:
     for _ in range(3):
         sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch())
@@ -307,7 +309,7 @@ def test_a_log_that_begins_later(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch()) == [(0, 2, 2, 2)]
 
 
-def test_a_partition_led_elsewhere(sharing: Sharing) -> None:
+def test_a_partition_that_another_broker_leads_is_rejected(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch())
     waiting = sharing.fetch("w", wait_ms=10_000)
@@ -333,7 +335,7 @@ def test_a_new_leader_epoch_is_a_new_share_partition(sharing: Sharing) -> None:
 # -- acknowledging -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_down(sharing: Sharing) -> None:
+def test_an_acknowledgement_writes_its_changes(sharing: Sharing) -> None:
     for _ in range(3):
         sharing.hosting.append("q", b"x", b"y")
     sharing.got(sharing.fetch())
@@ -345,7 +347,7 @@ def test_what_is_written_down(sharing: Sharing) -> None:
     ]
 
 
-def test_what_is_counted(sharing: Sharing) -> None:
+def test_acquired_and_acknowledged_records_are_counted(sharing: Sharing) -> None:
     sharing.hosting.append("q", *[b"x"] * 5)
     sharing.got(sharing.fetch())
     sharing.outcome(sharing.acknowledge(0, 1))
@@ -385,7 +387,7 @@ def test_a_fenced_write_ends_the_share_partition(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch("n")) == [(0, 0, 0, 1)]
 
 
-def test_locks_run_out_and_wake_who_waits(sharing: Sharing) -> None:
+def test_an_expired_lock_wakes_a_waiting_fetch(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch("holder"))
     waiting = sharing.fetch("waiter", wait_ms=60_000)
@@ -428,7 +430,7 @@ def end(sharing: Sharing, producer_id: int, *, committed: bool) -> None:
     sharing.hosting.replicas.append("q", 0, memoryview(bytearray(marker)), -1, AppendOrigin.COORDINATOR)
 
 
-def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Sharing) -> None:
+def test_aborted_records_are_not_delivered_with_read_committed(sharing: Sharing) -> None:
     sharing.settings.values["share.isolation.level"] = "read_committed"
     transactional(sharing, 7, 0, b"a", b"b")  # 0, 1: aborted
     transactional(sharing, 8, 0, b"c")  # 2: committed
@@ -445,7 +447,7 @@ def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Shari
     assert sharing.shared.window.start_offset == 6, "the aborted ones are finished too"
 
 
-def test_without_isolation_all_is_delivered(sharing: Sharing) -> None:
+def test_open_transactions_are_delivered_with_read_uncommitted(sharing: Sharing) -> None:
     transactional(sharing, 7, 0, b"a")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
 

@@ -16,7 +16,7 @@ def limits(*, deliveries: int = 5, locks: int = 2000, until: float = 30.0, **oth
 
 
 class Window:
-    """A window over record batches of ten, unless told otherwise."""
+    """A window over record batches of ten, by default."""
 
     def __init__(self, start: int = 0, *, deliveries: int = 5, locks: int = 2000) -> None:
         self.records = ShareWindow(start)
