@@ -200,7 +200,3 @@ class InFlightBatch:
             run.transition.runs.append(rest)
         run.last = at - 1
         self.runs.insert(index + 1, rest)
-
-    def split_run(self, run: Run, at: int) -> None:
-        """Split a run of this batch so that its second part begins at `at`."""
-        self.split(self.runs.index(run), at)
