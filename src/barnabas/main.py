@@ -23,7 +23,7 @@ __all__ = ["main"]
 
 _SERVER = {
     "start": "Run one node: a broker and its controller.",
-    "storage": "Format a data directory, or say what is in one.",
+    "storage": "Format or describe a data directory.",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.window import ShareWindow
-from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, limits, restored
+from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, X, limits, restored
 
 
 def test_a_log_start_that_moves_archives_what_is_available() -> None:
@@ -117,3 +117,12 @@ def test_a_log_start_at_or_below_the_start_offset_changes_nothing() -> None:
     for log_start in (4, 5):
         window.records.move_start(log_start)
         assert (window.records.start_offset, window.records.end_offset, window.states()) == (5, 29, before)
+
+
+def test_records_below_a_moved_log_start_are_not_acquired_with_the_rest_of_their_batch() -> None:
+    window = Window()
+    window.acquire(to=29)
+    window.acknowledge(0, 29, RELEASE)
+    window.records.move_start(15)
+    assert [run[:3] for run in window.states()][:2] == [(0, 9, X), (10, 14, X)]
+    assert window.acquire(to=29) == [(15, 19, 2), (20, 29, 2)]
