@@ -165,6 +165,7 @@ def test_a_state_without_a_start_offset_has_no_count() -> None:
     host = Host()
     assert host.summary() == StateSummary(0, 0, -1, -1)
     host.initialize(start_offset=-1)
+    assert host.records[0].value.snapshot_epoch == 0
     assert host.summary() == StateSummary(1, 0, -1, -1)
     host.initialize(start_offset=0)
     assert host.summary() == StateSummary(1, 0, 0, 0)

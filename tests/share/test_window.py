@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from barnabas.share.acknowledgement import Acknowledgement, acknowledge, settle
 from barnabas.share.acquisition import Reading, acquire
-from barnabas.share.window import ShareWindow
+from barnabas.share.window import Acquired, ShareWindow
 from tests.share.windows import ACCEPT, ACK, RELEASE, A, Window, X, limits, restored
 
 
@@ -126,3 +127,34 @@ def test_records_below_a_moved_log_start_are_not_acquired_with_the_rest_of_their
     window.records.move_start(15)
     assert [run[:3] for run in window.states()][:2] == [(0, 9, X), (10, 14, X)]
     assert window.acquire(to=29) == [(15, 19, 2), (20, 29, 2)]
+
+
+def test_sizes_count_both_ends() -> None:
+    assert Acquired(5, 9, 1).size == 5
+    window = Window(5)
+    assert window.records.size == 0
+    window.acquire(to=19)
+    assert window.records.size == 15
+
+
+def test_a_start_offset_that_moves_is_reported() -> None:
+    window = Window()
+    assert not window.records.advance()
+    window.acquire(to=29)
+    for first, last, moves in ((5, 9, False), (0, 2, True), (3, 4, True), (10, 29, True)):
+        changes = acknowledge(window.records, "m", [Acknowledgement(first, last, (ACCEPT,))], window.limits)
+        assert settle(window.records, changes, committed=True, now=0.0) is moves
+    assert window.records.start_offset == 30
+
+
+def test_the_last_record_of_a_window_is_not_read_again_while_a_member_holds_it() -> None:
+    window = Window()
+    window.acquire(to=9)
+    window.acknowledge(0, 8, ACCEPT)
+    assert window.records.start_offset == 9
+    assert window.records.next_fetch_offset() == 10
+
+
+def test_an_available_record_before_a_gap_is_read_first() -> None:
+    assert restored(0, (0, 4, A, 1), (10, 14, A, 1)).records.next_fetch_offset() == 0
+    assert restored(0, (0, 0, A, 1), (1, 4, ACK, 1), (10, 14, A, 1)).records.next_fetch_offset() == 0
