@@ -12,9 +12,12 @@ from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupCoordinatorConfig
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
+from barnabas.steps import step
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import Hosting
 
@@ -43,12 +46,13 @@ class GroupHosting:
                 "transaction.state.log.segment.bytes": 104_857_600,
             }.__getitem__,
         )
+        config = GroupCoordinatorConfig(offsets_topic_num_partitions=PARTITIONS, group_initial_rebalance_delay_ms=20)
         self.coordinator = GroupCoordinator(
-            GroupCoordinatorConfig(offsets_topic_num_partitions=PARTITIONS, group_initial_rebalance_delay_ms=20),
-            ReplicaCoordinatorLog(hosting.replicas, GROUP_METADATA_TOPIC),
+            config,
+            ReplicaCoordinatorLog(hosting.replicas, GROUP_METADATA),
+            shard_factory(config, now_ms=hosting.now_ms, rng=random.Random(5)),
             loop=self.loop,
             now_ms=hosting.now_ms,
-            rng=random.Random(5),
         )
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
@@ -59,7 +63,7 @@ class GroupHosting:
             self.create_offsets_topic()
 
     def create_offsets_topic(self) -> None:
-        self.hosting.create_topic(GROUP_METADATA_TOPIC, PARTITIONS)
+        self.hosting.create_topic(GROUP_METADATA, PARTITIONS)
         for partition in range(PARTITIONS):
             self.coordinator.on_elected(partition, 0)
         self.hosting.spin()
@@ -82,6 +86,8 @@ class GroupHosting:
         connection = ConnectionInfo("c", peer_host="127.0.0.9", local_host="127.0.0.1", local_port=9092)
         context = RequestContext(self.hosting.services, connection, api_key, version, 1, "client")
         response = module.handle(context, type(request).decode(request.encode(version), version))
+        if asyncio.iscoroutine(response):
+            response = step(response, self.loop)
         if not asyncio.isfuture(response):
             return self._through_bytes(response, version)
         self.hosting.spin()

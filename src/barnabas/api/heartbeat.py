@@ -1,4 +1,4 @@
-"""Heartbeat (API key 12). Control plane.
+"""Heartbeat (API key 12).
 
 Versions served: 0-4.
 
@@ -11,12 +11,14 @@ Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexib
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.group.classic import requests
 from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 
-def handle(context: RequestContext, request: HeartbeatRequest) -> asyncio.Future[HeartbeatResponse]:
+def handle(context: RequestContext, request: HeartbeatRequest) -> Coroutine[Any, Any, HeartbeatResponse]:
     """Renew a member's session."""
-    return context.services.group_coordinator.heartbeat(request)
+    return requests.heartbeat(context.services.group_coordinator, request, context.sender)

@@ -1,4 +1,4 @@
-"""JoinGroup (API key 11). Control plane.
+"""JoinGroup (API key 11).
 
 Versions served: 0-9.
 
@@ -14,27 +14,16 @@ Version 1 adds the rebalance timeout (KIP-62), 4 the required member id (KIP-394
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group.classic import requests
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
 NULLABLE_PROTOCOL_NAME_SINCE = 7
 
 
-def handle(context: RequestContext, request: JoinGroupRequest) -> asyncio.Future[JoinGroupResponse]:
+async def handle(context: RequestContext, request: JoinGroupRequest) -> JoinGroupResponse:
     """Join a group, or rejoin it."""
-    response = context.services.group_coordinator.join_group(
-        request,
-        context.version,
-        context.client_id or "",
-        f"/{context.connection.peer_host}",  # As Java prints an address without a name.
-    )
+    response = await requests.join_group(context.services.group_coordinator, request, context.sender)
     nullable = context.version >= NULLABLE_PROTOCOL_NAME_SINCE
-    return mapped(context.services.loop, response, lambda answer: _with_protocol_name(answer, nullable))
-
-
-def _with_protocol_name(response: JoinGroupResponse, nullable: bool) -> JoinGroupResponse:
     response.protocol_name = response.protocol_name or (None if nullable else "")
     return response

@@ -1,4 +1,4 @@
-"""OffsetCommit (API key 8). Control plane.
+"""OffsetCommit (API key 8).
 
 Versions served: 2-10.
 
@@ -14,10 +14,8 @@ Versions 2-4 carry a retention time, 6 adds the leader epoch (KIP-320), 7 the gr
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group import requests
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -29,9 +27,7 @@ ResponseTopic = OffsetCommitResponse.OffsetCommitResponseTopic
 ResponsePartition = OffsetCommitResponse.OffsetCommitResponsePartition
 
 
-def handle(
-    context: RequestContext, request: OffsetCommitRequest
-) -> asyncio.Future[OffsetCommitResponse] | OffsetCommitResponse:
+async def handle(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit offsets."""
     image = context.services.image()
     refused: list[ResponseTopic] = []
@@ -45,10 +41,8 @@ def handle(
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted
-    committed = context.services.group_coordinator.offset_commit(request, context.version)
-    if not refused:
-        return committed
-    return mapped(context.services.loop, committed, lambda response: _merged(refused, response))
+    response = await requests.offset_commit(context.services.group_coordinator, request, context.version)
+    return _merged(refused, response) if refused else response
 
 
 def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:

@@ -1,4 +1,4 @@
-"""OffsetDelete (API key 47). Control plane.
+"""OffsetDelete (API key 47).
 
 Versions served: 0 (never flexible).
 
@@ -11,10 +11,8 @@ Version 0: KIP-496.
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
 
@@ -22,7 +20,7 @@ Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
 Partition = OffsetDeleteResponse.OffsetDeleteResponsePartition
 
 
-def handle(context: RequestContext, request: OffsetDeleteRequest) -> asyncio.Future[OffsetDeleteResponse]:
+async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete committed offsets."""
     topics = context.services.image().topics.by_name
     refused: dict[str, Topic] = {}
@@ -39,14 +37,11 @@ def handle(context: RequestContext, request: OffsetDeleteRequest) -> asyncio.Fut
             )
         if known:
             accepted.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=known))
-
-    def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
-        for topic in response.topics:
-            earlier = refused.pop(topic.name, None)
-            if earlier is not None:
-                topic.partitions = [*earlier.partitions, *topic.partitions]
-        if response.error_code == ErrorCode.NONE:
-            response.topics = [*refused.values(), *response.topics]
-        return response
-
-    return mapped(context.services.loop, context.services.group_coordinator.offset_delete(accepted), merged)
+    response = await requests.offset_delete(context.services.group_coordinator, accepted)
+    for deleted in response.topics:
+        earlier = refused.pop(deleted.name, None)
+        if earlier is not None:
+            deleted.partitions = [*earlier.partitions, *deleted.partitions]
+    if response.error_code == ErrorCode.NONE:
+        response.topics = [*refused.values(), *response.topics]
+    return response

@@ -1,4 +1,4 @@
-"""OffsetFetch (API key 9). Control plane.
+"""OffsetFetch (API key 9).
 
 Versions served: 1-10.
 
@@ -17,13 +17,12 @@ Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 add
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import gathered, mapped
+from barnabas.group import requests
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
+from barnabas.steps import gather
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -36,27 +35,27 @@ GroupTopicResponse = OffsetFetchResponse.OffsetFetchResponseTopics
 GroupPartitionResponse = OffsetFetchResponse.OffsetFetchResponsePartitions
 
 
-def handle(context: RequestContext, request: OffsetFetchRequest) -> asyncio.Future[OffsetFetchResponse]:
+async def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Look committed offsets up."""
-    coordinator, loop = context.services.group_coordinator, context.services.loop
     if context.version < MANY_GROUPS_SINCE:
         group = _group_of_old_request(request)
-        _set_ids(context.services.image(), group)
-        fetched = coordinator.offset_fetch(group, request.require_stable)
-        return mapped(loop, fetched, lambda response: _old_response(group, response, context.version))
-    if context.version < TOPIC_IDS_SINCE:
-        for group in request.groups:
-            _set_ids(context.services.image(), group)
-        groups = [coordinator.offset_fetch(group, request.require_stable) for group in request.groups]
-    else:
-        groups = [_fetch_by_id(context, group, request.require_stable) for group in request.groups]
-    return gathered(loop, groups, lambda parts: OffsetFetchResponse(groups=parts))
+        fetched = await _fetch_by_name(context, group, request.require_stable)
+        return _old_response(group, fetched, context.version)
+    one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
+    fetching = (one(context, group, request.require_stable) for group in request.groups)
+    return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
 
 
-# -- topic ids -------------------------------------------------------------------------------------------------------
+async def _fetch_by_name(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
+    topics = context.services.image().topics.by_name
+    for topic in group.topics or ():
+        found = topics.get(topic.name)
+        if found is not None:
+            topic.topic_id = found.topic_id
+    return await requests.offset_fetch(context.services.group_coordinator, group, require_stable)
 
 
-def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) -> asyncio.Future[GroupResponse]:
+async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
     image = context.services.image()
     unknown: list[GroupTopicResponse] = []
     if group.topics is not None:
@@ -69,23 +68,12 @@ def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) ->
                 topic.name = found.name
                 known.append(topic)
         group.topics = known
-
-    def named(response: GroupResponse) -> GroupResponse:
-        if response.error_code == ErrorCode.NONE:
-            if group.topics is None:
-                response.topics = _with_ids(image, response.topics)
-            response.topics = [*response.topics, *unknown]
-        return response
-
-    return mapped(context.services.loop, context.services.group_coordinator.offset_fetch(group, require_stable), named)
-
-
-def _set_ids(image: MetadataImage, group: Group) -> None:
-    """Say which topics the names mean now."""
-    for topic in group.topics or ():
-        found = image.topics.by_name.get(topic.name)
-        if found is not None:
-            topic.topic_id = found.topic_id
+    response = await requests.offset_fetch(context.services.group_coordinator, group, require_stable)
+    if response.error_code == ErrorCode.NONE:
+        if group.topics is None:
+            response.topics = _with_ids(image, response.topics)
+        response.topics = [*response.topics, *unknown]
+    return response
 
 
 def _unknown_topic(topic: GroupTopic) -> GroupTopicResponse:
@@ -106,9 +94,6 @@ def _with_ids(image: MetadataImage, topics: list[GroupTopicResponse]) -> list[Gr
             topic.topic_id = found.topic_id
             kept.append(topic)
     return kept
-
-
-# -- one group, in the fields of before version 8 --------------------------------------------------------------------
 
 
 def _group_of_old_request(request: OffsetFetchRequest) -> Group:

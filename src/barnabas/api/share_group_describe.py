@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 
+from barnabas.api.authorized_operations import GROUP_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.share_requests import check_share_groups_enabled
 from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode

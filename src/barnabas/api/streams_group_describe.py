@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (API key 89). Control plane.
+"""StreamsGroupDescribe (API key 89).
 
 Versions served: 0-1.
 
@@ -13,34 +13,23 @@ Version 1 adds the assignor's name and the topology description.
 
 from __future__ import annotations
 
-import asyncio
-
+from barnabas.api.authorized_operations import add_group_operations
 from barnabas.api.context import RequestContext
-from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.streams_group_heartbeat import check_streams_enabled
-from barnabas.coordinator.future_steps import mapped
-from barnabas.group.streams import service as streams_service
+from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
 NO_DESCRIPTION_STORED = 1
 
 
-def handle(
-    context: RequestContext, request: StreamsGroupDescribeRequest
-) -> asyncio.Future[StreamsGroupDescribeResponse]:
+async def handle(context: RequestContext, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Describe streams groups."""
     check_streams_enabled(context)
-    services = context.services
-
-    def response(groups: list[StreamsGroupDescribeResponse.DescribedGroup]) -> StreamsGroupDescribeResponse:
+    groups = await requests.describe(context.services.group_coordinator, request.group_ids)
+    add_group_operations(request, groups)
+    if request.include_topology_description:
         for group in groups:
             if group.error_code == ErrorCode.NONE:
-                if request.include_authorized_operations:
-                    group.authorized_operations = GROUP_OPERATIONS
-                if request.include_topology_description:
-                    group.topology_description_status = NO_DESCRIPTION_STORED
-        return StreamsGroupDescribeResponse(groups=groups)
-
-    described = streams_service.describe(services.group_coordinator, services.loop, request.group_ids)
-    return mapped(services.loop, described, response)
+                group.topology_description_status = NO_DESCRIPTION_STORED
+    return StreamsGroupDescribeResponse(groups=groups)

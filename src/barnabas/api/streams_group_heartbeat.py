@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (API key 88). Control plane.
+"""StreamsGroupHeartbeat (API key 88).
 
 Versions served: 0-1.
 
@@ -12,13 +12,9 @@ Version 1 tells of missing client tags and asks for a topology description, whic
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
 from barnabas.api.streams_internal_topics import create_internal_topics
-from barnabas.coordinator.future_steps import mapped
-from barnabas.group.streams import service as streams_service
-from barnabas.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
+from barnabas.group.streams import requests
 from barnabas.metadata.topic_names import fault, is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
@@ -35,30 +31,15 @@ def check_streams_enabled(context: RequestContext) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def handle(
-    context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> asyncio.Future[StreamsGroupHeartbeatResponse]:
+async def handle(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Answer a member of a streams group."""
     check_streams_enabled(context)
     wrong = None if request.topology is None else _wrong_topics(request.topology)
     if wrong is not None:
-        refused: asyncio.Future[StreamsGroupHeartbeatResponse] = context.services.loop.create_future()
-        code = ErrorCode.STREAMS_INVALID_TOPOLOGY
-        refused.set_result(StreamsGroupHeartbeatResponse(error_code=code, error_message=wrong))
-        return refused
-    services = context.services
-    beat = StreamsHeartbeat(
-        request,
-        context.version,
-        context.client_id or "",
-        f"/{context.connection.peer_host}",  # As Java prints an address without a name.
-    )
-
-    def answer(result: StreamsHeartbeatResult) -> StreamsGroupHeartbeatResponse:
-        create_internal_topics(context, result)
-        return result.response
-
-    return mapped(services.loop, streams_service.heartbeat(services.group_coordinator, services.loop, beat), answer)
+        return StreamsGroupHeartbeatResponse(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=wrong)
+    result = await requests.heartbeat(context.services.group_coordinator, request, context.sender)
+    create_internal_topics(context, result)
+    return result.response
 
 
 def _wrong_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> str | None:

@@ -1,4 +1,4 @@
-"""StreamsGroupTopologyDescriptionUpdate (API key 93). Control plane.
+"""StreamsGroupTopologyDescriptionUpdate (API key 93).
 
 Versions served: 0.
 

@@ -1,4 +1,4 @@
-"""Creates the repartition and changelog topics of a streams application. Control plane.
+"""Creates the repartition and changelog topics of a streams application.
 
 The group coordinator says which are missing and what they must look like; this asks the controller for them, in the name of the
 client, and does not wait: the member's next heartbeats find the topics in the metadata.

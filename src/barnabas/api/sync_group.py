@@ -1,4 +1,4 @@
-"""SyncGroup (API key 14). Control plane.
+"""SyncGroup (API key 14).
 
 Versions served: 0-5.
 
@@ -10,17 +10,16 @@ Version 3 adds the group instance id (KIP-345), 4 is flexible, 5 adds protocol t
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
+from barnabas.group.classic import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SyncGroupRequest, SyncGroupResponse
 
 PROTOCOL_MANDATORY_SINCE = 5
 
 
-def handle(context: RequestContext, request: SyncGroupRequest) -> asyncio.Future[SyncGroupResponse] | SyncGroupResponse:
+async def handle(context: RequestContext, request: SyncGroupRequest) -> SyncGroupResponse:
     """Bring or fetch an assignment."""
     if context.version >= PROTOCOL_MANDATORY_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return context.services.group_coordinator.sync_group(request)
+    return await requests.sync_group(context.services.group_coordinator, request, context.sender)

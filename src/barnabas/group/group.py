@@ -17,7 +17,7 @@ Source: Kafka's interface `Group`, `CommitPartitionValidator`, `OffsetExpiration
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
@@ -136,6 +136,10 @@ class Group(ABC):
 
     def on_removed(self) -> None:  # noqa: B027 -- most types keep nothing about their groups elsewhere
         """The group is gone: forget what is kept about it outside of it."""
+
+    def on_topics_deleted(self, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
+        """Return the records that remove deleted topics from what the group keeps; offsets aside."""
+        return []
 
     # -- time --------------------------------------------------------------------------------------------------------
 

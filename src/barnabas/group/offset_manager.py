@@ -16,7 +16,7 @@ Sources: Kafka class `OffsetMetadataManager`; KIP-211 (expiry), KIP-447 (require
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group import Group, PartitionCheck
@@ -229,7 +229,7 @@ class OffsetManager:
                 seen.update(((topic, partition), None) for partition in partitions)
         return [offset_commit_tombstone(group_id, topic, partition) for topic, partition in seen]
 
-    def on_topics_deleted(self, topics: dict[str, bytes]) -> list[CoordinatorRecord]:
+    def on_topics_deleted(self, topics: Mapping[str, bytes]) -> list[CoordinatorRecord]:
         """Tombstones for every offset of deleted topics (name to id; a newer topic of the same name keeps its offsets)."""
         seen: dict[tuple[str, str, int], None] = {}
         for offsets in (self._store.offsets, *self._store.pending.values()):

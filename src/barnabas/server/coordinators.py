@@ -20,14 +20,16 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
 from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
@@ -35,6 +37,9 @@ from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import LocalMarkerWriter
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+
+if TYPE_CHECKING:
+    from barnabas.group.group_shard import GroupCoordinatorShard
 
 __all__ = ["Coordinators"]
 
@@ -81,15 +86,23 @@ class Coordinators:
         self._node_id = config.node_id
         self._image = image
         self.group_configs = GroupConfigs(resolver, lambda: image().configs)
+        group_config = _group_config(config)
+
+        def new_group_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
+            from barnabas.group.group_shard import shard_factory
+
+            new_shard = shard_factory(
+                group_config, now_ms=now_ms, rng=random, image=image, group_configs=self.group_configs
+            )
+            return new_shard(partition, timer)
+
         self.group = GroupCoordinator(
-            _group_config(config),
-            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA_TOPIC),
+            group_config,
+            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA),
+            new_group_shard,
             loop=loop,
             now_ms=now_ms,
-            rng=random,
-            partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
-            image=image,
-            group_configs=self.group_configs,
+            partition_count=lambda: self._partition_count(GROUP_METADATA, config.offsets_topic_num_partitions),
         )
         self.producer_ids = producer_ids
         self.transaction = TransactionCoordinator(
@@ -98,7 +111,7 @@ class Coordinators:
             LocalMarkerWriter(
                 replica_manager,
                 self.group,
-                GROUP_METADATA_TOPIC,
+                GROUP_METADATA,
                 create_future=loop.create_future,
                 now_ms=now_ms,
                 exists=lambda partition: image().topics.partition(*partition) is not None,
@@ -123,7 +136,7 @@ class Coordinators:
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
         self._by_topic: dict[str, Elected] = {
-            GROUP_METADATA_TOPIC: self.group,
+            GROUP_METADATA: self.group,
             TRANSACTION_STATE_TOPIC: self.transaction,
             SHARE_STATE_TOPIC: self.share,
         }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.group import requests
 from barnabas.group.streams.group import StreamsGroup, StreamsGroupState
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
 from barnabas.group.streams.tasks import TasksTupleWithEpochs
@@ -140,7 +141,7 @@ def test_a_group_goes_with_its_last_offset() -> None:
     commit = OffsetCommitRequest(
         group_id=GROUP, member_id="a", generation_id_or_member_epoch=member.epoch, topics=[topic]
     )
-    host.done(host.coordinator.offset_commit(commit, 9))
+    host.done(requests.offset_commit(host.coordinator, commit, 9))
     for _ in range(200):
         host.loop.advance(30_000)
         member.beat()

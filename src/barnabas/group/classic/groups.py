@@ -70,8 +70,12 @@ class ClassicGroups:
         if member is not None and group.is_in_state(ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE):
             self.rebalance.reschedule_heartbeat(group, member)
 
-    def describe(self, group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
-        """For DescribeGroups: metadata and assignments of a stable group only."""
+    def describe(self, group_id: str) -> DescribeGroupsResponse.DescribedGroup:
+        """Describe a group for DescribeGroups: metadata and assignments of a stable group only.
+
+        Raises: KafkaError GROUP_ID_NOT_FOUND.
+        """
+        group = self._environment.require(group_id, ClassicGroup)
         stable = group.is_in_state(ClassicGroupState.STABLE)
         protocol = group.protocol_name if stable else None
         return DescribeGroupsResponse.DescribedGroup(

@@ -27,6 +27,7 @@ from barnabas.group.classic.member import ClassicGroupMember, JoinReply, Protoco
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.classic.records import empty_group_metadata_record, group_metadata_record
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
@@ -41,9 +42,7 @@ class Joining:
     """A JoinGroup request, with all that it needs to be handled."""
 
     request: JoinGroupRequest
-    version: int
-    client_id: str
-    client_host: str
+    sender: Sender
     reply: JoinReply
 
     @property
@@ -53,7 +52,7 @@ class Joining:
     @property
     def rebalance_timeout_ms(self) -> int:
         """Version 0 has only the session timeout, which then stands for both."""
-        return self.request.session_timeout_ms if self.version == 0 else self.request.rebalance_timeout_ms
+        return self.request.session_timeout_ms if self.sender.version == 0 else self.request.rebalance_timeout_ms
 
     @property
     def reason(self) -> str:
@@ -148,13 +147,13 @@ class JoinGroup:
 
     def _join_new_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         instance_id = joining.request.group_instance_id
-        new_id = group.new_member_id(joining.client_id, instance_id, self._random)
+        new_id = group.new_member_id(joining.sender.client_id, instance_id, self._random)
         if instance_id is not None:
             existing_id = group.static_members.get(instance_id)
             if existing_id is None:
                 return self._add(joining, group, new_id)
             return self._replace_static(joining, group, existing_id, new_id)
-        if joining.version >= MEMBER_ID_REQUIRED_SINCE:
+        if joining.sender.version >= MEMBER_ID_REQUIRED_SINCE:
             group.pending_join_members[new_id] = None
             self._rebalance.schedule_heartbeat(group, new_id, joining.request.session_timeout_ms)
             return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, new_id)
@@ -165,8 +164,8 @@ class JoinGroup:
         member = ClassicGroupMember(
             member_id=member_id,
             group_instance_id=request.group_instance_id,
-            client_id=joining.client_id,
-            client_host=joining.client_host,
+            client_id=joining.sender.client_id,
+            client_host=joining.sender.client_host,
             rebalance_timeout_ms=joining.rebalance_timeout_ms,
             session_timeout_ms=request.session_timeout_ms,
             protocol_type=request.protocol_type,
@@ -270,7 +269,7 @@ class JoinGroup:
                 return
             if not group.is_in_state(ClassicGroupState.STABLE):
                 return  # A rebalance has begun meanwhile, and will answer this join with the others.
-            if joining.version >= SKIP_ASSIGNMENT_SINCE:
+            if joining.sender.version >= SKIP_ASSIGNMENT_SINCE:
                 leads = group.is_leader(member.member_id)
                 response = group.join_response(member.member_id, with_members=leads, skip_assignment=leads)
             else:

@@ -32,7 +32,7 @@ from barnabas.group.consumer.heartbeat import (
 from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
 from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
-from barnabas.group.consumer.timers import NOTHING, ConsumerGroupTimers
+from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
@@ -66,13 +66,14 @@ class ClassicMembers:
 
     # -- joining -----------------------------------------------------------------------------------------------------
 
-    def join(self, group: ConsumerGroup, joining: Joining) -> CoordinatorResult[None]:
+    def join(self, joining: Joining) -> CoordinatorResult[None]:
         """Handle JoinGroup; the answer goes to its `reply` when the step is written.
 
         Raises: KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         request = joining.request
-        self._check_may_join(group, joining)
+        group = self._environment.require(request.group_id, ConsumerGroup)
+        self._check_may_join(group)
         is_unknown = not request.member_id
         member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.group_instance_id, self._environment.config.group_consumer_max_size)
@@ -80,7 +81,7 @@ class ClassicMembers:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported."
             )
-        if is_unknown and request.group_instance_id is None and joining.version >= MEMBER_ID_REQUIRED_SINCE:
+        if is_unknown and request.group_instance_id is None and joining.sender.version >= MEMBER_ID_REQUIRED_SINCE:
             return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         subscription = _subscription(joining)
         records: Records = []
@@ -110,7 +111,7 @@ class ClassicMembers:
 
         return CoordinatorResult(None, records, on_append=on_append)
 
-    def _check_may_join(self, group: ConsumerGroup, joining: Joining) -> None:
+    def _check_may_join(self, group: ConsumerGroup) -> None:
         if self._environment.config.group_consumer_migration_policy.lower() == "disabled":
             raise KafkaError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
@@ -179,13 +180,14 @@ class ClassicMembers:
 
     # -- the rest of the protocol ------------------------------------------------------------------------------------
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
+    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
         """Handle SyncGroup: the member's own assignment, whoever it says leads.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
                 REBALANCE_IN_PROGRESS.
         """
+        group = self._environment.require(request.group_id, ConsumerGroup)
         member = _known(group, request.member_id, request.group_instance_id)
         _check_generation(member, request.generation_id)
         assert member.classic is not None, member
@@ -212,11 +214,12 @@ class ClassicMembers:
 
         return CoordinatorResult(None, on_append=on_append)
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         """Handle Heartbeat.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
+        group = self._environment.require(request.group_id, ConsumerGroup)
         member = _known(group, request.member_id, request.group_instance_id)
         _check_generation(member, request.generation_id)
         self._timers.schedule_session(group.group_id, member)
@@ -229,8 +232,9 @@ class ClassicMembers:
         self._timers.schedule_join_if_absent(group.group_id, member)
         return CoordinatorResult(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
-    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
+    def leave(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
         """Handle LeaveGroup, for members of either protocol: an administrator may remove any."""
+        group = self._environment.require(request.group_id, ConsumerGroup)
         response = LeaveGroupResponse()
         leaving: dict[str, ConsumerGroupMember] = {}
         for identity in request.members:
@@ -253,12 +257,6 @@ class ClassicMembers:
             )
         cause = f"members {list(leaving)} left by LeaveGroup"
         return self._migration.fence(group, list(leaving.values()), response, cause)
-
-
-def refuse_join(joining: Joining) -> CoordinatorResult[None]:
-    """JoinGroup of a group that is neither classic nor of consumers."""
-    joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
-    return NOTHING
 
 
 def _subscription(joining: Joining) -> ConsumerProtocolSubscription:
@@ -285,8 +283,8 @@ def _updated(
         else joining.rebalance_timeout_ms,
         subscribed_topic_names=frozenset(subscription.topics),
         subscribed_topic_regex="",
-        client_id=joining.client_id,
-        client_host=joining.client_host,
+        client_id=joining.sender.client_id,
+        client_host=joining.sender.client_host,
         classic=ClassicMemberMetadata(
             request.session_timeout_ms, tuple((name, bytes(metadata)) for name, metadata in joining.protocols.items())
         ),

@@ -19,7 +19,7 @@ from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.consumer import records as records_of
 from barnabas.group.consumer.classic_members import ClassicMembers
 from barnabas.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from barnabas.group.consumer.heartbeat import Beating, ConsumerGroupHeartbeat
+from barnabas.group.consumer.heartbeat import ConsumerGroupHeartbeat
 from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration
 from barnabas.group.consumer.records import ResolvedRegularExpression
@@ -28,7 +28,12 @@ from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
-from barnabas.protocol.messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse
+from barnabas.group.sender import Sender
+from barnabas.protocol.messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 """What ConsumerGroupDescribe 1 calls the members of the two protocols."""
@@ -66,12 +71,15 @@ class ConsumerGroups:
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
-    def heartbeat(self, beating: Beating) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, sender: Sender
+    ) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
         """Handle ConsumerGroupHeartbeat. Raises: KafkaError, see `ConsumerGroupHeartbeat.handle`."""
-        return self._heartbeat.handle(beating)
+        return self._heartbeat.handle(request, sender)
 
-    def describe(self, group: ConsumerGroup) -> ConsumerGroupDescribeResponse.DescribedGroup:
-        """For ConsumerGroupDescribe."""
+    def describe(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
+        """Describe a group for ConsumerGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""
+        group = self._environment.require(group_id, ConsumerGroup)
         return ConsumerGroupDescribeResponse.DescribedGroup(
             group_id=group.group_id,
             group_state=group.state_name(),

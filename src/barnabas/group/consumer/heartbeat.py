@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.group import ClassicGroup
@@ -38,6 +38,7 @@ from barnabas.group.consumer.migration import GroupMigration
 from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from barnabas.protocol.primitives import Uuid, uuid_to_str
@@ -47,28 +48,6 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
 
 Response = ConsumerGroupHeartbeatResponse
-
-
-@dataclass(frozen=True, slots=True)
-class Beating:
-    """A heartbeat request, with whom it comes from."""
-
-    request: ConsumerGroupHeartbeatRequest
-    client_id: str
-    client_host: str
-
-    @property
-    def owned(self) -> Owned | None:
-        """What the member says it has; None when it says nothing."""
-        partitions = self.request.topic_partitions
-        return None if partitions is None else {topic.topic_id: topic.partitions for topic in partitions}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the member tells all about itself."""
-        request = self.request
-        subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 
 
 class ConsumerGroupHeartbeat:
@@ -86,28 +65,27 @@ class ConsumerGroupHeartbeat:
         self._timers = timers
         self._migration = migration
 
-    def handle(self, beating: Beating) -> CoordinatorResult[Response]:
+    def handle(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
         """Handle a request that is valid in itself.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID,
                 FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION.
         """
-        if beating.request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            return self._leave(beating.request)
-        return self._beat(beating)
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            return self._leave(request)
+        return self._beat(request, sender)
 
     # -- joining and staying -----------------------------------------------------------------------------------------
 
-    def _beat(self, beating: Beating) -> CoordinatorResult[Response]:
-        request, steps = beating.request, self._steps
-        records: Records = []
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
+        steps, records = self._steps, Records()
         joins = request.member_epoch == 0
         group = self._group(request.group_id, records, create=joins)
         member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.instance_id, self._environment.config.group_consumer_max_size)
-        old = self._member(group, beating, member_id, records)
-        new = self._updated(beating, old)
+        old = self._member(group, request, member_id, records)
+        new = _updated(old, request, sender)
         names_changed = steps.names_changed(group, old, new, records)
         regex = steps.update_regex(group, old, new, records)
         cause = None
@@ -126,7 +104,7 @@ class ConsumerGroupHeartbeat:
             target_epoch,
             target,
             subscription_changed=names_changed or regex is not RegexUpdate.NONE,
-            owned=beating.owned,
+            owned=_owned(request),
             records=records,
         )
         self._timers.schedule_session(request.group_id, reconciled)
@@ -135,7 +113,7 @@ class ConsumerGroupHeartbeat:
             member_epoch=reconciled.member_epoch,
             heartbeat_interval_ms=self._environment.group_configs.int_value(request.group_id, HEARTBEAT_INTERVAL),
         )
-        if joins or beating.is_full or old.assigned != reconciled.assigned:
+        if joins or _is_full(request) or old.assigned != reconciled.assigned:
             response.assignment = _assignment(reconciled.assigned)
         return CoordinatorResult(response, records)
 
@@ -155,9 +133,10 @@ class ConsumerGroupHeartbeat:
             return self._migration.upgrade(group, records)
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
-    def _member(self, group: ConsumerGroup, beating: Beating, member_id: str, records: Records) -> ConsumerGroupMember:
+    def _member(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: Records
+    ) -> ConsumerGroupMember:
         """The member as it is, new, or in the place of a static one that has come back."""
-        request = beating.request
         joins = request.member_epoch == 0
         if request.instance_id is None:
             member = group.members.get(member_id)
@@ -165,7 +144,7 @@ class ConsumerGroupHeartbeat:
                 if not joins:
                     return group.member(member_id)  # Raises.
                 return ConsumerGroupMember(member_id=member_id)
-            _check_epoch(member, beating)
+            _check_epoch(member, request)
             return member
         static = group.static_member(request.instance_id)
         if joins:
@@ -175,42 +154,8 @@ class ConsumerGroupHeartbeat:
                 _check_released(static, member_id, request.instance_id)
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)
-        _check_epoch(static, beating)
+        _check_epoch(static, request)
         return static
-
-    @staticmethod
-    def _updated(beating: Beating, member: ConsumerGroupMember) -> ConsumerGroupMember:
-        """The member with what the request says; null means unchanged."""
-        request = beating.request
-        names = request.subscribed_topic_names
-        if (
-            # Most heartbeats only say that the member lives.
-            names is None
-            and request.subscribed_topic_regex is None
-            and request.server_assignor is None
-            and request.rebalance_timeout_ms == -1
-            and request.rack_id is None
-            and request.instance_id in (None, member.instance_id)
-            and (beating.client_id, beating.client_host) == (member.client_id, member.client_host)
-            and member.classic is None
-        ):
-            return member
-        return replace(
-            member,
-            instance_id=member.instance_id if request.instance_id is None else request.instance_id,
-            rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-            rebalance_timeout_ms=member.rebalance_timeout_ms
-            if request.rebalance_timeout_ms == -1
-            else request.rebalance_timeout_ms,
-            server_assignor=member.server_assignor if request.server_assignor is None else request.server_assignor,
-            subscribed_topic_names=member.subscribed_topic_names if names is None else frozenset(names),
-            subscribed_topic_regex=member.subscribed_topic_regex
-            if request.subscribed_topic_regex is None
-            else request.subscribed_topic_regex,
-            client_id=beating.client_id,
-            client_host=beating.client_host,
-            classic=None,
-        )
 
     # -- leaving -----------------------------------------------------------------------------------------------------
 
@@ -238,6 +183,53 @@ class ConsumerGroupHeartbeat:
         )
         response = Response(member_id=member.member_id, member_epoch=STATIC_LEAVE_EPOCH)
         return CoordinatorResult(response, [records_of.current_record(group.group_id, away)])
+
+
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
+    """Return the partitions that the member says it owns; None if it does not say."""
+    partitions = request.topic_partitions
+    return None if partitions is None else {topic.topic_id: topic.partitions for topic in partitions}
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Return whether the member describes itself in full, as it does if it may have lost the last response."""
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
+
+
+def _updated(
+    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, sender: Sender
+) -> ConsumerGroupMember:
+    """The member with what the request says; null means unchanged."""
+    names = request.subscribed_topic_names
+    if (
+        # Most heartbeats only say that the member lives.
+        names is None
+        and request.subscribed_topic_regex is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == -1
+        and request.rack_id is None
+        and request.instance_id in (None, member.instance_id)
+        and (sender.client_id, sender.client_host) == (member.client_id, member.client_host)
+        and member.classic is None
+    ):
+        return member
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        server_assignor=member.server_assignor if request.server_assignor is None else request.server_assignor,
+        subscribed_topic_names=member.subscribed_topic_names if names is None else frozenset(names),
+        subscribed_topic_regex=member.subscribed_topic_regex
+        if request.subscribed_topic_regex is None
+        else request.subscribed_topic_regex,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
+        classic=None,
+    )
 
 
 def new_member_id(rng: random.Random) -> str:
@@ -304,13 +296,13 @@ def _check_released(static: ConsumerGroupMember, member_id: str, instance_id: st
         )
 
 
-def _check_epoch(member: ConsumerGroupMember, beating: Beating) -> None:
-    received = beating.request.member_epoch
+def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest) -> None:
+    received = request.member_epoch
     if received in (0, member.member_epoch):
         return
     if received > member.member_epoch:
         what = "greater"
-    elif received == member.previous_member_epoch and _is_within(beating.owned, member.assigned):
+    elif received == member.previous_member_epoch and _is_within(_owned(request), member.assigned):
         return
     else:
         what = "smaller"

@@ -28,6 +28,7 @@ AssignmentWithEpochs = Mapping[bytes, Mapping[int, int]]
 """Topic id to partition index to the epoch at which the partition was assigned."""
 
 NO_PARTITIONS: AssignmentWithEpochs = {}
+JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 

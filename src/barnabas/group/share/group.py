@@ -17,7 +17,7 @@ Source: Kafka classes `ShareGroup`, `ShareGroupMember`, `ShareGroupStatePartitio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
@@ -179,6 +179,18 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
             *(records.member_tombstone(self.group_id, member_id) for member_id in member_ids),
             *records.group_tombstones(self.group_id),
         ]
+
+    def on_topics_deleted(self, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
+        """Forget the partitions of deleted topics; the share coordinator deletes their state by itself."""
+        state = self.state_partitions
+        if not any(topic_id in part for topic_id in topic_ids for part in state):
+            return []
+        kept = StatePartitions(
+            {topic_id: topic for topic_id, topic in state.initializing.items() if topic_id not in topic_ids},
+            {topic_id: topic for topic_id, topic in state.initialized.items() if topic_id not in topic_ids},
+            {topic_id: name for topic_id, name in state.deleting.items() if topic_id not in topic_ids},
+        )
+        return [records.state_partitions_record(self.group_id, kept)]
 
     def offset_expiry_base(self) -> ExpiryBase | None:
         return None

@@ -15,7 +15,7 @@ Source: Kafka class `GroupMetadataManager`, its share part; KIP-932.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -214,23 +214,6 @@ class ShareGroups:
         if group is None:
             return {}
         return {topic_id: topic.partitions for topic_id, topic in group.state_partitions.initialized.items()}
-
-    def on_topics_deleted(self, topic_ids: Iterable[bytes]) -> list[CoordinatorRecord]:
-        """Forget the partitions of topics that are gone; the share coordinator does so by itself."""
-        gone = frozenset(topic_ids)
-        found = []
-        for group in self._env.groups.values():
-            if not isinstance(group, ShareGroup):
-                continue
-            state = group.state_partitions
-            if gone & {*state.initializing, *state.initialized, *state.deleting}:
-                kept = StatePartitions(
-                    {topic_id: topic for topic_id, topic in state.initializing.items() if topic_id not in gone},
-                    {topic_id: topic for topic_id, topic in state.initialized.items() if topic_id not in gone},
-                    {topic_id: name for topic_id, name in state.deleting.items() if topic_id not in gone},
-                )
-                found.append(records.state_partitions_record(group.group_id, kept))
-        return found
 
     # -- administration ----------------------------------------------------------------------------------------------
 

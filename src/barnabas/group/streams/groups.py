@@ -11,13 +11,13 @@ from __future__ import annotations
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatResult, StreamsHeartbeats
+from barnabas.group.streams.heartbeat import StreamsHeartbeatResult, StreamsHeartbeats
 from barnabas.group.streams.replay import StreamsReplay
 from barnabas.group.streams.task_assignor import STICKY
 from barnabas.group.streams.timers import StreamsTimers
-from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import StreamsGroupDescribeResponse
+from barnabas.protocol.messages import StreamsGroupDescribeResponse, StreamsGroupHeartbeatRequest
 
 
 class StreamsGroups:
@@ -29,18 +29,15 @@ class StreamsGroups:
         self._heartbeats = StreamsHeartbeats(env, self._timers)
         self.replay_by_type = StreamsReplay(env, self._timers).replay_by_type
 
-    def heartbeat(self, heartbeat: StreamsHeartbeat) -> CoordinatorResult[StreamsHeartbeatResult]:
-        """Answer a member. Raises: KafkaError."""
-        return self._heartbeats.handle(heartbeat)
+    def heartbeat(
+        self, request: StreamsGroupHeartbeatRequest, sender: Sender
+    ) -> CoordinatorResult[StreamsHeartbeatResult]:
+        """Handle StreamsGroupHeartbeat. Raises: KafkaError, see `StreamsHeartbeats.handle`."""
+        return self._heartbeats.handle(request, sender)
 
     def describe(self, group_id: str) -> StreamsGroupDescribeResponse.DescribedGroup:
-        """Describe a group; GROUP_ID_NOT_FOUND within the answer when there is no such streams group."""
-        try:
-            return self._env.require(group_id, StreamsGroup).describe(STICKY)
-        except KafkaError as error:
-            return StreamsGroupDescribeResponse.DescribedGroup(
-                group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=error.message
-            )
+        """Describe a group for StreamsGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""
+        return self._env.require(group_id, StreamsGroup).describe(STICKY)
 
     def on_loaded(self, group: Group) -> None:
         """Members have a session from now."""

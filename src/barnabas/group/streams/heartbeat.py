@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.group.streams import records
 from barnabas.group.streams.answer import StreamsAnswer, build_response
 from barnabas.group.streams.group import NOT_VALIDATED, StreamsGroup, StreamsGroupState
@@ -45,15 +46,6 @@ logger = logging.getLogger(__name__)
 
 METADATA_REFRESH_MS = 2_147_483_647
 """Topics are looked at when they change; a deadline that never comes keeps Kafka's shape."""
-
-
-class StreamsHeartbeat(NamedTuple):
-    """A request with what is known of its sender."""
-
-    request: StreamsGroupHeartbeatRequest
-    version: int
-    client_id: str
-    client_host: str
 
 
 class StreamsHeartbeatResult(NamedTuple):
@@ -84,16 +76,18 @@ class StreamsHeartbeats:
         self._assignments = StreamsAssignments(env, timers)
         self._membership = StreamsMembership(env, timers)
 
-    def handle(self, heartbeat: StreamsHeartbeat) -> CoordinatorResult[StreamsHeartbeatResult]:
+    def handle(
+        self, request: StreamsGroupHeartbeatRequest, sender: Sender
+    ) -> CoordinatorResult[StreamsHeartbeatResult]:
         """Answer one heartbeat.
 
         Raises: KafkaError GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID,
             GROUP_MAX_SIZE_REACHED, STREAMS_INVALID_TOPOLOGY, INVALID_REQUEST.
         """
-        if heartbeat.request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            return self._leave(heartbeat.request)
-        beat = self._begin(heartbeat)
-        group, request = beat.group, heartbeat.request
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            return self._leave(request)
+        beat = self._begin(request, sender)
+        group = beat.group
         topology = self._topology(beat)
         if group.topology is not None and beat.answer.updated.topology_epoch < group.topology.epoch:
             beat.answer.say(
@@ -132,13 +126,12 @@ class StreamsHeartbeats:
 
     # -- the member --------------------------------------------------------------------------------------------------
 
-    def _begin(self, heartbeat: StreamsHeartbeat) -> _Beat:
-        request = heartbeat.request
+    def _begin(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> _Beat:
         out: list[CoordinatorRecord] = []
         group = self._membership.group_of(request, out)
         member, replaced = self._membership.member_of(group, request, out)
-        updated = member.updated_by(request, heartbeat.client_id, heartbeat.client_host)
-        answer = StreamsAnswer(group, request, heartbeat.version, member, updated, replaced)
+        updated = member.updated_by(request, sender)
+        answer = StreamsAnswer(group, request, sender.version, member, updated, replaced)
         if answer.joining:
             logger.info("streams group %s: member %s joins", group.group_id, request.member_id)
         beat = _Beat(group, request, answer, out)

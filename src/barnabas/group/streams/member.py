@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+from barnabas.group.sender import Sender
 from barnabas.group.streams.tasks import (
     EMPTY_TASKS_WITH_EPOCHS,
     Tasks,
@@ -98,7 +99,7 @@ class StreamsGroupMember:
             pending_revocation=pending_revocation,
         )
 
-    def updated_by(self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str) -> StreamsGroupMember:
+    def updated_by(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsGroupMember:
         """The member with what a heartbeat says; what it leaves out stays (on joining, no endpoint means none)."""
         endpoint = None if request.user_endpoint is None else (request.user_endpoint.host, request.user_endpoint.port)
         joining = request.member_epoch == JOIN_EPOCH
@@ -106,8 +107,8 @@ class StreamsGroupMember:
             self,
             instance_id=self.instance_id if request.instance_id is None else request.instance_id,
             rack_id=self.rack_id if request.rack_id is None else request.rack_id,
-            client_id=client_id,
-            client_host=client_host,
+            client_id=sender.client_id,
+            client_host=sender.client_host,
             rebalance_timeout_ms=self.rebalance_timeout_ms
             if request.rebalance_timeout_ms == -1
             else request.rebalance_timeout_ms,

@@ -1,0 +1,114 @@
+"""The requests about groups of every type: their offsets, listing, deletion.
+
+Source: Kafka class `GroupCoordinatorService` (`commitOffsets`, `fetchOffsets`, `deleteOffsets`, `listGroups`, `deleteGroups`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from barnabas.coordinator.append_error import append_error
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import (
+    DeleteGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from barnabas.steps import gather
+
+DeletedGroup = DeleteGroupsResponse.DeletableGroupResult
+FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
+ListedGroup = ListGroupsResponse.ListedGroup
+
+
+async def offset_commit(
+    coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """Commit offsets of topics that exist; an error of the whole request becomes that of each partition."""
+    try:
+        return await coordinator.write(request.group_id, lambda shard: shard.commit_offsets(request, version))
+    except KafkaError as error:
+        return _offset_commit_error(request, append_error(error))
+
+
+async def offset_fetch(
+    coordinator: GroupCoordinator, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
+) -> FetchedGroup:
+    """Return the committed offsets of one group."""
+    try:
+        return await coordinator.read(request.group_id, lambda shard: shard.fetch_offsets(request, require_stable))
+    except KafkaError as error:
+        code = append_error(error)
+        if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            code = ErrorCode.NOT_COORDINATOR  # Consumers before 3.9 do not know the other as retriable here.
+        return FetchedGroup(group_id=request.group_id, error_code=code)
+
+
+async def offset_delete(coordinator: GroupCoordinator, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Delete the committed offsets of partitions that no member consumes."""
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    try:
+        return await coordinator.write(request.group_id, lambda shard: shard.delete_offsets(request))
+    except KafkaError as error:
+        return OffsetDeleteResponse(error_code=append_error(error))
+
+
+async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest) -> ListGroupsResponse:
+    """List the groups of this broker, by state and type."""
+    states = frozenset(state.lower().strip() for state in request.states_filter)
+    types = frozenset(kind.lower() for kind in request.types_filter)
+
+    async def one(listed: asyncio.Future[list[ListedGroup]]) -> list[ListedGroup]:
+        try:
+            return await listed
+        except KafkaError as error:
+            if error.code is ErrorCode.NOT_COORDINATOR:
+                return []  # Another broker lists them.
+            raise
+
+    shards = coordinator.read_all(lambda shard: shard.list_groups(states, types))
+    try:
+        listed = await gather(map(one, shards), coordinator.loop)
+    except KafkaError as error:
+        return ListGroupsResponse(error_code=append_error(error))
+    return ListGroupsResponse(groups=[group for groups in listed for group in groups])
+
+
+async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str]) -> list[DeletedGroup]:
+    """Delete groups with their offsets, in the order asked; a group that is named twice is deleted once."""
+
+    async def one(group_id: str) -> DeletedGroup:
+        try:
+            code = await coordinator.write(group_id, lambda shard: shard.delete_group(group_id))
+        except KafkaError as error:
+            code = append_error(error)
+        return DeletedGroup(group_id=group_id, error_code=code)
+
+    return await gather(map(one, dict.fromkeys(group_ids)), coordinator.loop)
+
+
+def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """The same error for every partition of a commit."""
+    topics = [
+        OffsetCommitResponse.OffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                OffsetCommitResponse.OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=error
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return OffsetCommitResponse(topics=topics)
