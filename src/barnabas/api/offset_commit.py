@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
+from barnabas.group.pieces import pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
+from barnabas.steps import turn
 
 TOPIC_IDS_SINCE = 10
 
@@ -32,12 +34,15 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     image = context.services.image()
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
-    for topic in request.topics:
-        known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
-        if known.partitions:
-            accepted.append(known)
-        if unknown.partitions:
-            refused.append(unknown)
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        for topic in topics:
+            known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
+            if known.partitions:
+                accepted.append(known)
+            if unknown.partitions:
+                refused.append(unknown)
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted

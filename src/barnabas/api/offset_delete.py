@@ -11,22 +11,39 @@ Version 0: KIP-496.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
+from barnabas.steps import turn
 
+RequestTopic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
 Partition = OffsetDeleteResponse.OffsetDeleteResponsePartition
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-    """Delete committed offsets."""
-    topics = context.services.image().topics.by_name
+    """Delete committed offsets; those of many partitions in pieces."""
+    whole = OffsetDeleteResponse()
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        response = await _delete(context, request.group_id, topics)
+        if response.error_code != ErrorCode.NONE:
+            return response
+        extend_topics(whole.topics, response.topics)
+    return whole
+
+
+async def _delete(context: RequestContext, group_id: str, topics: Iterable[RequestTopic]) -> OffsetDeleteResponse:
+    by_name = context.services.image().topics.by_name
     refused: dict[str, Topic] = {}
-    accepted = OffsetDeleteRequest(group_id=request.group_id)
-    for topic in request.topics:
-        image = topics.get(topic.name)
+    accepted = OffsetDeleteRequest(group_id=group_id)
+    for topic in topics:
+        image = by_name.get(topic.name)
         known = []
         for partition in topic.partitions:
             if image is not None and partition.partition_index in image.partitions:
@@ -36,7 +53,7 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Offse
                 Partition(partition_index=partition.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             )
         if known:
-            accepted.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=known))
+            accepted.topics.append(RequestTopic(name=topic.name, partitions=known))
     response = await requests.offset_delete(context.services.group_coordinator, accepted)
     for deleted in response.topics:
         earlier = refused.pop(deleted.name, None)

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
-from barnabas.steps import gather
+from barnabas.steps import gather, turn
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -33,17 +34,32 @@ GroupTopic = OffsetFetchRequest.OffsetFetchRequestTopics
 GroupResponse = OffsetFetchResponse.OffsetFetchResponseGroup
 GroupTopicResponse = OffsetFetchResponse.OffsetFetchResponseTopics
 GroupPartitionResponse = OffsetFetchResponse.OffsetFetchResponsePartitions
+OldTopicResponse = OffsetFetchResponse.OffsetFetchResponseTopic
 
 
 async def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Look committed offsets up."""
     if context.version < MANY_GROUPS_SINCE:
-        group = _group_of_old_request(request)
-        fetched = await _fetch_by_name(context, group, request.require_stable)
-        return _old_response(group, fetched, context.version)
-    one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
-    fetching = (one(context, group, request.require_stable) for group in request.groups)
+        return await _fetch_old(context, request)
+    fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
     return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
+
+
+async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
+    """Return the offsets of one group; those of many partitions are looked up in pieces."""
+    one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
+    if group.topics is None:
+        return await one(context, group, require_stable)
+    whole = GroupResponse(group_id=group.group_id)
+    for number, topics in enumerate(pieces(group.topics, "partition_indexes")):
+        if number:
+            await turn()
+        group.topics = topics
+        response = await one(context, group, require_stable)
+        if response.error_code != ErrorCode.NONE:
+            return response
+        extend_topics(whole.topics, response.topics)
+    return whole
 
 
 async def _fetch_by_name(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
@@ -63,7 +79,7 @@ async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bo
         for topic in group.topics:
             found = image.topics.by_id.get(topic.topic_id)
             if found is None:
-                unknown.append(_unknown_topic(topic))
+                unknown.append(_failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
             else:
                 topic.name = found.name
                 known.append(topic)
@@ -76,14 +92,12 @@ async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bo
     return response
 
 
-def _unknown_topic(topic: GroupTopic) -> GroupTopicResponse:
+def _failed_topic(topic: GroupTopic, error: int) -> GroupTopicResponse:
     partitions = [
-        GroupPartitionResponse(
-            partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
-        )
+        GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
         for index in topic.partition_indexes
     ]
-    return GroupTopicResponse(topic_id=topic.topic_id, partitions=partitions)
+    return GroupTopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
 def _with_ids(image: MetadataImage, topics: list[GroupTopicResponse]) -> list[GroupTopicResponse]:
@@ -96,43 +110,31 @@ def _with_ids(image: MetadataImage, topics: list[GroupTopicResponse]) -> list[Gr
     return kept
 
 
-def _group_of_old_request(request: OffsetFetchRequest) -> Group:
+async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Serve the one group of a request before version 8."""
     topics = None
     if request.topics is not None:
         topics = [GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes) for topic in request.topics]
-    return Group(group_id=request.group_id, topics=topics)
+    fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
+    if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
+        fetched.topics = [_failed_topic(topic, fetched.error_code) for topic in topics or ()]
+    response = OffsetFetchResponse(error_code=fetched.error_code)
+    for number, piece in enumerate(pieces(fetched.topics)):
+        if number:
+            await turn()
+        extend_topics(response.topics, [_old_topic(topic) for topic in piece])
+    return response
 
 
-def _old_response(group: Group, fetched: GroupResponse, version: int) -> OffsetFetchResponse:
-    if fetched.error_code != ErrorCode.NONE and version < GROUP_ERROR_SINCE:
-        fetched.topics = _failed_topics(group, fetched.error_code)
-    topics = [
-        OffsetFetchResponse.OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponse.OffsetFetchResponsePartition(
-                    partition_index=partition.partition_index,
-                    committed_offset=partition.committed_offset,
-                    committed_leader_epoch=partition.committed_leader_epoch,
-                    metadata=partition.metadata,
-                    error_code=partition.error_code,
-                )
-                for partition in topic.partitions
-            ],
+def _old_topic(topic: GroupTopicResponse) -> OldTopicResponse:
+    partitions = [
+        OffsetFetchResponse.OffsetFetchResponsePartition(
+            partition_index=partition.partition_index,
+            committed_offset=partition.committed_offset,
+            committed_leader_epoch=partition.committed_leader_epoch,
+            metadata=partition.metadata,
+            error_code=partition.error_code,
         )
-        for topic in fetched.topics
+        for partition in topic.partitions
     ]
-    return OffsetFetchResponse(topics=topics, error_code=fetched.error_code)
-
-
-def _failed_topics(group: Group, error: int) -> list[GroupTopicResponse]:
-    return [
-        GroupTopicResponse(
-            name=topic.name,
-            partitions=[
-                GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
-                for index in topic.partition_indexes
-            ],
-        )
-        for topic in group.topics or []
-    ]
+    return OldTopicResponse(name=topic.name, partitions=partitions)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
     DeleteGroupsResponse,
@@ -22,21 +23,30 @@ from barnabas.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from barnabas.steps import gather
+from barnabas.steps import gather, turn
 
+CommittedTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 DeletedGroup = DeleteGroupsResponse.DeletableGroupResult
 FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
 ListedGroup = ListGroupsResponse.ListedGroup
+
+SMALLEST_RECORD_BYTES = 42
+"""Of a committed offset: the record's own fields 7, its key 11, its value 24."""
 
 
 async def offset_commit(
     coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
     """Commit offsets of topics that exist; an error of the whole request becomes that of each partition."""
+    config = coordinator.config
     try:
+        if not config.offsets_topic_compression_codec:
+            partitions = sum([len(topic.partitions) for topic in request.topics])
+            if partitions * SMALLEST_RECORD_BYTES > config.max_batch_bytes:
+                raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
         return await coordinator.write(request.group_id, lambda shard: shard.commit_offsets(request, version))
     except KafkaError as error:
-        return _offset_commit_error(request, append_error(error))
+        return await _offset_commit_error(request, append_error(error))
 
 
 async def offset_fetch(
@@ -96,19 +106,21 @@ async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str])
     return await gather(map(one, dict.fromkeys(group_ids)), coordinator.loop)
 
 
-def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
-    """The same error for every partition of a commit."""
-    topics = [
-        OffsetCommitResponse.OffsetCommitResponseTopic(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=[
-                OffsetCommitResponse.OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=error
-                )
-                for partition in topic.partitions
-            ],
-        )
-        for topic in request.topics
+async def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """Return the same error for every partition of a commit."""
+    response = OffsetCommitResponse()
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        extend_topics(response.topics, [_failed_topic(topic, error) for topic in topics])
+    return response
+
+
+def _failed_topic(topic: CommittedTopic, error: ErrorCode) -> OffsetCommitResponse.OffsetCommitResponseTopic:
+    partitions = [
+        OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in topic.partitions
     ]
-    return OffsetCommitResponse(topics=topics)
+    return OffsetCommitResponse.OffsetCommitResponseTopic(
+        name=topic.name, topic_id=topic.topic_id, partitions=partitions
+    )

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.classic.group import ClassicGroupState
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import GroupCoordinatorShard
+from barnabas.group.pieces import PIECE
 from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -25,6 +27,7 @@ from barnabas.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from barnabas.steps import turn
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 NOT_FOUND_SINCE = 6
@@ -68,9 +71,22 @@ async def heartbeat(coordinator: GroupCoordinator, request: HeartbeatRequest, se
 
 
 async def leave_group(coordinator: GroupCoordinator, request: LeaveGroupRequest, sender: Sender) -> LeaveGroupResponse:
-    """Remove members, with an outcome for each."""
+    """Remove members, with an outcome for each; many members in pieces."""
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    members, response = request.members, LeaveGroupResponse()
+    for start in range(0, max(len(members), 1), PIECE):
+        if start:
+            await turn()
+        piece = LeaveGroupRequest(group_id=request.group_id, members=members[start : start + PIECE])
+        left = await _leave(coordinator, piece)
+        if left.error_code != ErrorCode.NONE:
+            return left
+        response.members += left.members
+    return response
+
+
+async def _leave(coordinator: GroupCoordinator, request: LeaveGroupRequest) -> LeaveGroupResponse:
     try:
         return await coordinator.write(request.group_id, lambda shard: shard.leave_group(request))
     except KafkaError as error:
@@ -88,12 +104,14 @@ async def leave_group(coordinator: GroupCoordinator, request: LeaveGroupRequest,
 
 async def describe(coordinator: GroupCoordinator, group_ids: Sequence[str], version: int) -> list[DescribedGroup]:
     """Describe groups in the order asked; an error is in its group's entry."""
-    described = await coordinator.describe(
-        group_ids, DescribedGroup, lambda shard, group_id: shard.classic.describe(group_id), accepts_empty_id=True
-    )
-    for group in described:
-        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-            group.group_state = ClassicGroupState.DEAD.value
-            if version < NOT_FOUND_SINCE:
-                group.error_code, group.error_message = ErrorCode.NONE, None
-    return described
+
+    def one(shard: GroupCoordinatorShard, group_id: str) -> DescribedGroup:
+        try:
+            return shard.classic.describe(group_id)
+        except KafkaError as error:
+            missing = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
+            if version >= NOT_FOUND_SINCE:
+                missing.error_code, missing.error_message = error.code, error.message
+            return missing
+
+    return await coordinator.describe(group_ids, DescribedGroup, one, accepts_empty_id=True)
