@@ -19,7 +19,9 @@ Partition = OffsetCommitRequest.OffsetCommitRequestPartition
 def commit(host: Hosted, partitions: int) -> Any:
     given = [Partition(partition_index=i, committed_offset=1, committed_metadata="") for i in range(partitions)]
     answer = start(
-        requests.offset_commit(host.coordinator, OffsetCommitRequest(topics=[Topic(name="t", partitions=given)]), 9),
+        requests.long_offset_commit(
+            host.coordinator, OffsetCommitRequest(topics=[Topic(name="t", partitions=given)]), 9
+        ),
         host.loop,
     )
     host.loop.run_ready()

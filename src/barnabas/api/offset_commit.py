@@ -34,8 +34,9 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     image = context.services.image()
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
-    for number, topics in enumerate(pieces(request.topics)):
-        if number:
+    cut = pieces(request.topics)
+    for topics in cut:
+        if topics is not cut[0]:
             await turn()
         for topic in topics:
             known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
@@ -46,7 +47,8 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted
-    response = await requests.offset_commit(context.services.group_coordinator, request, context.version)
+    commit = requests.offset_commit if len(cut) == 1 else requests.long_offset_commit
+    response = await commit(context.services.group_coordinator, request, context.version)
     return _merged(refused, response) if refused else response
 
 

@@ -41,6 +41,8 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
     """Look committed offsets up."""
     if context.version < MANY_GROUPS_SINCE:
         return await _fetch_old(context, request)
+    if len(request.groups) == 1:
+        return OffsetFetchResponse(groups=[await _fetch(context, request.groups[0], request.require_stable)])
     fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
     return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
 
@@ -48,10 +50,11 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
 async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
     """Return the offsets of one group; those of many partitions are looked up in pieces."""
     one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
-    if group.topics is None:
+    cut = [] if group.topics is None else pieces(group.topics, "partition_indexes")
+    if len(cut) <= 1:
         return await one(context, group, require_stable)
     whole = GroupResponse(group_id=group.group_id)
-    for number, topics in enumerate(pieces(group.topics, "partition_indexes")):
+    for number, topics in enumerate(cut):
         if number:
             await turn()
         group.topics = topics

@@ -7,7 +7,8 @@ topic with more partitions than a piece holds is cut too, and `extend_topics` pu
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,12 +17,18 @@ PIECE = 1_000
 """Partitions, or other elements, of a piece."""
 
 
-def pieces(topics: Sequence[T], field: str = "partitions") -> Iterator[list[T]]:
+def pieces(topics: list[T], field: str = "partitions") -> list[list[T]]:
     """Cut the topics of a request into pieces; a request of few partitions is one piece.
 
     Args:
         field: holds a topic's partitions.
     """
+    if len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE:
+        return [topics]
+    return list(_cut(topics, field))
+
+
+def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
     piece: list[T] = []
     room = PIECE
     for topic in topics:
@@ -39,7 +46,7 @@ def pieces(topics: Sequence[T], field: str = "partitions") -> Iterator[list[T]]:
         if room <= 0:
             yield piece
             piece, room = [], PIECE
-    if piece or not topics:
+    if piece:
         yield piece
 
 

@@ -38,15 +38,21 @@ async def offset_commit(
     coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
     """Commit offsets of topics that exist; an error of the whole request becomes that of each partition."""
-    config = coordinator.config
     try:
-        if not config.offsets_topic_compression_codec:
-            partitions = sum([len(topic.partitions) for topic in request.topics])
-            if partitions * SMALLEST_RECORD_BYTES > config.max_batch_bytes:
-                raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
         return await coordinator.write(request.group_id, lambda shard: shard.commit_offsets(request, version))
     except KafkaError as error:
         return await _offset_commit_error(request, append_error(error))
+
+
+async def long_offset_commit(
+    coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """As `offset_commit`, but reject a commit that no batch can hold before its records are built."""
+    config = coordinator.config
+    partitions = sum(len(topic.partitions) for topic in request.topics)
+    if partitions * SMALLEST_RECORD_BYTES > config.max_batch_bytes and not config.offsets_topic_compression_codec:
+        return await _offset_commit_error(request, append_error(KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)))
+    return await offset_commit(coordinator, request, version)
 
 
 async def offset_fetch(
