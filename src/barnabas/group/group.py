@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListGroupsResponse
@@ -34,6 +34,26 @@ PartitionCheck = Callable[[str, bytes, int], ErrorCode]
 
 ExpiryBase = Callable[["OffsetAndMetadata"], int]
 """From when an offset's retention counts, epoch milliseconds."""
+
+
+class OffsetCommitter(NamedTuple):
+    """The member, or other client, that commits offsets.
+
+    Attributes:
+        epoch: the member's generation or epoch; -1 if the client is no member.
+        version: of OffsetCommit or, if `is_transactional`, of TxnOffsetCommit.
+    """
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    is_transactional: bool
+    version: int
+
+    @property
+    def names_no_member(self) -> bool:
+        """Whether it gives neither member nor epoch: an administrator, or a producer older than KIP-447."""
+        return self.epoch == -1 and not self.member_id and self.instance_id is None
 
 
 class GroupType(Enum):
@@ -96,21 +116,10 @@ class Group(ABC):
     # -- what may be done to it --------------------------------------------------------------------------------------
 
     @abstractmethod
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Check that a commit may be accepted.
 
-        Args:
-            version: of OffsetCommit or, `is_transactional`, of TxnOffsetCommit.
-
-        Returns: a check to make for each partition, or None when all are accepted.
+        Returns: a check to make for each partition; None if all are accepted.
         Raises: KafkaError, by type of group.
         """
 

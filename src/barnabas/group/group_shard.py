@@ -31,7 +31,7 @@ from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.classic.join_group import Joining
 from barnabas.group.classic.member import JoinReply, SyncReply
-from barnabas.group.group import Group, GroupType
+from barnabas.group.group import Group, GroupType, OffsetCommitter
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
@@ -235,15 +235,14 @@ class GroupCoordinatorShard:
     def commit_offsets(self, request: OffsetCommitRequest, version: int) -> CoordinatorResult[OffsetCommitResponse]:
         """Commit offsets; a commit without a generation to a group that is not there creates a simple group."""
         group = self.groups.get(request.group_id)
-        generation_id = request.generation_id_or_member_epoch
+        epoch = request.generation_id_or_member_epoch
         if group is None:
-            if generation_id >= 0:
+            if epoch >= 0:
                 newer = version >= GROUP_ID_NOT_FOUND_SINCE
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
             return self._offsets.commit(request)  # The group comes with the replay of its first offset.
-        check = group.validate_offset_commit(
-            request.member_id, request.group_instance_id, generation_id, is_transactional=False, version=version
-        )
+        committer = OffsetCommitter(request.member_id, request.group_instance_id, epoch, False, version)
+        check = group.validate_offset_commit(committer)
         if isinstance(group, ClassicGroup):
             self.classic.committed_by(group, request.member_id)
         return self._offsets.commit(request, check)
@@ -258,10 +257,9 @@ class GroupCoordinatorShard:
             if epoch >= 0:
                 refuse_transactional(ErrorCode.GROUP_ID_NOT_FOUND, version)
             return self._offsets.commit_transactional(request, version)
+        committer = OffsetCommitter(request.member_id, request.group_instance_id, epoch, True, version)
         try:
-            check = group.validate_offset_commit(
-                request.member_id, request.group_instance_id, epoch, is_transactional=True, version=version
-            )
+            check = group.validate_offset_commit(committer)
         except KafkaError as error:
             if error.code is ErrorCode.STALE_MEMBER_EPOCH:
                 refuse_transactional(error.code, version)

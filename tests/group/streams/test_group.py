@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.group import requests
+from barnabas.group.group import OffsetCommitter
 from barnabas.group.streams.group import StreamsGroup, StreamsGroupState
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
 from barnabas.group.streams.tasks import TasksTupleWithEpochs
@@ -40,7 +41,7 @@ def check(group: StreamsGroup, epoch: int, topic: str, partition: int, member_id
     """The outcome of a commit, of the whole or of the partition."""
     given = {"is_transactional": False, "version": 9, **more}
     try:
-        of_partition = group.validate_offset_commit(member_id, None, epoch, **given)
+        of_partition = group.validate_offset_commit(OffsetCommitter(member_id, None, epoch, **given))
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE if of_partition is None else of_partition(topic, TOPIC_ID, partition)

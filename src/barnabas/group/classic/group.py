@@ -32,7 +32,7 @@ from enum import Enum
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.member import ClassicGroupMember, JoinReply, Protocols
 from barnabas.group.classic.records import group_metadata_tombstone
-from barnabas.group.group import ExpiryBase, Group, GroupType, PartitionCheck
+from barnabas.group.group import ExpiryBase, Group, GroupType, OffsetCommitter, PartitionCheck
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
@@ -186,15 +186,7 @@ class ClassicGroup(Group):
 
     # -- what may be done to it --------------------------------------------------------------------------------------
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """A commit is accepted from a member of the present generation, or from anyone when the group is empty and no generation
         is named (a "simple" group: a consumer that assigns partitions itself, or an admin client).
 
@@ -206,15 +198,15 @@ class ClassicGroup(Group):
         """
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if generation_or_epoch < 0 and self.is_empty:
+        if committer.epoch < 0 and self.is_empty:
             return None
-        if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
-            self.validate_member(member_id, group_instance_id)
-            if generation_or_epoch != self.generation_id:
+        if committer.epoch >= 0 or committer.member_id or committer.instance_id is not None:
+            self.validate_member(committer.member_id, committer.instance_id)
+            if committer.epoch != self.generation_id:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        elif not is_transactional and not self.is_empty:
+        elif not committer.is_transactional and not self.is_empty:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if not is_transactional and self.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
+        if not committer.is_transactional and self.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         return None
 

@@ -1,9 +1,9 @@
-"""ClassicGroups: the groups of the classic protocol in one shard (control plane).
+"""ClassicGroups: the groups of the classic protocol in one shard.
 
-It joins the parts of the protocol (`JoinGroup`, `SyncGroup`, `GroupMembership`, `Rebalance`) over the shard's groups, and moves their
-state in `replay`.
+It joins the parts of the protocol (`JoinGroup`, `SyncGroup`, `Heartbeat`, `LeaveGroup`, `Rebalance`), and moves the state of the groups in
+`replay`.
 
-On load every member is given a session timeout from now; on unload every member that waits is told to find the new coordinator.
+On load every member gets a session from now; on unload every request that waits is answered with NOT_COORDINATOR.
 
 Source: Kafka class `GroupMetadataManager`, its classic part.
 """
@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
+from barnabas.group.classic.heartbeat import Heartbeat
 from barnabas.group.classic.join_group import JoinGroup, Joining
+from barnabas.group.classic.leave_group import LeaveGroup
 from barnabas.group.classic.member import ClassicGroupMember, SyncReply
-from barnabas.group.classic.membership import GroupMembership
 from barnabas.group.classic.rebalance import Rebalance, holdings_of
 from barnabas.group.classic.records import GROUP_METADATA
 from barnabas.group.classic.sync_group import SyncGroup
@@ -44,7 +45,8 @@ class ClassicGroups:
         self.rebalance = Rebalance(environment)
         self._join = JoinGroup(environment, self.rebalance)
         self._sync = SyncGroup(environment, self.rebalance)
-        self._membership = GroupMembership(environment, self.rebalance)
+        self._heartbeat = Heartbeat(environment, self.rebalance)
+        self._leave = LeaveGroup(environment, self.rebalance)
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {GROUP_METADATA: self._replay_group}
 
     def __repr__(self) -> str:
@@ -59,10 +61,10 @@ class ClassicGroups:
         return self._sync.handle(request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        return self._membership.heartbeat(request)
+        return self._heartbeat.handle(request)
 
     def leave_group(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
-        return self._membership.leave(request)
+        return self._leave.handle(request)
 
     def committed_by(self, group: ClassicGroup, member_id: str) -> None:
         """A member has committed offsets, so it is alive."""

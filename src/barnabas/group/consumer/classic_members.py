@@ -31,7 +31,7 @@ from barnabas.group.consumer.heartbeat import (
 )
 from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
-from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
@@ -55,12 +55,12 @@ class ClassicMembers:
     def __init__(
         self,
         environment: GroupEnvironment,
-        steps: ConsumerGroupSteps,
+        rebalance: ConsumerGroupRebalance,
         timers: ConsumerGroupTimers,
         migration: GroupMigration,
     ) -> None:
         self._environment = environment
-        self._steps = steps
+        self._rebalance = rebalance
         self._timers = timers
         self._migration = migration
 
@@ -88,17 +88,17 @@ class ClassicMembers:
         static = group.static_member(request.group_instance_id)
         old = self._member(group, joining, member_id, static, records)
         new = _updated(joining, subscription, old)
-        names_changed = self._steps.names_changed(group, old, new, records)
-        changed = names_changed or self._steps.update_regex(group, old, new, records) is not RegexUpdate.NONE
+        names_changed = self._rebalance.names_changed(group, old, new, records)
+        changed = names_changed or self._rebalance.update_regex(group, old, new, records) is not RegexUpdate.NONE
         epoch, homogeneous = group.group_epoch, group.homogeneous
         cause = f"member {member_id} joined or changed its subscription, by the classic protocol" if changed else None
         if changed or group.has_metadata_expired(self._environment.now_ms()):
-            epoch, homogeneous = self._steps.update_metadata(group, cause, old, new, records)
+            epoch, homogeneous = self._rebalance.update_metadata(group, cause, old, new, records)
         owned = self._owned(subscription)
         if static is not None and self._migration.may_downgrade_replacing(group, static):
             return self._downgrade(group, joining, static, new, epoch, changed, owned, records)
-        target_epoch, target = self._steps.update_target(group, epoch, old, new, homogeneous, records)
-        joined = self._steps.reconcile(
+        target_epoch, target = self._rebalance.update_target(group, epoch, old, new, homogeneous, records)
+        joined = self._rebalance.reconcile(
             group, new, target_epoch, target, subscription_changed=changed, owned=owned, records=records
         )
 
@@ -158,11 +158,11 @@ class ClassicMembers:
         if group.assignment_epoch < epoch:
             rebalance = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         else:
-            new = self._steps.reconcile(
+            new = self._rebalance.reconcile(
                 group,
                 new,
                 group.assignment_epoch,
-                self._steps.target_of(group, new),
+                self._rebalance.target_of(group, new),
                 subscription_changed=changed,
                 owned=owned,
                 records=records,

@@ -25,7 +25,7 @@ from barnabas.group.consumer import records
 from barnabas.group.consumer.current_assignment import FREE
 from barnabas.group.consumer.member import AssignmentWithEpochs, ConsumerGroupMember, MemberState
 from barnabas.group.consumer.records import ResolvedRegularExpression
-from barnabas.group.group import GroupType, PartitionCheck
+from barnabas.group.group import GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.group_environment import TopicSubscribers
 from barnabas.group.modern_group import ModernGroup, SubscriptionCounts, add_to_counts
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -169,38 +169,34 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 
     # -- what may be done to it --------------------------------------------------------------------------------------
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """A commit is accepted at the member's epoch; at an older one for the partitions that it had already then (KIP-1251).
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION (a classic member's), UNSUPPORTED_VERSION.
         """
-        if generation_or_epoch < 0 and self.is_empty:
+        if committer.epoch < 0 and self.is_empty:
             return None
-        if is_transactional and generation_or_epoch == -1 and member_id == "" and group_instance_id is None:
+        if committer.is_transactional and committer.names_no_member:
             return None
-        member = self.member(member_id)
-        if not is_transactional and not member.uses_classic_protocol and version < MEMBER_EPOCH_SINCE:
+        member = self.member(committer.member_id)
+        if (
+            not committer.is_transactional
+            and not member.uses_classic_protocol
+            and committer.version < MEMBER_EPOCH_SINCE
+        ):
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
             )
-        if generation_or_epoch == member.member_epoch:
+        if committer.epoch == member.member_epoch:
             return None
         stale = _stale_error(member)
-        if generation_or_epoch > member.member_epoch:
-            raise KafkaError(stale, f"Epoch {generation_or_epoch} is newer than the member's {member.member_epoch}.")
+        if committer.epoch > member.member_epoch:
+            raise KafkaError(stale, f"Epoch {committer.epoch} is newer than the member's {member.member_epoch}.")
 
         def check(topic: str, topic_id: bytes, partition: int) -> ErrorCode:
             assigned_at = member.assignment_epoch(topic_id, partition)
-            return stale if assigned_at is None or generation_or_epoch < assigned_at else ErrorCode.NONE
+            return stale if assigned_at is None or committer.epoch < assigned_at else ErrorCode.NONE
 
         return check
 

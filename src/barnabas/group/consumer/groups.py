@@ -22,8 +22,8 @@ from barnabas.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from barnabas.group.consumer.heartbeat import ConsumerGroupHeartbeat
 from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance
 from barnabas.group.consumer.records import ResolvedRegularExpression
-from barnabas.group.consumer.steps import ConsumerGroupSteps
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
@@ -49,11 +49,11 @@ class ConsumerGroups:
     def __init__(self, environment: GroupEnvironment, classic: ClassicGroups) -> None:
         self._environment = environment
         timers = self._timers = ConsumerGroupTimers(environment)
-        steps = ConsumerGroupSteps(environment, timers)
+        rebalance = ConsumerGroupRebalance(environment, timers)
         migration = GroupMigration(environment, classic, timers)
         timers.fence = migration.fence
-        self._heartbeat = ConsumerGroupHeartbeat(environment, steps, timers, migration)
-        self.classic_members = ClassicMembers(environment, steps, timers, migration)
+        self._heartbeat = ConsumerGroupHeartbeat(environment, rebalance, timers, migration)
+        self.classic_members = ClassicMembers(environment, rebalance, timers, migration)
         # The target assignment before the step that is being replayed, by group: for the history.
         self._targets_before: dict[str, dict[str, Assignment]] = {}
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {

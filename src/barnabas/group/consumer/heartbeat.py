@@ -35,7 +35,7 @@ from barnabas.group.consumer.member import (
     with_epoch,
 )
 from barnabas.group.consumer.migration import GroupMigration
-from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
 from barnabas.group.sender import Sender
@@ -56,12 +56,12 @@ class ConsumerGroupHeartbeat:
     def __init__(
         self,
         environment: GroupEnvironment,
-        steps: ConsumerGroupSteps,
+        rebalance: ConsumerGroupRebalance,
         timers: ConsumerGroupTimers,
         migration: GroupMigration,
     ) -> None:
         self._environment = environment
-        self._steps = steps
+        self._rebalance = rebalance
         self._timers = timers
         self._migration = migration
 
@@ -79,26 +79,26 @@ class ConsumerGroupHeartbeat:
     # -- joining and staying -----------------------------------------------------------------------------------------
 
     def _beat(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
-        steps, records = self._steps, Records()
+        rebalance, records = self._rebalance, Records()
         joins = request.member_epoch == 0
         group = self._group(request.group_id, records, create=joins)
         member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.instance_id, self._environment.config.group_consumer_max_size)
         old = self._member(group, request, member_id, records)
         new = _updated(old, request, sender)
-        names_changed = steps.names_changed(group, old, new, records)
-        regex = steps.update_regex(group, old, new, records)
+        names_changed = rebalance.names_changed(group, old, new, records)
+        regex = rebalance.update_regex(group, old, new, records)
         cause = None
         if names_changed or regex is RegexUpdate.RESOLVED:
             what = "changed its subscription" if group.has_member(member_id) else "joined"
             cause = f"member {member_id} {what}"
-        elif steps.assignor_changed(group, old, new):
+        elif rebalance.assignor_changed(group, old, new):
             cause = f"member {member_id} asks for the {new.server_assignor} assignor, and with it most members do"
         epoch, homogeneous = group.group_epoch, group.homogeneous
         if cause is not None or group.has_metadata_expired(self._environment.now_ms()):
-            epoch, homogeneous = steps.update_metadata(group, cause, old, new, records)
-        target_epoch, target = steps.update_target(group, epoch, old, new, homogeneous, records)
-        reconciled = steps.reconcile(
+            epoch, homogeneous = rebalance.update_metadata(group, cause, old, new, records)
+        target_epoch, target = rebalance.update_target(group, epoch, old, new, homogeneous, records)
+        reconciled = rebalance.reconcile(
             group,
             new,
             target_epoch,

@@ -9,14 +9,49 @@ Source: Kafka class `GroupMetadataManager` (`subscribedTopicsChangeMap`, `combin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from barnabas.group.share.group import StatePartitions, TopicPartitions
 from barnabas.metadata.image import MetadataImage
+from barnabas.protocol.messages import ShareGroupStatePartitionMetadataValue
 
 PartitionIds = Mapping[bytes, frozenset[int]]
 """Topic id to partition indexes."""
 
 UNKNOWN_NAME = "<UNKNOWN>"
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of one topic, and when they were noted (epoch milliseconds)."""
+
+    name: str
+    partitions: frozenset[int]
+    timestamp_ms: int
+
+
+class StatePartitions(NamedTuple):
+    """Where the group's partitions are with the share coordinator, by topic id; of topics being deleted the name."""
+
+    initializing: Mapping[bytes, TopicPartitions]
+    initialized: Mapping[bytes, TopicPartitions]
+    deleting: Mapping[bytes, str]
+
+    @classmethod
+    def from_record(cls, value: ShareGroupStatePartitionMetadataValue, now_ms: int) -> StatePartitions:
+        """As the record says, noted now."""
+        return cls(
+            {
+                bytes(topic.topic_id): TopicPartitions(topic.topic_name, frozenset(topic.partitions), now_ms)
+                for topic in value.initializing_topics
+            },
+            {
+                bytes(topic.topic_id): TopicPartitions(topic.topic_name, frozenset(topic.partitions), now_ms)
+                for topic in value.initialized_topics
+            },
+            {bytes(topic.topic_id): topic.topic_name for topic in value.deleting_topics},
+        )
+
+
+NO_STATE_PARTITIONS = StatePartitions({}, {}, {})
 
 
 def with_initializing(

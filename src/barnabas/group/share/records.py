@@ -15,10 +15,11 @@ Source: Kafka class `GroupCoordinatorRecordHelpers`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.modern_group import Assignment
+from barnabas.group.share.member import ShareGroupMember
+from barnabas.group.share.partitions import StatePartitions, TopicPartitions
 from barnabas.protocol.messages import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -33,9 +34,6 @@ from barnabas.protocol.messages import (
     ShareGroupTargetAssignmentMetadataKey,
     ShareGroupTargetAssignmentMetadataValue,
 )
-
-if TYPE_CHECKING:
-    from barnabas.group.share.group import ShareGroupMember, StatePartitions, TopicPartitions
 
 MEMBER_METADATA = 10
 METADATA = 11

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import ClassVar
 
 from barnabas.coordinator.result import CoordinatorRecord
-from barnabas.group.group import Group, GroupType, PartitionCheck
+from barnabas.group.group import Group, GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.streams import records
 from barnabas.group.streams.endpoints import EndpointPartitions
 from barnabas.group.streams.member import MemberTaskOffsets, StreamsGroupMember
@@ -252,26 +252,18 @@ class StreamsGroup(Group):
 
     # -- what may be done to it --------------------------------------------------------------------------------------
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Check a commit: an older epoch is good enough for tasks that the member has had since then or longer.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        epoch = generation_or_epoch
+        epoch = committer.epoch
         if epoch < 0 and not self.members:
             return None  # An administrator's commit.
-        if is_transactional and epoch == -1 and not member_id and group_instance_id is None:
+        if committer.is_transactional and committer.names_no_member:
             return None  # A producer that does not tell its group's metadata.
-        member = self.member(member_id)
-        if not is_transactional and version < MEMBER_EPOCHS_SINCE:
+        member = self.member(committer.member_id)
+        if not committer.is_transactional and committer.version < MEMBER_EPOCHS_SINCE:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the streams group protocol",

@@ -19,7 +19,8 @@ from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, SubscriptionCounts
 from barnabas.group.share import assignor as share_assignor
 from barnabas.group.share import records
-from barnabas.group.share.group import ShareGroup, ShareGroupMember
+from barnabas.group.share.group import ShareGroup
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.partitions import PartitionIds, with_initializing
 from barnabas.metadata.topics_image import TopicImage
 
@@ -33,7 +34,7 @@ class Initialization(NamedTuple):
     partitions: PartitionIds
 
 
-class HeartbeatStep:
+class ShareGroupRebalance:
     """What one heartbeat brings about.
 
     Attributes:

@@ -49,7 +49,7 @@ class RegexUpdate(Enum):
     RESOLVED = "changed to one whose topics are known, or to none"
 
 
-class ConsumerGroupSteps:
+class ConsumerGroupRebalance:
     """The steps, for the consumer groups of one shard."""
 
     def __init__(self, environment: GroupEnvironment, timers: ConsumerGroupTimers) -> None:
