@@ -1,4 +1,4 @@
-"""Group: what every type of group answers, whatever protocol its members speak (control plane).
+"""Group: what every type of group answers, whatever protocol its members speak.
 
     classic     JoinGroup, SyncGroup: the members assign (ClassicGroup)
     consumer    ConsumerGroupHeartbeat: the coordinator assigns (KIP-848)
@@ -71,8 +71,6 @@ class Group(ABC):
     group_id: str
     type: ClassVar[GroupType]
 
-    # -- what it is --------------------------------------------------------------------------------------------------
-
     @property
     @abstractmethod
     def protocol_name_of_type(self) -> str:
@@ -113,8 +111,6 @@ class Group(ABC):
             group_type=self.type.value,
         )
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
-
     @abstractmethod
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Check that a commit may be accepted.
@@ -149,8 +145,6 @@ class Group(ABC):
     def on_topics_deleted(self, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
         """Return the records that remove deleted topics from what the group keeps; offsets aside."""
         return []
-
-    # -- time --------------------------------------------------------------------------------------------------------
 
     def offset_expiry_base(self) -> ExpiryBase | None:
         """From when the retention of the group's offsets counts; None while they do not expire."""

@@ -1,4 +1,4 @@
-"""The group coordinator's settings: those of the broker as values, those of a group by name (control plane).
+"""The group coordinator's settings: those of the broker as values, those of a group by name.
 
 Names are Kafka's with the prefix `group.` or `offsets.` kept where Kafka has it; defaults are Kafka 4.4's. The server parses
 configuration files and hands over a frozen picture, `GroupCoordinatorConfig`.
@@ -79,7 +79,7 @@ class GroupConfigs:
         self._known_of: ConfigurationsImage | None = None
 
     def __repr__(self) -> str:
-        return f"GroupConfigs(known={len(self._known)})"
+        return f"<GroupConfigs known={len(self._known)}>"
 
     def value(self, group_id: str, name: str) -> ConfigValue:
         """A setting in force, typed.

@@ -119,8 +119,6 @@ class GroupCoordinator:
         """Return the shards that are loaded, for metrics."""
         return self._runtime.active_shards()
 
-    # -- operations --------------------------------------------------------------------------------------------------
-
     def write(
         self, group_id: str, operation: Callable[[GroupCoordinatorShard], CoordinatorResult[R]]
     ) -> asyncio.Future[R]:
@@ -198,8 +196,6 @@ class GroupCoordinator:
                 return failed(group_id, error)
 
         return await gather((one(group_id) for group_id in group_ids), self.loop)
-
-    # -- transactions ------------------------------------------------------------------------------------------------
 
     def commit_transactional_offsets(
         self, request: TxnOffsetCommitRequest, version: int, guard: object

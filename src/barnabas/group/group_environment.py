@@ -1,4 +1,4 @@
-"""What the groups of one shard share, whatever their type (control plane).
+"""What the groups of one shard share, whatever their type.
 
 The shard makes one `GroupEnvironment` and gives it to the part of each type (`ClassicGroups`, `ConsumerGroups`, …): settings, clock,
 timers and randomness, the map of groups, the cluster's metadata, who consumes which topic, and the history of rebalances.
@@ -33,7 +33,7 @@ class TopicSubscribers:
         self._by_topic: dict[str, dict[str, None]] = {}
 
     def __repr__(self) -> str:
-        return f"TopicSubscribers({len(self._by_topic)} topics)"
+        return f"<TopicSubscribers {len(self._by_topic)} topics>"
 
     def add(self, group_id: str, topic: str) -> None:
         """The group consumes the topic from now on."""

@@ -1,4 +1,4 @@
-"""ModernGroup: epochs, subscriptions and target assignment of a group that the coordinator assigns (control plane).
+"""ModernGroup: epochs, subscriptions and target assignment of a group that the coordinator assigns.
 
     group epoch       grows when members, subscriptions or the metadata of consumed topics change
     assignment epoch  the group epoch for which the target assignment was computed; behind it, the group is assigning
@@ -93,11 +93,9 @@ class ModernGroup(Group, Generic[M]):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.group_id} {self.state_name()} epoch={self.group_epoch} "
-            f"assignment={self.assignment_epoch} members={list(self.members)})"
+            f"<{type(self).__name__} {self.group_id} {self.state_name()} epoch={self.group_epoch} "
+            f"assignment={self.assignment_epoch} members={list(self.members)}>"
         )
-
-    # -- Group -------------------------------------------------------------------------------------------------------
 
     @property
     def protocol_name_of_type(self) -> str:
@@ -124,8 +122,6 @@ class ModernGroup(Group, Generic[M]):
     def is_subscribed_to_topic(self, topic: str) -> bool:
         return topic in self.subscribed_topic_names
 
-    # -- epochs ------------------------------------------------------------------------------------------------------
-
     def set_group_epoch(self, epoch: int, metadata_hash: int) -> None:
         """The group has come to an epoch."""
         self.group_epoch = epoch
@@ -141,8 +137,6 @@ class ModernGroup(Group, Generic[M]):
     @abstractmethod
     def update_state(self) -> None:
         """Compute what the state is now, after an epoch or a member has changed."""
-
-    # -- the target assignment ---------------------------------------------------------------------------------------
 
     def update_target_assignment(self, member_id: str, assignment: Assignment) -> None:
         """A member should have these partitions."""
@@ -164,8 +158,6 @@ class ModernGroup(Group, Generic[M]):
             owners.update(dict.fromkeys(new - old, member_id))
             if not owners:
                 del self.inverted_target_assignment[topic_id]
-
-    # -- the topics' metadata ----------------------------------------------------------------------------------------
 
     def compute_metadata_hash(self, topics: Iterable[str], hashes: dict[str, int], image: MetadataImage) -> int:
         """The hash of all topics that exist.
@@ -193,8 +185,6 @@ class ModernGroup(Group, Generic[M]):
     def has_metadata_expired(self, now_ms: int) -> bool:
         """Whether the topics' metadata must be looked at."""
         return now_ms >= self._refresh_at_ms or self.group_epoch < self._refresh_epoch
-
-    # -- members and subscriptions -----------------------------------------------------------------------------------
 
     def update_member(self, member: M) -> None:
         """Take a member in, new or changed."""

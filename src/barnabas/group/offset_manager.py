@@ -1,4 +1,4 @@
-"""Committing, fetching, deleting and expiring offsets of one shard (control plane).
+"""Committing, fetching, deleting and expiring offsets of one shard.
 
 Who may commit, fetch and delete is for the group to say (`Group.validate_offset_commit` and its kin), of whatever type it is; what is
 here is the same for all.
@@ -51,8 +51,6 @@ class OffsetManager:
         self._config = config
         self._now_ms = now_ms
         self._store = store
-
-    # -- commit ------------------------------------------------------------------------------------------------------
 
     def commit(
         self, request: OffsetCommitRequest, check: PartitionCheck | None = None
@@ -146,8 +144,6 @@ class OffsetManager:
             )
         return CoordinatorResult(response, records)
 
-    # -- fetch -------------------------------------------------------------------------------------------------------
-
     def fetch(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, *, exists: bool, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
@@ -194,8 +190,6 @@ class OffsetManager:
                     )
                 )
         return OffsetFetchResponse.OffsetFetchResponseTopics(name=topic, topic_id=topic_id, partitions=found)
-
-    # -- delete and expire -------------------------------------------------------------------------------------------
 
     def delete(self, group: Group, request: OffsetDeleteRequest) -> CoordinatorResult[OffsetDeleteResponse]:
         """Delete the offsets of partitions that no member consumes."""

@@ -1,4 +1,4 @@
-"""Committed offsets of one shard: group -> topic -> partition -> offset (control plane).
+"""Committed offsets of one shard: group -> topic -> partition -> offset.
 
 Offsets that were committed inside a transaction are kept apart, by producer, until the transaction's marker is replayed:
 commit moves them over (unless a later plain commit is already there), abort drops them.
@@ -73,7 +73,7 @@ class Offsets:
         self.by_group: dict[str, TopicOffsets] = {}
 
     def __repr__(self) -> str:
-        return f"Offsets({sum(1 for _ in self)})"
+        return f"<Offsets {sum(1 for _ in self)}>"
 
     def __iter__(self) -> Iterator[tuple[str, str, int, OffsetAndMetadata]]:
         for group_id, topics in self.by_group.items():
@@ -107,7 +107,7 @@ class OffsetStore:
         self.pending: dict[int, Offsets] = {}
 
     def __repr__(self) -> str:
-        return f"OffsetStore({self.offsets!r} pending={self.pending})"
+        return f"<OffsetStore {self.offsets!r} pending={self.pending}>"
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether an open transaction has an offset for the partition."""

@@ -23,7 +23,10 @@ def pieces(topics: list[T], field: str = "partitions") -> list[list[T]]:
     Args:
         field: holds a topic's partitions.
     """
-    if len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE:
+    if len(topics) == 1:
+        if len(getattr(topics[0], field)) <= PIECE:
+            return [topics]
+    elif len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE:
         return [topics]
     return list(_cut(topics, field))
 

@@ -1,4 +1,4 @@
-"""Why did it rebalance: the last rebalances of each group, for people (control plane).
+"""Why did it rebalance: the last rebalances of each group, for people.
 
 A rebalance is a step of a group's epoch (its generation, in the classic protocol). Whoever decides on one says so in `because`, before
 the step is written; the step counts when it is replayed (`begun`), gets its moves when the assignment is known (`moved`), and ends when
@@ -75,7 +75,7 @@ class RebalanceHistory:
         self._causes: dict[str, _Cause] = {}
 
     def __repr__(self) -> str:
-        return f"RebalanceHistory({sum(map(len, self._by_group.values()))} of {len(self._by_group)} groups)"
+        return f"<RebalanceHistory {sum(map(len, self._by_group.values()))} of {len(self._by_group)} groups>"
 
     def because(self, group_id: str, epoch: int, cause: str, member_id: str = "", client_id: str = "") -> None:
         """The group is about to go to this epoch, for this reason; the last reason before the step counts."""

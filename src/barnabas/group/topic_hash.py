@@ -1,4 +1,4 @@
-"""A hash of what a group depends on: its topics' ids, partitions and racks (control plane).
+"""A hash of what a group depends on: its topics' ids, partitions and racks.
 
 It is written with the group's epoch, so that a heartbeat can tell by one number whether a topic has changed, and it is Kafka's number:
 XXH3 over

@@ -1,4 +1,4 @@
-"""The consumers' own messages inside the classic protocol: what they subscribe to, what they are given (control plane, pure).
+"""The consumers' own messages inside the classic protocol: what they subscribe to, what they are given.
 
     int16 version | fields of that version
 

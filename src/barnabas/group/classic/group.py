@@ -1,4 +1,4 @@
-"""ClassicGroup: the members, the generation and the state of a group of the classic protocol (control plane).
+"""ClassicGroup: the members, the generation and the state of a group of the classic protocol.
 
                        ┌──────────── all left ────────────┐
                        v                                  │
@@ -98,8 +98,8 @@ class ClassicGroup(Group):
 
     def __repr__(self) -> str:
         return (
-            f"ClassicGroup({self.group_id} {self.state.value} generation={self.generation_id} "
-            f"leader={self.leader_id} members={list(self.members)})"
+            f"<ClassicGroup {self.group_id} {self.state.value} generation={self.generation_id} "
+            f"leader={self.leader_id} members={list(self.members)}>"
         )
 
     # -- questions ---------------------------------------------------------------------------------------------------

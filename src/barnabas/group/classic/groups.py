@@ -50,9 +50,7 @@ class ClassicGroups:
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {GROUP_METADATA: self._replay_group}
 
     def __repr__(self) -> str:
-        return f"ClassicGroups({self._environment.partition})"
-
-    # -- requests ----------------------------------------------------------------------------------------------------
+        return f"<ClassicGroups {self._environment.partition}>"
 
     def join_group(self, joining: Joining) -> CoordinatorResult[None]:
         return self._join.handle(joining)
@@ -87,8 +85,6 @@ class ClassicGroups:
             protocol_data=protocol or "",
             members=[member.describe(protocol) for member in group.members.values()],
         )
-
-    # -- the log -----------------------------------------------------------------------------------------------------
 
     def _replay_group(self, record: CoordinatorRecord) -> None:
         groups, group_id = self._environment.groups, record.key.group

@@ -1,4 +1,4 @@
-"""JoinGroup: who may join a classic group, and what that does to it (control plane).
+"""JoinGroup: who may join a classic group, and what that does to it.
 
     no member id, dynamic, v4+   MEMBER_ID_REQUIRED with an id; the id is pending for a session timeout (KIP-394)
     no member id, dynamic        a new member
@@ -143,8 +143,6 @@ class JoinGroup:
             return waits or group.awaiting_join_count < self._config.group_max_size
         return member is not None or len(group.members) < self._config.group_max_size
 
-    # -- new members -------------------------------------------------------------------------------------------------
-
     def _join_new_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         instance_id = joining.request.group_instance_id
         new_id = group.new_member_id(joining.sender.client_id, instance_id, self._random)
@@ -183,8 +181,6 @@ class JoinGroup:
             f"new member {member_id}, instance {request.group_instance_id} (client reason: {joining.reason})",
             member,
         )
-
-    # -- members that are there --------------------------------------------------------------------------------------
 
     def _join_existing_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         member_id = joining.request.member_id
@@ -232,8 +228,6 @@ class JoinGroup:
             joining.request.session_timeout_ms,
             joining.reply,
         )
-
-    # -- static members that come back -------------------------------------------------------------------------------
 
     def _replace_static(
         self, joining: Joining, group: ClassicGroup, old_id: str, new_id: str

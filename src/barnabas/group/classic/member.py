@@ -1,4 +1,4 @@
-"""A member of a classic group (control plane).
+"""A member of a classic group.
 
 While a member waits for the answer to its JoinGroup or SyncGroup, the way to answer it is kept here: `awaiting_join` and
 `awaiting_sync`. Such a member needs no heartbeats; it is alive because the coordinator keeps it waiting.
@@ -63,7 +63,7 @@ class ClassicGroupMember:
         self.is_new = False
 
     def __repr__(self) -> str:
-        return f"ClassicGroupMember({self.member_id} instance={self.group_instance_id})"
+        return f"<ClassicGroupMember {self.member_id} instance={self.group_instance_id}>"
 
     @property
     def is_static(self) -> bool:

@@ -1,4 +1,4 @@
-"""The phases of a classic rebalance: prepare, complete the join, wait for the syncs (control plane).
+"""The phases of a classic rebalance: prepare, complete the join, wait for the syncs.
 
     prepare ──> all members have joined, or the rebalance timeout fires ──> next generation: answer every JoinGroup
                                                               │

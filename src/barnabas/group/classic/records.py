@@ -1,4 +1,4 @@
-"""The record of `__consumer_offsets` that a group of the classic protocol is (control plane).
+"""The record of `__consumer_offsets` that a group of the classic protocol is.
 
     type 2  GroupMetadataKey(group) -> GroupMetadataValue(protocolType, generation, protocol, leader, members)
 

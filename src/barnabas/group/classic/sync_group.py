@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignment, everyone is given their part (control plane).
+"""SyncGroup: the leader brings the assignment, everyone is given their part.
 
 A follower waits until the leader's assignment is written to the log; then all are answered and the group is stable. A SyncGroup
 in a stable group is answered at once (the answer was lost, or the member came late).

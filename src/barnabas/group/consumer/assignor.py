@@ -1,4 +1,4 @@
-"""What an assignor is given and what it gives back (control plane, pure).
+"""What an assignor is given and what it gives back.
 
 An assignor spreads the partitions of the topics that members consume over the members, and is sticky: it looks at what each has now.
 It is a plain function of its input, so that the same group gets the same assignment on every broker.

@@ -1,4 +1,4 @@
-"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (control plane).
+"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
 A group on its way from one protocol to the other has members of both. To one of the classic protocol the coordinator plays the group
 that it knows: an epoch is its generation, a rebalance is REBALANCE_IN_PROGRESS in its heartbeat, and its assignment comes as if a

@@ -1,4 +1,4 @@
-"""Reconciliation: how a member comes from what it has to what it should have (control plane, pure).
+"""Reconciliation: how a member comes from what it has to what it should have.
 
     has ∩ target      stays
     has − target      must be given back, and until the member's heartbeat says so, it stays at its epoch

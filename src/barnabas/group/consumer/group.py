@@ -1,4 +1,4 @@
-"""ConsumerGroup: a group of KIP-848, all of it from records (control plane).
+"""ConsumerGroup: a group of KIP-848, all of it from records.
 
     EMPTY        no members
     ASSIGNING    the target assignment is behind the group epoch

@@ -1,4 +1,4 @@
-"""ConsumerGroups: the groups of KIP-848 in one shard (control plane).
+"""ConsumerGroups: the groups of KIP-848 in one shard.
 
 It joins the parts (`ConsumerGroupHeartbeat`, `ClassicMembers`, `GroupMigration`, their steps and timers) over the shard's groups, and moves
 the groups' state in `replay`.
@@ -67,9 +67,7 @@ class ConsumerGroups:
         }
 
     def __repr__(self) -> str:
-        return f"ConsumerGroups({self._environment.partition})"
-
-    # -- requests ----------------------------------------------------------------------------------------------------
+        return f"<ConsumerGroups {self._environment.partition}>"
 
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, sender: Sender
@@ -123,8 +121,6 @@ class ConsumerGroups:
                 if topic_id in topics.by_id
             ]
         )
-
-    # -- the log -----------------------------------------------------------------------------------------------------
 
     def _group(self, record: CoordinatorRecord) -> ConsumerGroup | None:
         """The group that a record speaks of; a value makes it when it is not there, a tombstone does not."""
@@ -231,8 +227,6 @@ class ConsumerGroups:
 
     def on_unloaded(self, group: Group) -> None:
         """Nobody waits."""
-
-    # -- the history -------------------------------------------------------------------------------------------------
 
     def _maybe_settled(self, group: ConsumerGroup) -> None:
         if not self._environment.history.is_open(group.group_id):

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: joining, staying in and leaving a consumer group (control plane).
+"""ConsumerGroupHeartbeat: joining, staying in and leaving a consumer group.
 
     epoch 0     joins, or joins again: an empty classic group becomes a consumer group, one with members is converted (KIP-848)
     epoch > 0   stays: reports what has changed, and what it has

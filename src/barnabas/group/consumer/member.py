@@ -1,4 +1,4 @@
-"""A member of a consumer group, as its records show it (control plane, pure).
+"""A member of a consumer group, as its records show it.
 
     MemberMetadata     what it says of itself: subscription, assignor, rack, timeouts
     CurrentAssignment  where it is: epochs, state, what it has, what it must give back
@@ -84,7 +84,7 @@ class ConsumerGroupMember:
     classic: ClassicMemberMetadata | None = None
 
     def __repr__(self) -> str:
-        return f"ConsumerGroupMember({self.member_id} epoch={self.member_epoch} {self.state.name})"
+        return f"<ConsumerGroupMember {self.member_id} epoch={self.member_epoch} {self.state.name}>"
 
     @property
     def uses_classic_protocol(self) -> bool:
@@ -103,8 +103,6 @@ class ConsumerGroupMember:
         """Since which epoch it has the partition, or had it and is giving it back; None when it has it not."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch
-
-    # -- records -----------------------------------------------------------------------------------------------------
 
     def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> ConsumerGroupMember:
         """The member after a record of what it says of itself."""

@@ -1,4 +1,4 @@
-"""Moving a group with members from the classic protocol to the consumer protocol and back (control plane).
+"""Moving a group with members from the classic protocol to the consumer protocol and back.
 
     upgrade     the first ConsumerGroupHeartbeat joins a classic group of consumers: everyone in it becomes a member of the consumer
                 group as they are, with what they have as their target
@@ -59,8 +59,6 @@ class GroupMigration:
         self._timers = timers
         self._policy = environment.config.group_consumer_migration_policy.lower()
 
-    # -- removing members --------------------------------------------------------------------------------------------
-
     def fence(
         self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: R, cause: str
     ) -> CoordinatorResult[R]:
@@ -91,8 +89,6 @@ class GroupMigration:
         for member in members:
             self._timers.cancel_all(group.group_id, member.member_id)
         return CoordinatorResult(response, records)
-
-    # -- classic to consumer -----------------------------------------------------------------------------------------
 
     def upgrade(self, classic: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """The consumer group that a classic group becomes, and the records that make it so.
@@ -160,8 +156,6 @@ class GroupMigration:
             )
         group.metadata_hash = group.compute_metadata_hash(group.subscribed_topic_names, environment.topic_hashes, image)
         return group
-
-    # -- consumer to classic -----------------------------------------------------------------------------------------
 
     def may_downgrade_replacing(self, group: ConsumerGroup, replaced: ConsumerGroupMember) -> bool:
         """Whether the group becomes classic when this static member comes back with the classic protocol."""

@@ -1,4 +1,4 @@
-"""The steps that a member's heartbeat or join goes through in a consumer group (control plane).
+"""The steps that a member's heartbeat or join goes through in a consumer group.
 
     what it says of itself has changed?     a member record; its topics, its expression or its assignor bump the group epoch
     a topic has changed?                    the metadata hash is another: bump
@@ -59,8 +59,6 @@ class ConsumerGroupRebalance:
     @property
     def _default_assignor(self) -> str:
         return self._environment.config.group_consumer_assignors[0]
-
-    # -- what the member says ----------------------------------------------------------------------------------------
 
     def names_changed(
         self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
@@ -153,8 +151,6 @@ class ConsumerGroupRebalance:
             group.set_metadata_refresh_deadline(environment.now_ms() + METADATA_REFRESH_MS, epoch)
         return CoordinatorResult(None, records)
 
-    # -- the group epoch ---------------------------------------------------------------------------------------------
-
     def update_metadata(
         self,
         group: ConsumerGroup,
@@ -184,8 +180,6 @@ class ConsumerGroupRebalance:
         if group.has_partition_metadata_record:
             records.append(records_of.partition_metadata_tombstone(group.group_id))
         return epoch, homogeneous
-
-    # -- the target assignment ---------------------------------------------------------------------------------------
 
     def update_target(
         self,
@@ -261,8 +255,6 @@ class ConsumerGroupRebalance:
                 members[member_id] = member
         targets[new.member_id] = targets.pop(replaced, NO_ASSIGNMENT)
         return members, targets
-
-    # -- the member's assignment -------------------------------------------------------------------------------------
 
     def reconcile(
         self,

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets` that consumer groups use (control plane, pure).
+"""The records of `__consumer_offsets` that consumer groups use.
 
     type 3   MetadataKey(group)                  -> epoch, metadataHash               the group epoch
     type 4   PartitionMetadataKey(group)         -> (only tombstones: brokers before 4.1 kept the topics' metadata here)

@@ -1,4 +1,4 @@
-"""The timers of consumer group members, and what happens when one fires: the member is fenced (control plane).
+"""The timers of consumer group members, and what happens when one fires: the member is fenced.
 
     session-timeout-G-M     no heartbeat for a session timeout
     rebalance-timeout-G-M   partitions not given back within the member's rebalance timeout
@@ -48,8 +48,6 @@ class ConsumerGroupTimers:
         self._environment = environment
         self.fence: Fence
 
-    # -- sessions ----------------------------------------------------------------------------------------------------
-
     def schedule_session(self, group_id: str, member: ConsumerGroupMember) -> None:
         """The member is alive: its session starts again, with the group's timeout or a classic member's own."""
         timeout_ms = (
@@ -79,8 +77,6 @@ class ConsumerGroupTimers:
         """The member has given back what it should."""
         self._environment.timer.cancel(_rebalance_key(group_id, member_id))
 
-    # -- members of the classic protocol -----------------------------------------------------------------------------
-
     def schedule_join_if_absent(self, group_id: str, member: ConsumerGroupMember) -> None:
         """The member has been told to rejoin: the first time counts."""
         key = _join_key(group_id, member.member_id)
@@ -100,8 +96,6 @@ class ConsumerGroupTimers:
     def cancel_sync(self, group_id: str, member_id: str) -> None:
         """The member has asked for its assignment."""
         self._environment.timer.cancel(_sync_key(group_id, member_id))
-
-    # -- all ---------------------------------------------------------------------------------------------------------
 
     def cancel_all(self, group_id: str, member_id: str) -> None:
         """The member is gone: none of its timers may fire."""

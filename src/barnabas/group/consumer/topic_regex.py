@@ -1,4 +1,4 @@
-"""Subscriptions by regular expression: RE2, matched against whole topic names (control plane).
+"""Subscriptions by regular expression: RE2, matched against whole topic names.
 
 The broker, not the consumer, looks up which topics an expression matches. The language is RE2, whose matching takes time linear in the
 input, whatever the expression: nobody can stop a coordinator with a pattern. What RE2 leaves out (back references, look-around) is

@@ -1,4 +1,4 @@
-"""The uniform assignor: as many partitions to each member as to any other, moving as few as possible (control plane, pure).
+"""The uniform assignor: as many partitions to each member as to any other, moving as few as possible.
 
 When all members consume the same topics, each has a quota: the number of partitions divided by the number of members, and one more for as
 many members as the division leaves over. A member keeps what it has up to its quota; what is over, and what nobody has, goes to those below

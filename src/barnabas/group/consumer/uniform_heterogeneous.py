@@ -1,4 +1,4 @@
-"""The uniform assignor for members that consume different topics (control plane, pure).
+"""The uniform assignor for members that consume different topics.
 
     1  each member keeps what it has of the topics that it still consumes
     2  what nobody has goes, topic by topic, to the subscriber that has least

@@ -1,4 +1,4 @@
-"""The simple assignor: spreads partitions over the members of a share group, several to a partition if need be (control plane, pure).
+"""The simple assignor: spreads partitions over the members of a share group, several to a partition if need be.
 
     members ≤ partitions   every partition has one member
     members > partitions   every partition has ⌈members / partitions⌉ members at most, so that nobody is idle

@@ -1,4 +1,4 @@
-"""ShareGroup: a group whose members share partitions, all of it from records (control plane).
+"""ShareGroup: a group whose members share partitions, all of it from records.
 
     EMPTY   no members
     STABLE  some
@@ -65,8 +65,6 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
             for topic_id, topic in self.state_partitions.initialized.items()
         )
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
-
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """A share group has no committed offsets. Raises: KafkaError GROUP_ID_NOT_FOUND."""
         raise self._no_consumer_group()
@@ -105,8 +103,6 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
 
     def should_expire(self, config: GroupCoordinatorConfig) -> bool:
         return False
-
-    # -- replay ------------------------------------------------------------------------------------------------------
 
     def update_state(self) -> None:
         self.state = ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY

@@ -52,15 +52,13 @@ class ShareGroups:
         }
 
     def __repr__(self) -> str:
-        return f"ShareGroups({self._env.partition})"
+        return f"<ShareGroups {self._env.partition}>"
 
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> CoordinatorResult[HeartbeatOutcome]:
         """Handle ShareGroupHeartbeat. Raises: KafkaError, see `ShareGroupHeartbeat.handle`."""
         return self._heartbeat.handle(request, client_id, client_host)
-
-    # -- the state of partitions -------------------------------------------------------------------------------------
 
     def initialized(self, group_id: str, partitions: PartitionIds) -> CoordinatorResult[None]:
         """The share coordinator has begun the state of partitions."""
@@ -85,8 +83,6 @@ class ShareGroups:
             return {}
         return {topic_id: topic.partitions for topic_id, topic in group.state_partitions.initialized.items()}
 
-    # -- administration ----------------------------------------------------------------------------------------------
-
     def describe(self, group_id: str) -> ShareGroupDescribeResponse.DescribedGroup:
         """For ShareGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""
         group = self._env.require(group_id, ShareGroup)
@@ -99,8 +95,6 @@ class ShareGroups:
             assignor_name=share_assignor.NAME,
             members=[_described(member, topics) for member in group.members.values()],
         )
-
-    # -- replay ------------------------------------------------------------------------------------------------------
 
     def on_loaded(self, group: Group) -> None:
         """Every member has a session from now."""

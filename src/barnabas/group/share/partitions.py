@@ -1,4 +1,4 @@
-"""Which partitions of a share group have state with the share coordinator: the steps from one picture to the next (control plane, pure).
+"""Which partitions of a share group have state with the share coordinator: the steps from one picture to the next.
 
 A partition noted as initializing is asked for again when nothing has been heard for the retry interval: the coordinator may have died
 between the note and the call.

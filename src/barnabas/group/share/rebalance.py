@@ -1,4 +1,4 @@
-"""What one heartbeat of a share group's member brings about (control plane).
+"""What one heartbeat of a share group's member brings about.
 
     subscription changed, or partitions have become ready   ──► the group's epoch
     the group's epoch is ahead of the assignment             ──► a new target assignment, at most once an interval

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets` that share groups use (control plane, pure).
+"""The records of `__consumer_offsets` that share groups use.
 
     type 10  MemberMetadataKey(group, member)    -> what a member says of itself
     type 11  MetadataKey(group)                  -> epoch, metadataHash

@@ -1,4 +1,4 @@
-"""What a streams group's member is told (control plane).
+"""What a streams group's member is told.
 
 - Its tasks, when it joins, when they have changed, or when it says that it has others though it is on its way, or behind in
   its epoch: it has not got the last answer. (Kafka leaves this case to the rebalance timeout.) A stable member that names

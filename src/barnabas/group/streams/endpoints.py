@@ -1,4 +1,4 @@
-"""Which partitions are where, for interactive queries (control plane).
+"""Which partitions are where, for interactive queries.
 
 A member may say at which host and port it answers queries (`application.server`). Every member is told of all such endpoints and of the
 source partitions whose state each has, active and in copies, whenever that has changed: the endpoints' epoch grows then, and a heartbeat
@@ -30,7 +30,7 @@ class EndpointPartitions:
         self._known: dict[str, EndpointToPartitions] = {}
 
     def __repr__(self) -> str:
-        return f"EndpointPartitions({sorted(self._known)})"
+        return f"<EndpointPartitions {sorted(self._known)}>"
 
     def forget(self, member_id: str) -> None:
         """A member's tasks or endpoint have changed."""

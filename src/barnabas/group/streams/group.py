@@ -1,4 +1,4 @@
-"""StreamsGroup: the members of a Kafka Streams application that the coordinator gives tasks (control plane).
+"""StreamsGroup: the members of a Kafka Streams application that the coordinator gives tasks.
 
     group epoch       grows when members, the topology, its topics or the assignment settings change
     assignment epoch  the group epoch for which the target assignment was computed
@@ -86,8 +86,8 @@ class StreamsGroup(Group):
 
     def __repr__(self) -> str:
         return (
-            f"StreamsGroup({self.group_id} {self.state.value} epoch={self.group_epoch} "
-            f"assignment={self.assignment_epoch} members={list(self.members)})"
+            f"<StreamsGroup {self.group_id} {self.state.value} epoch={self.group_epoch} "
+            f"assignment={self.assignment_epoch} members={list(self.members)}>"
         )
 
     # -- what replay moves -------------------------------------------------------------------------------------------

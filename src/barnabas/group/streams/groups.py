@@ -1,4 +1,4 @@
-"""StreamsGroups: the part of a shard that serves streams groups (control plane).
+"""StreamsGroups: the part of a shard that serves streams groups.
 
     StreamsHeartbeats   heartbeats: join, tasks, leave        ──┐
     StreamsTimers       sessions, revocations, first delay    ──┴─> records ──> StreamsReplay ──> StreamsGroup
@@ -59,8 +59,6 @@ class StreamsGroups:
 
     def on_unloaded(self, group: Group) -> None:
         """Nobody waits inside a streams group."""
-
-    # -- replay ------------------------------------------------------------------------------------------------------
 
     def _group(self, group_id: str) -> StreamsGroup:
         """The group, made when there is none."""

@@ -1,4 +1,4 @@
-"""One heartbeat of a streams group's member: what it changes, and what it is told (control plane).
+"""One heartbeat of a streams group's member: what it changes, and what it is told.
 
     request ──> member (new, known, or a static one that returns) ──> topology and its topics ──> group epoch, if something changed
             ──> target assignment, if it is behind ──> the member's next step towards it ──> records and response
@@ -124,8 +124,6 @@ class StreamsHeartbeats:
         to_create = {} if configured.is_ready else configured.to_create
         return CoordinatorResult(StreamsHeartbeatResult(response, to_create), beat.records)
 
-    # -- the member --------------------------------------------------------------------------------------------------
-
     def _begin(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> _Beat:
         out: list[CoordinatorRecord] = []
         group = self._membership.group_of(request, out)
@@ -149,8 +147,6 @@ class StreamsHeartbeats:
             member_id=request.member_id, member_epoch=request.member_epoch, status=[]
         )
         return CoordinatorResult(StreamsHeartbeatResult(response), self._membership.leave(group, request))
-
-    # -- the topology ------------------------------------------------------------------------------------------------
 
     def _topology(self, beat: _Beat) -> StreamsTopology:
         """The group's topology; the first member's request brings it."""
@@ -202,8 +198,6 @@ class StreamsHeartbeats:
     def _partition_count(self, topic: str) -> int | None:
         known = self._env.image().topics.by_name.get(topic)
         return None if known is None else len(known.partitions)
-
-    # -- epochs and assignment ---------------------------------------------------------------------------------------
 
     def _bump(
         self, beat: _Beat, epoch: int, metadata_hash: int, validated_epoch: int, settings: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""A member of a streams group: one stream thread of one application instance (control plane, pure).
+"""A member of a streams group: one stream thread of one application instance.
 
     metadata      what the member says of itself          StreamsGroupMemberMetadataValue
     assignment    its epoch, state and tasks              StreamsGroupCurrentMemberAssignmentValue
@@ -76,7 +76,7 @@ class StreamsGroupMember:
     pending_revocation: TasksTupleWithEpochs = EMPTY_TASKS_WITH_EPOCHS
 
     def __repr__(self) -> str:
-        return f"StreamsGroupMember({self.member_id} epoch={self.member_epoch} {self.state.name} {self.assigned})"
+        return f"<StreamsGroupMember {self.member_id} epoch={self.member_epoch} {self.state.name} {self.assigned}>"
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         """True when the member has what the target assignment of that epoch gives it."""

@@ -1,4 +1,4 @@
-"""Who a heartbeat of a streams group comes from: a new member, a known one, or a static one that returns (control plane).
+"""Who a heartbeat of a streams group comes from: a new member, a known one, or a static one that returns.
 
     joining (epoch 0)     a new member, or a known one that lost its way; with an instance id, the successor of the member that left with it
     known                 at its epoch, or at the one before when the last answer was lost

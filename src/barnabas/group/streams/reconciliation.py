@@ -1,4 +1,4 @@
-"""One member's next step from the tasks it has to the tasks it should have (control plane, pure).
+"""One member's next step from the tasks it has to the tasks it should have.
 
 A task moves in two heartbeats: the member that has it is asked to give it up, says so, and only then another gets it.
 
@@ -155,8 +155,6 @@ class _Step:
         state = MemberState.UNRELEASED_TASKS if unreleased else MemberState.STABLE
         return self._member.moved_to(self._epoch, state, kept if granted.is_empty else kept.merge(granted))
 
-    # -- is a task still held by somebody? ---------------------------------------------------------------------------
-
     def _active_is_unreleased(self, name: str, index: int) -> bool:
         return (
             self._owners.active(name, index) is not None
@@ -184,8 +182,6 @@ class _Step:
     def _held_beside(self, processes: Callable[[str, int], frozenset[str]], own: Tasks, name: str, index: int) -> bool:
         """Another member of this process has the task."""
         return self._process in processes(name, index) and index not in own.get(name, frozenset())
-
-    # -- promotions to active ----------------------------------------------------------------------------------------
 
     def _drop_promoted(self, own: Tasks, difference: _Difference) -> None:
         """A copy that is to become active is not given up."""

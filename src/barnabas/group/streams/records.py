@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets` that streams groups use (control plane).
+"""The records of `__consumer_offsets` that streams groups use.
 
     type 17  StreamsGroupMetadataKey(group)                      -> group epoch, metadata hash, validated topology, assignment settings
     type 19  StreamsGroupMemberMetadataKey(group, member)        -> what a member says of itself
@@ -35,9 +35,6 @@ STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
 STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
 STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
 STREAMS_GROUP_TOPOLOGY = 23
-
-
-# -- the group -------------------------------------------------------------------------------------------------------
 
 
 def group_metadata_record(
@@ -85,9 +82,6 @@ def target_assignment_metadata_tombstone(group_id: str) -> CoordinatorRecord:
 
 def _target_metadata_key(group_id: str) -> messages.StreamsGroupTargetAssignmentMetadataKey:
     return messages.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id)
-
-
-# -- its members -----------------------------------------------------------------------------------------------------
 
 
 def member_metadata_record(group_id: str, member: StreamsGroupMember) -> CoordinatorRecord:

@@ -1,4 +1,4 @@
-"""The sticky task assignor of streams groups (control plane, pure).
+"""The sticky task assignor of streams groups.
 
 Every task gets one active member; with standby replicas every stateful task also gets copies on other processes. Tasks stay where their
 state is, as far as the load stays even:

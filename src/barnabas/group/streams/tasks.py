@@ -1,4 +1,4 @@
-"""The tasks of a streams group's members (control plane, pure).
+"""The tasks of a streams group's members.
 
 A Kafka Streams topology falls into subtopologies; subtopology `0` over input topics with three partitions has the tasks `0_0`, `0_1`
 and `0_2`. A member runs a task as *active* (it processes and commits), *standby* (it keeps a copy of the state) or *warm-up* (a standby on

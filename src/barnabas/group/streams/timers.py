@@ -1,4 +1,4 @@
-"""The timers of streams groups (control plane).
+"""The timers of streams groups.
 
     session     a member that sends no heartbeat for streams.session.timeout.ms is removed
     rebalance   a member that does not give up what it must within its rebalance timeout is removed
@@ -33,8 +33,6 @@ class StreamsTimers:
     def __init__(self, env: GroupEnvironment) -> None:
         self._env = env
 
-    # -- the initial delay -------------------------------------------------------------------------------------------
-
     def is_delayed(self, group_id: str) -> bool:
         """Whether the group's first assignment is being waited for."""
         return _initial_key(group_id) in self._env.timer
@@ -46,8 +44,6 @@ class StreamsTimers:
 
     def cancel_initial_delay(self, group_id: str) -> None:
         self._env.timer.cancel(_initial_key(group_id))
-
-    # -- members -----------------------------------------------------------------------------------------------------
 
     def cancel_member(self, group_id: str, member_id: str) -> None:
         """The member is gone."""
@@ -99,8 +95,6 @@ class StreamsTimers:
             self.watch_session(group.group_id, member.member_id)
             if member.state is MemberState.UNREVOKED_TASKS:
                 self.watch_revocation(group.group_id, member)
-
-    # -- the end of a member -----------------------------------------------------------------------------------------
 
     def _fence(self, group_id: str, member_id: str, reason: str, again: Callable[[], None]) -> CoordinatorResult[None]:
         group = self._env.find(group_id, StreamsGroup)

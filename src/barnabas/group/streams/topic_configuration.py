@@ -1,4 +1,4 @@
-"""How many partitions a topology's internal topics get, and which are missing (control plane, pure).
+"""How many partitions a topology's internal topics get, and which are missing.
 
 A topology fixes few partition counts: source topics have theirs already, and some repartition topics name one
 (`Repartitioned.withNumberOfPartitions`). All the others follow, in this order:

@@ -1,4 +1,4 @@
-"""The topology that a Kafka Streams application has told its group (control plane, pure).
+"""The topology that a Kafka Streams application has told its group.
 
 The first member to join describes the topology: its subtopologies, the topics each reads, the repartition topics between
 them and the changelog topics of their state stores. The description is kept in the log as it came
@@ -51,7 +51,7 @@ class StreamsTopology:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"StreamsTopology(epoch={self.epoch} subtopologies={sorted(self.subtopologies)})"
+        return f"<StreamsTopology epoch={self.epoch} subtopologies={sorted(self.subtopologies)}>"
 
     def describe(self) -> StreamsGroupDescribeResponse.Topology:
         """The topology as the application told it; partition counts that it left open are 0."""
