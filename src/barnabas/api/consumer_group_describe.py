@@ -2,9 +2,9 @@
 
 Versions served: 0-1.
 
-- Members with what they have and what they should have; partitions of topics that are gone are left out.
-- A group that is not there, or is of another type: GROUP_ID_NOT_FOUND with a sentence.
-- Authorized operations on request: all that a group has, as there is no authorizer.
+- Members have their assignment and their target, without partitions of deleted topics.
+- A missing group, or one of another type: GROUP_ID_NOT_FOUND with a message.
+- Authorized operations on request: all operations on a group, as there is no authorizer.
 - UNSUPPORTED_VERSION as for ConsumerGroupHeartbeat.
 
 Version 1 says which protocol a member speaks (KIP-1099).

@@ -3,9 +3,9 @@
 Versions served: 0-1.
 
 - The one request of the consumer protocol: joins with epoch 0, stays, leaves with -1, leaves for a while with -2 (static members).
-- Null fields mean "as before"; an assignment is answered when it has changed, or when the member has told all about itself.
+- Null fields mean "as before"; the response has an assignment if it has changed, or if the request describes the member in full.
 - UNSUPPORTED_VERSION unless `group.coordinator.rebalance.protocols` has consumer and group.version is finalized at 1 or above.
-- What is wrong with the request itself is INVALID_REQUEST or UNSUPPORTED_ASSIGNOR, with a sentence, before the group is looked at.
+- A fault of the request itself is INVALID_REQUEST or UNSUPPORTED_ASSIGNOR, with a message, before the group is read.
 
 Version 0 lets the coordinator make the member id; from 1 the client makes it (KIP-1082), and may subscribe by an RE2 expression (KIP-848).
 """
@@ -22,7 +22,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 def check_consumer_groups_enabled(context: RequestContext) -> None:
-    """Raise KafkaError UNSUPPORTED_VERSION when the consumer protocol is switched off."""
+    """Raise KafkaError UNSUPPORTED_VERSION if the consumer protocol is disabled."""
     services = context.services
     protocols = services.config.list_value("group.coordinator.rebalance.protocols")
     if CONSUMER_PROTOCOL not in protocols or not services.image().features.level(GROUP_VERSION):

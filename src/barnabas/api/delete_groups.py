@@ -2,8 +2,9 @@
 
 Versions served: 0-3.
 
-- An empty group is deleted with its offsets; NON_EMPTY_GROUP and GROUP_ID_NOT_FOUND otherwise, group by group.
-- Of a share group the share coordinator's state goes first; a group whose state cannot be deleted stays.
+- An empty group is deleted with its offsets; other groups get NON_EMPTY_GROUP or GROUP_ID_NOT_FOUND.
+- The share coordinator's state of a share group is deleted first; a group whose state cannot be deleted stays. This goes on to its end
+  if the client closes its connection.
 
 Version 1 answers before it throttles, 2 is flexible, 3 adds the error message.
 """

@@ -2,10 +2,10 @@
 
 Versions served: 0-6.
 
-- Metadata and assignments are given for a stable group only.
-- A group that is not there: GROUP_ID_NOT_FOUND with a message from version 6, before it the state Dead.
-- Authorized operations on request: all that a group has, as there is no authorizer.
-- Groups are answered in the order asked.
+- Only a stable group has metadata and assignments.
+- A missing group: GROUP_ID_NOT_FOUND with a message from version 6, before it the state Dead.
+- Authorized operations on request: all operations on a group, as there is no authorizer.
+- The response has the groups in the order of the request.
 
 Version 3 adds authorized operations (KIP-430), 4 the group instance id (KIP-345), 5 is flexible, 6 has GROUP_ID_NOT_FOUND
 (KIP-1043).

@@ -2,8 +2,8 @@
 
 Versions served: 0-4.
 
-- A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS when it must rejoin.
-- While the coordinator loads the group the answer is NONE, so that members stay calm.
+- A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS if it must rejoin.
+- While the coordinator loads the group it returns NONE, so that no member rejoins.
 - The order of the errors is Kafka's: group, member, instance, generation.
 
 Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexible.

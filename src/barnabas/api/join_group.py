@@ -2,11 +2,11 @@
 
 Versions served: 0-9.
 
-- The answer comes when the rebalance is complete; until then the connection has this request under way.
-- The leader's answer lists the members with their metadata, the others' lists none.
+- The response is sent when the rebalance is complete.
+- The leader's response lists the members with their metadata, the others' lists none.
 - A dynamic member without an id gets MEMBER_ID_REQUIRED and an id from version 4.
-- Errors found before the group is looked at: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT.
-- Without a protocol its name is null, up to version 6 empty.
+- Errors found before the group is read: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT.
+- Without a protocol its name is null; up to version 6 it is empty.
 
 Version 1 adds the rebalance timeout (KIP-62), 4 the required member id (KIP-394), 5 the group instance id (KIP-345),
 6 is flexible, 7 adds the protocol type (KIP-559), 8 the reason (KIP-800), 9 skip_assignment (KIP-814).

@@ -3,7 +3,7 @@
 Versions served: 0-5.
 
 - The groups that this broker coordinates; clients ask every broker.
-- Filters by state and by type compare without case; an unknown one matches nothing.
+- Filters by state and by type ignore case; an unknown state or type matches nothing.
 - While a partition of `__consumer_offsets` is being loaded: COORDINATOR_LOAD_IN_PROGRESS.
 
 Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).

@@ -2,11 +2,11 @@
 
 Versions served: 2-10.
 
-- Members commit with their generation; without one (-1) offsets are accepted while the group has no members.
-- Partitions that do not exist: UNKNOWN_TOPIC_OR_PARTITION; from version 10, which names topics by id, UNKNOWN_TOPIC_ID.
+- Members commit with their generation; offsets without one (-1) are accepted if the group has no members.
+- Missing partitions: UNKNOWN_TOPIC_OR_PARTITION; from version 10, which names topics by id, UNKNOWN_TOPIC_ID.
 - Metadata over offset.metadata.max.bytes: OFFSET_METADATA_TOO_LARGE for that partition. Null metadata is kept as empty.
-- An error of the group (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID) is given to every
-  partition that exists.
+- An error of the group (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID) is returned for
+  every partition that exists.
 
 Versions 2-4 carry a retention time, 6 adds the leader epoch (KIP-320), 7 the group instance id (KIP-345), 8 is flexible,
 9 has GROUP_ID_NOT_FOUND (KIP-848), 10 topic ids.
@@ -53,7 +53,7 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
 
 
 def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
-    """Part the partitions that exist from those that do not."""
+    """Separate the partitions that exist from those that do not."""
     found = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is not None:
@@ -73,7 +73,7 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
 
 
 def _merged(refused: list[ResponseTopic], response: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Give each topic once, whatever became of its partitions."""
+    """Return each topic once, with the outcomes of all its partitions."""
     by_name = {topic.name: topic for topic in refused}
     for topic in response.topics:
         earlier = by_name.get(topic.name)

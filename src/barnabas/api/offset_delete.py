@@ -3,8 +3,8 @@
 Versions served: 0 (never flexible).
 
 - Offsets of topics that a member subscribes to are kept: GROUP_SUBSCRIBED_TO_TOPIC.
-- A topic or partition that is not there: UNKNOWN_TOPIC_OR_PARTITION, unless the whole request fails.
-- The whole request: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members, and not consumers), INVALID_GROUP_ID.
+- A missing topic or partition: UNKNOWN_TOPIC_OR_PARTITION, unless the whole request fails.
+- The whole request: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its members are not consumers), INVALID_GROUP_ID.
 
 Version 0: KIP-496.
 """

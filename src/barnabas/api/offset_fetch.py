@@ -4,12 +4,12 @@ Versions served: 1-10.
 
 - Partitions without an offset have offset -1 and empty metadata; the group need not exist.
 - A null list of topics asks for all offsets of the group; an empty one for none.
-- From version 8 several groups are asked for at once; before it there is one, and it is answered in the old fields.
+- From version 8 a request names several groups; before it one, whose response is in the old fields.
 - `require_stable`: an offset that an open transaction may replace is UNSTABLE_OFFSET_COMMIT.
-- From version 10 topics are named by id: UNKNOWN_TOPIC_ID for partitions of one that is not there; of all offsets of a group, those
-  whose topic is gone are left out.
+- From version 10 topics are named by id: UNKNOWN_TOPIC_ID for partitions of a missing topic; all offsets of a group do not include
+  those of deleted topics.
 - An offset that was committed for an earlier topic of the same name is unknown.
-- An error of the group is at the top from version 2, and given to every partition in version 1.
+- An error of the group is at the top from version 2; version 1 has it on every partition.
 
 Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 adds require_stable (KIP-447), 8 many groups
 (KIP-709), 9 member and epoch (KIP-848), 10 topic ids.

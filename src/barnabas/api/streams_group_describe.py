@@ -2,11 +2,11 @@
 
 Versions served: 0-1.
 
-- A group that is not there, or is of another type: GROUP_ID_NOT_FOUND with a message; an empty id: INVALID_GROUP_ID.
+- A missing group, or one of another type: GROUP_ID_NOT_FOUND with a message; an empty id: INVALID_GROUP_ID.
 - The topology has its internal topics' partitions once they are decided, else 0 where the application left them open.
-- There is no topology description plugin, so that no description is ever stored (KIP-1331).
-- Authorized operations on request: all that a group has, as there is no authorizer.
-- Groups are answered in the order asked.
+- There is no topology description plugin, so no description is stored (KIP-1331).
+- Authorized operations on request: all operations on a group, as there is no authorizer.
+- The response has the groups in the order of the request.
 
 Version 1 adds the assignor's name and the topology description.
 """

@@ -3,11 +3,11 @@
 Versions served: 0-1.
 
 - UNSUPPORTED_VERSION unless `group.coordinator.rebalance.protocols` has streams and streams.version is finalized at 1 or above.
-- A topology may not name Kafka's internal topics, nor names that no topic can have: STREAMS_INVALID_TOPOLOGY.
-- Internal topics that are missing are created with the next metadata change; the member is told MISSING_INTERNAL_TOPICS until
-  they are there, and why, if the controller refused.
+- A topology that names Kafka's internal topics, or names that no topic can have: STREAMS_INVALID_TOPOLOGY.
+- Missing internal topics are created with the next metadata change; until they exist the member gets MISSING_INTERNAL_TOPICS,
+  with the reason if the controller rejected them.
 
-Version 1 tells of missing client tags and asks for a topology description, which this broker never does (KIP-1071, KIP-1331).
+Version 1 reports missing client tags and can ask for a topology description, which this broker never does (KIP-1071, KIP-1331).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STREAMS_PROTOCOL = "streams"
 
 
 def check_streams_enabled(context: RequestContext) -> None:
-    """Raise KafkaError UNSUPPORTED_VERSION when streams groups are switched off."""
+    """Raise KafkaError UNSUPPORTED_VERSION if streams groups are disabled."""
     services = context.services
     protocols = services.config.list_value("group.coordinator.rebalance.protocols")
     if STREAMS_PROTOCOL not in protocols or not services.image().features.level(STREAMS_VERSION):
@@ -43,7 +43,7 @@ async def handle(context: RequestContext, request: StreamsGroupHeartbeatRequest)
 
 
 def _wrong_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> str | None:
-    """What is wrong with a topology's names; None when they may be looked up."""
+    """Return the fault of a topology's names; None if they are valid."""
     names: dict[str, None] = {}
     for subtopology in topology.subtopologies:
         names.update(dict.fromkeys(subtopology.source_topics))

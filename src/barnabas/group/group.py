@@ -1,13 +1,12 @@
-"""Group: what every type of group answers, whatever protocol its members speak.
+"""Group: what groups of every type have in common.
 
     classic     JoinGroup, SyncGroup: the members assign (ClassicGroup)
     consumer    ConsumerGroupHeartbeat: the coordinator assigns (KIP-848)
     share       ShareGroupHeartbeat: members share partitions (KIP-932)
     streams     StreamsGroupHeartbeat: tasks of a topology (KIP-1071)
 
-A shard keeps groups of all types in one map; a group id has one type at a time. Offsets, listing, deletion and expiry go through the
-questions here, so that they need not know the type. Types differ in the records that they leave in the log, and in the
-requests that they answer; that is in the modules of each type.
+A shard keeps groups of all types in one map; a group id has one type at a time. Offsets, listing, deletion and expiry use the methods
+here, so they do not depend on the type. Types differ in their records and requests, which are in the modules of each type.
 
 Invariant: durable state of a group moves in `replay` of its type only; the methods here only read it.
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from barnabas.group.offset_store import OffsetAndMetadata
 
 PartitionCheck = Callable[[str, bytes, int], ErrorCode]
-"""Whether one partition (topic name, topic id, index) of a commit may be written: NONE, or its error (KIP-1251)."""
+"""Checks one partition (topic name, topic id, index) of a commit: NONE, or its error (KIP-1251)."""
 
 ExpiryBase = Callable[["OffsetAndMetadata"], int]
 """From when an offset's retention counts, epoch milliseconds."""
@@ -74,7 +73,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def protocol_name_of_type(self) -> str:
-        """The protocol type that ListGroups shows, such as "consumer"; empty when there is none."""
+        """The protocol type that ListGroups shows, such as "consumer"; empty if there is none."""
 
     @abstractmethod
     def state_name(self) -> str:
@@ -83,14 +82,14 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether the group is there and has no members."""
+        """Whether the group has no members."""
 
     @abstractmethod
     def has_member(self, member_id: str) -> bool:
         """Whether this is the id of a member."""
 
     def unknown_member(self, member_id: str) -> KafkaError:
-        """What is raised for the id of nobody here: UNKNOWN_MEMBER_ID."""
+        """Return the error for an id that is not a member's."""
         return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     @property
@@ -121,14 +120,14 @@ class Group(ABC):
 
     @abstractmethod
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Check that offsets may be fetched; without a member id and with epoch -1 anyone may.
+        """Check that offsets may be fetched; without a member id and with epoch -1 it accepts every client.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND.
         """
 
     @abstractmethod
     def validate_offset_delete(self) -> None:
-        """Check that offsets may be deleted (of topics that nobody consumes). Raises: KafkaError."""
+        """Check that offsets of topics without consumers may be deleted. Raises: KafkaError."""
 
     def validate_delete_group(self) -> None:
         """Check that the group may be deleted. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
@@ -140,7 +139,7 @@ class Group(ABC):
         """The records that delete the group from the log, offsets aside."""
 
     def on_removed(self) -> None:  # noqa: B027 -- most types keep nothing about their groups elsewhere
-        """The group is gone: forget what is kept about it outside of it."""
+        """Forget what is kept about a removed group outside of it."""
 
     def on_topics_deleted(self, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
         """Return the records that remove deleted topics from what the group keeps; offsets aside."""
@@ -151,8 +150,8 @@ class Group(ABC):
         return lambda offset: offset.commit_timestamp_ms
 
     def should_expire(self, config: GroupCoordinatorConfig) -> bool:
-        """Whether the group goes when it is empty and its last offset has expired."""
+        """Return whether the group is deleted when it is empty and its last offset has expired."""
         return True
 
-    def request_metadata_refresh(self) -> None:  # noqa: B027 -- a group whose members look themselves does nothing
-        """A topic that the group consumes has changed: look again at the next heartbeat."""
+    def request_metadata_refresh(self) -> None:  # noqa: B027 -- the members of some groups watch the metadata themselves
+        """Check the consumed topics at the next heartbeat: one has changed."""

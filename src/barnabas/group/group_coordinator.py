@@ -112,7 +112,7 @@ class GroupCoordinator:
             in_background(_unless_refused(future), self.loop)
 
     def close(self) -> None:
-        """Give up all groups; members that wait are told to look for another coordinator."""
+        """Give up all groups; members that wait get NOT_COORDINATOR."""
         self._runtime.close()
 
     def active_shards(self) -> list[GroupCoordinatorShard]:
@@ -233,7 +233,7 @@ class GroupCoordinator:
 
 
 async def _unless_refused(written: asyncio.Future[None]) -> None:
-    """Wait for a write whose failure changes nothing: the groups of a partition that is given up leave with it."""
+    """Wait for a write that need not succeed: a partition that is given up takes its groups along."""
     try:
         await written
     except KafkaError:

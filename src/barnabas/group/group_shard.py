@@ -109,7 +109,7 @@ def shard_factory(
     Args:
         rng: for member ids.
         image: the committed metadata as of now.
-        group_configs: the settings that a group may have of its own.
+        group_configs: the settings of single groups.
     """
 
     def new_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
@@ -233,14 +233,14 @@ class GroupCoordinatorShard:
     # -- offsets -----------------------------------------------------------------------------------------------------
 
     def commit_offsets(self, request: OffsetCommitRequest, version: int) -> CoordinatorResult[OffsetCommitResponse]:
-        """Commit offsets; a commit without a generation to a group that is not there creates a simple group."""
+        """Commit offsets; a commit without a generation to a missing group creates a simple group."""
         group = self.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if group is None:
             if epoch >= 0:
                 newer = version >= GROUP_ID_NOT_FOUND_SINCE
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
-            return self._offsets.commit(request)  # The group comes with the replay of its first offset.
+            return self._offsets.commit(request)  # The replay of its first offset makes the group.
         committer = OffsetCommitter(request.member_id, request.group_instance_id, epoch, False, version)
         check = group.validate_offset_commit(committer)
         if isinstance(group, ClassicGroup):
@@ -250,7 +250,7 @@ class GroupCoordinatorShard:
     def commit_transactional_offsets(
         self, request: TxnOffsetCommitRequest, version: int
     ) -> CoordinatorResult[TxnOffsetCommitResponse]:
-        """Commit offsets inside a transaction; a group that is not there is created as by `commit_offsets`."""
+        """Commit offsets inside a transaction; a missing group is created as by `commit_offsets`."""
         group = self.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if group is None:
@@ -269,7 +269,7 @@ class GroupCoordinatorShard:
     def fetch_offsets(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        """Look up offsets; those of a group that is not there are all unknown."""
+        """Look up offsets; those of a missing group are all unknown."""
         group = self.groups.get(request.group_id)
         exists = group is not None
         if group is not None:
@@ -291,7 +291,7 @@ class GroupCoordinatorShard:
     # -- the cluster's metadata --------------------------------------------------------------------------------------
 
     def on_topics_changed(self, delta: TopicsDelta) -> CoordinatorResult[None]:
-        """Topics were created, changed or deleted: the groups that consume them look again at their next heartbeat."""
+        """Have the groups that consume changed topics check them at their next heartbeat."""
         environment = self.environment
         if delta.created():
             environment.last_new_topics_version = environment.image().provenance.offset
@@ -314,7 +314,7 @@ class GroupCoordinatorShard:
     # -- administration ----------------------------------------------------------------------------------------------
 
     def list_groups(self, states: Collection[str], types: Collection[str]) -> list[ListGroupsResponse.ListedGroup]:
-        """List groups; filters are in lower case, an empty one lets all through."""
+        """List groups; filters are in lower case, an empty filter matches all."""
         return [
             group.listed()
             for group in self.groups.values()
@@ -367,14 +367,14 @@ class GroupCoordinatorShard:
         self._store.replay_end_transaction_marker(producer_id, committed)
 
     def on_loaded(self) -> None:
-        """Start the groups' timers, and begin to look for expired offsets."""
+        """Start the timers of the groups and of the expiry of offsets."""
         self.environment.is_loaded = True
         for group in list(self.groups.values()):
             self.part(group.type).on_loaded(group)
         self._schedule_expiry()
 
     def on_unloaded(self) -> None:
-        """Answer everyone who waits: the coordinator is elsewhere now."""
+        """Answer every request that waits inside a group with NOT_COORDINATOR."""
         for group in self.groups.values():
             self.part(group.type).on_unloaded(group)
 

@@ -71,7 +71,7 @@ class ModernGroup(Group, Generic[M]):
 
     Attributes:
         homogeneous: all members consume the same topics, so that an assignor may take the short way.
-        metadata_hash: of the topics consumed, as of the group epoch; 0 when there is none.
+        metadata_hash: of the consumed topics, as of the group epoch; 0 if there is none.
     """
 
     protocol_type: ClassVar[str]
@@ -123,13 +123,13 @@ class ModernGroup(Group, Generic[M]):
         return topic in self.subscribed_topic_names
 
     def set_group_epoch(self, epoch: int, metadata_hash: int) -> None:
-        """The group has come to an epoch."""
+        """The group has reached an epoch."""
         self.group_epoch = epoch
         self.metadata_hash = metadata_hash
         self.update_state()
 
     def set_target_assignment_metadata(self, assignment_epoch: int, timestamp_ms: int) -> None:
-        """The target assignment is that of this group epoch."""
+        """Set the group epoch of the target assignment."""
         self.assignment_epoch = assignment_epoch
         self.assignment_timestamp_ms = timestamp_ms
         self.update_state()
@@ -139,12 +139,12 @@ class ModernGroup(Group, Generic[M]):
         """Compute what the state is now, after an epoch or a member has changed."""
 
     def update_target_assignment(self, member_id: str, assignment: Assignment) -> None:
-        """A member should have these partitions."""
+        """Set a member's target."""
         self._invert(member_id, self.target_assignment.get(member_id, NO_ASSIGNMENT), assignment)
         self.target_assignment[member_id] = assignment
 
     def remove_target_assignment(self, member_id: str) -> None:
-        """A member should have nothing."""
+        """A member has no target."""
         self._invert(member_id, self.target_assignment.pop(member_id, NO_ASSIGNMENT), NO_ASSIGNMENT)
 
     def _invert(self, member_id: str, before: Assignment, after: Assignment) -> None:
@@ -152,7 +152,7 @@ class ModernGroup(Group, Generic[M]):
             old, new = before.get(topic_id, frozenset()), after.get(topic_id, frozenset())
             owners = self.inverted_target_assignment.setdefault(topic_id, {})
             for partition in old - new:
-                # The partition may have been given to another member by an earlier record of the same step.
+                # An earlier record of the same step may have given the partition to another member.
                 if owners.get(partition) == member_id:
                     del owners[partition]
             owners.update(dict.fromkeys(new - old, member_id))
@@ -163,7 +163,7 @@ class ModernGroup(Group, Generic[M]):
         """The hash of all topics that exist.
 
         Args:
-            hashes: those known already, by topic name; what is computed is added.
+            hashes: the known hashes by topic name; computed ones are added.
         """
         found = {}
         for topic in topics:
@@ -176,18 +176,18 @@ class ModernGroup(Group, Generic[M]):
         return group_hash(found)
 
     def set_metadata_refresh_deadline(self, deadline_ms: int, group_epoch: int) -> None:
-        """Until then (epoch milliseconds) the topics need not be looked at again, if the group's epoch does not go back."""
+        """Do not check the topics before a deadline (epoch milliseconds), unless the group epoch falls back."""
         self._refresh_at_ms, self._refresh_epoch = deadline_ms, group_epoch
 
     def request_metadata_refresh(self) -> None:
         self._refresh_at_ms = self._refresh_epoch = 0
 
     def has_metadata_expired(self, now_ms: int) -> bool:
-        """Whether the topics' metadata must be looked at."""
+        """Return whether the topics' metadata must be checked."""
         return now_ms >= self._refresh_at_ms or self.group_epoch < self._refresh_epoch
 
     def update_member(self, member: M) -> None:
-        """Take a member in, new or changed."""
+        """Add or change a member."""
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self._count_names(old, member)
@@ -195,7 +195,7 @@ class ModernGroup(Group, Generic[M]):
         self.update_state()
 
     def remove_member(self, member_id: str) -> None:
-        """Let a member go; nothing happens when it is not there."""
+        """Remove a member if it exists."""
         old = self.members.pop(member_id, None)
         if old is not None:
             self._count_names(old, None)
@@ -213,7 +213,7 @@ class ModernGroup(Group, Generic[M]):
         self.change_subscriptions(sorted(before - after), by_name=-1)
 
     def change_subscriptions(self, topics: Iterable[str], *, by_name: int = 0, by_regex: int = 0) -> None:
-        """Count topics up or down, and say so to the shard's `TopicSubscribers`."""
+        """Count topics up or down, and keep the shard's `TopicSubscribers` up to date."""
         for topic in topics:
             add_to_counts(self.subscribed_topic_names, (topic,), by_name=by_name, by_regex=by_regex)
             if topic in self.subscribed_topic_names:
@@ -225,13 +225,13 @@ class ModernGroup(Group, Generic[M]):
         self.unsubscribe_all()
 
     def unsubscribe_all(self) -> None:
-        """The group is going: `TopicSubscribers` forgets it."""
+        """Remove the group from `TopicSubscribers`."""
         for topic in self.subscribed_topic_names:
             self._subscribers.remove(self.group_id, topic)
         self.subscribed_topic_names = {}
 
     def counts_with(self, old: M | None, new: M | None) -> SubscriptionCounts:
-        """The counts as they would be with a member changed (or new, or gone)."""
+        """Return the counts with a member changed, added or removed."""
         counts = dict(self.subscribed_topic_names)
         add_to_counts(counts, () if old is None else old.subscribed_topic_names, by_name=-1)
         add_to_counts(counts, () if new is None else new.subscribed_topic_names, by_name=1)

@@ -25,7 +25,7 @@ class OffsetAndMetadata(NamedTuple):
         leader_epoch: of the last consumed record, -1 unknown.
         metadata: the client's note; a null one is kept as an empty string, as in Kafka's record.
         commit_timestamp_ms: when it was committed.
-        expire_timestamp_ms: when it expires, if the request said so (OffsetCommit 2-4 only).
+        expire_timestamp_ms: when it expires, if the request has a retention time (OffsetCommit 2-4).
         topic_id: the topic's id when it was committed, ZERO_UUID if unknown.
         record_offset: where its record is in the log, -1 before it is there.
     """
@@ -53,7 +53,7 @@ class OffsetAndMetadata(NamedTuple):
 
     @classmethod
     def from_legacy_record(cls, record_offset: int, value: LegacyOffsetCommitValue) -> OffsetAndMetadata:
-        """Read it from a record of the oldest type, which says less."""
+        """Read it from a record of the oldest type, which has fewer fields."""
         return cls(value.offset, -1, value.metadata, value.commit_timestamp, record_offset=record_offset)
 
     def is_of_topic(self, topic_id: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Long requests in pieces: a turn of the loop handles no more than a piece.
+"""Long requests in pieces: a turn of the loop handles at most one piece.
 
 A request may name 100,000 partitions. Its topics are cut into pieces that are handled one by one, with a turn of the loop after each; a
 topic with more partitions than a piece holds is cut too, and `extend_topics` puts it together again in the response.

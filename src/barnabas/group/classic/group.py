@@ -187,10 +187,10 @@ class ClassicGroup(Group):
     # -- what may be done to it --------------------------------------------------------------------------------------
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
-        """A commit is accepted from a member of the present generation, or from anyone when the group is empty and no generation
+        """Accept a commit from a member of the present generation; from any client if the group is empty and no generation
         is named (a "simple" group: a consumer that assigns partitions itself, or an admin client).
 
-        Older transactional commits name neither member nor generation, and are not held up by a rebalance.
+        Older transactional commits name neither member nor generation; a rebalance does not block them.
 
         Raises:
             KafkaError: COORDINATOR_NOT_AVAILABLE (the group is being unloaded), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
@@ -211,12 +211,12 @@ class ClassicGroup(Group):
         return None
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anyone may fetch. Raises: KafkaError GROUP_ID_NOT_FOUND (the group is being unloaded)."""
+        """Accept every client. Raises: KafkaError GROUP_ID_NOT_FOUND (the group is being unloaded)."""
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def validate_offset_delete(self) -> None:
-        """The group is empty, or tells its subscriptions. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Accept if the group is empty or its subscriptions are known. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if not self.is_empty and not self.uses_consumer_group_protocol:
@@ -268,7 +268,7 @@ class ClassicGroup(Group):
         self.pending_join_members.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member or a pending member; the leadership goes to the member that came first."""
+        """Remove a member or a pending member; the first member to have joined becomes the leader."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported_protocols.subtract(member.protocols.keys())
@@ -289,7 +289,7 @@ class ClassicGroup(Group):
         session_timeout_ms: int,
         reply: JoinReply | None,
     ) -> None:
-        """Take over what a member says in a further JoinGroup."""
+        """Update a member from another JoinGroup."""
         self._supported_protocols.subtract(member.protocols.keys())
         member.protocols = protocols
         self._supported_protocols.update(protocols.keys())
@@ -384,7 +384,7 @@ class ClassicGroup(Group):
         self.current_state_timestamp_ms = now_ms
 
     def maybe_elect_new_joined_leader(self) -> bool:
-        """Give the leadership to a member that has joined, if the leader has not; False when nobody has joined."""
+        """Make a member that has joined the leader, if the leader has not; return False if no member has joined."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is not None:
@@ -396,7 +396,7 @@ class ClassicGroup(Group):
         return False
 
     def init_next_generation(self, now_ms: int) -> None:
-        """Begin the generation of those who have joined, or the empty one."""
+        """Start the next generation with the members that have joined; it may be empty."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -416,7 +416,7 @@ class ClassicGroup(Group):
         return votes.most_common(1)[0][0]
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
-        """The topics that the members consume; None when that cannot be known (no consumers, or unreadable metadata)."""
+        """The topics that the members consume; None if they are unknown (no consumers, or unreadable metadata)."""
         if not self.uses_consumer_group_protocol:
             return None
         if not self.members:

@@ -96,7 +96,7 @@ class ClassicGroups:
             groups[group_id] = _loaded_group(group_id, record.value)
 
     def on_loaded(self, group: Group) -> None:
-        """Watch the members that were loaded."""
+        """Start the timers of the loaded members."""
         assert isinstance(group, ClassicGroup), group
         self.rebalance.note_held(group.group_id, holdings_of(group))
         for member in group.members.values():
@@ -105,7 +105,7 @@ class ClassicGroups:
             self.rebalance.prepare(group, f"{len(group.members)} members are more than group.max.size")
 
     def on_unloaded(self, group: Group) -> None:
-        """Answer every member that waits: the coordinator is elsewhere now."""
+        """Answer every request that waits inside the group with NOT_COORDINATOR."""
         assert isinstance(group, ClassicGroup), group
         group.transition_to(ClassicGroupState.DEAD, self._environment.now_ms())
         for member in group.members.values():

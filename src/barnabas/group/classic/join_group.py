@@ -1,4 +1,4 @@
-"""JoinGroup: who may join a classic group, and what that does to it.
+"""JoinGroup: whether a client may join a classic group, and what that changes.
 
     no member id, dynamic, v4+   MEMBER_ID_REQUIRED with an id; the id is pending for a session timeout (KIP-394)
     no member id, dynamic        a new member
@@ -9,8 +9,8 @@
 
 The order of the checks is Kafka's: group size, then state, protocols, identity.
 
-A static member that comes back to a stable group, with a change that does not touch the chosen protocol, gets its
-old assignment and no rebalance: the new member id is written, and the answer says `skip_assignment` to a leader (v9, KIP-814).
+A static member that returns to a stable group, with a change that does not affect the chosen protocol, gets its
+old assignment without a rebalance: the new member id is written, and a leader is answered with `skip_assignment` (v9, KIP-814).
 
 Source: Kafka class `GroupMetadataManager.classicGroupJoin`.
 """
@@ -39,7 +39,7 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A JoinGroup request, with all that it needs to be handled."""
+    """A JoinGroup request, its sender, and the reply to it."""
 
     request: JoinGroupRequest
     sender: Sender
@@ -67,7 +67,7 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class _StaticReplacement:
-    """A static member that has come back under a new id, and what it takes to undo that when it cannot be written."""
+    """A static member that has returned under a new id, and what restores the old id if the log refuses the new one."""
 
     joining: Joining
     group: ClassicGroup
@@ -89,7 +89,7 @@ class JoinGroup:
         self._random = environment.rng
 
     def handle(self, joining: Joining) -> CoordinatorResult[None]:
-        """Handle a request; the answer goes to its `reply`, now or when the rebalance is complete."""
+        """Handle a request; its `reply` is called now or when the rebalance is complete."""
         group_id, member_id = joining.request.group_id, joining.request.member_id
         group = self._environment.find(group_id, ClassicGroup)
         if group is None:
@@ -108,7 +108,7 @@ class JoinGroup:
 
         def on_append(error: KafkaError | None) -> None:
             if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
-                return  # Late is not refused: the record is in the log, and the group goes on.
+                return  # A late commit is not a refusal: the record is in the log, and the group stays.
             logger.warning("group %s: its first record is not written: %s", group.group_id, error)
             if self._environment.groups.get(group.group_id) is group:
                 self._rebalance.cancel_all(group)
@@ -134,7 +134,7 @@ class JoinGroup:
         return self._join_existing_member(joining, group)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether the group has room: while preparing, those who wait count, else all members."""
+        """Return whether the group has room: while preparing, the waiting members count, else all members."""
         if group.is_in_state(ClassicGroupState.EMPTY, ClassicGroupState.DEAD):
             return True
         member = group.members.get(member_id)
@@ -174,7 +174,7 @@ class JoinGroup:
         if preparing and group.previous_state is ClassicGroupState.EMPTY:
             group.new_member_added = True  # The initial delay may be prolonged.
         group.add(member, joining.reply)
-        # A new member cannot send heartbeats before its first answer; one that has gone away must not stay for ever.
+        # A new member cannot send heartbeats before its first answer; a client that has left must not stay for ever.
         self._rebalance.schedule_heartbeat(group, member_id, self._config.new_member_join_timeout_ms)
         return self._rebalance.prepare_or_complete_join(
             group,
@@ -262,12 +262,12 @@ class JoinGroup:
                 self._revert_static(replacement, error)
                 return
             if not group.is_in_state(ClassicGroupState.STABLE):
-                return  # A rebalance has begun meanwhile, and will answer this join with the others.
+                return  # A rebalance has started meanwhile, and will answer this join with the others.
             if joining.sender.version >= SKIP_ASSIGNMENT_SINCE:
                 leads = group.is_leader(member.member_id)
                 response = group.join_response(member.member_id, with_members=leads, skip_assignment=leads)
             else:
-                # An older client that leads would assign anew if it knew: it is told of the leader before it.
+                # An older client would assign again if it knew that it leads: name the leader before it.
                 response = group.join_response(member.member_id, with_members=False)
                 response.leader = replacement.leader_before or ""
             group.complete_join(member, response)

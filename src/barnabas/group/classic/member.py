@@ -19,7 +19,7 @@ Protocols = dict[str, bytes]
 
 
 class ClassicGroupMember:
-    """One member: who it is, what it can, what it was given."""
+    """One member: its identity, its protocols, its assignment."""
 
     __slots__ = (
         "assignment",
@@ -74,7 +74,7 @@ class ClassicGroupMember:
     def has_satisfied_heartbeat(self) -> bool:
         """Whether a session timeout that fires now must be ignored."""
         if self.is_new:
-            return False  # It has never been answered, so it may be gone.
+            return False  # It has never been answered, so it may have left.
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def metadata(self, protocol: str) -> bytes:

@@ -1,12 +1,12 @@
 """Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-A group on its way from one protocol to the other has members of both. To one of the classic protocol the coordinator plays the group
-that it knows: an epoch is its generation, a rebalance is REBALANCE_IN_PROGRESS in its heartbeat, and its assignment comes as if a
-leader had made it. It gives partitions back by joining again without them.
+A group that is migrating has members of both protocols. To a classic member the coordinator shows a classic group: the epoch is
+its generation, its heartbeat returns REBALANCE_IN_PROGRESS during a rebalance, and its assignment looks as if a leader had made it.
+The member gives partitions back by joining again without them.
 
-    JoinGroup   its subscription and what it owns, out of the consumers' own message; one step of its reconciliation
-    SyncGroup   its assignment
-    Heartbeat   its session; REBALANCE_IN_PROGRESS when a join would bring it further
+    JoinGroup   reads its subscription and owned partitions from the consumers' own message; one step of its reconciliation
+    SyncGroup   returns its assignment
+    Heartbeat   renews its session; REBALANCE_IN_PROGRESS if a join would take it further
 
 Source: Kafka class `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and its kin); KIP-848, "Migration".
 """
@@ -67,7 +67,7 @@ class ClassicMembers:
     # -- joining -----------------------------------------------------------------------------------------------------
 
     def join(self, joining: Joining) -> CoordinatorResult[None]:
-        """Handle JoinGroup; the answer goes to its `reply` when the step is written.
+        """Handle JoinGroup; its `reply` is called when the records are committed.
 
         Raises: KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
@@ -153,7 +153,7 @@ class ClassicMembers:
         owned: Owned,
         records: Records,
     ) -> CoordinatorResult[None]:
-        """The last member of the new protocol has come back with the old one: make the group classic."""
+        """Make the group classic: its last member of the new protocol has returned with the old one."""
         rebalance = None
         if group.assignment_epoch < epoch:
             rebalance = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
@@ -181,7 +181,7 @@ class ClassicMembers:
     # -- the rest of the protocol ------------------------------------------------------------------------------------
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        """Handle SyncGroup: the member's own assignment, whoever it says leads.
+        """Handle SyncGroup: return the member's own assignment.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
@@ -260,7 +260,7 @@ class ClassicMembers:
 
 
 def _subscription(joining: Joining) -> ConsumerProtocolSubscription:
-    """What the member subscribes to, by the protocol that it prefers."""
+    """Return the subscription in the protocol that the member prefers."""
     try:
         return read_subscription(next(iter(joining.protocols.values())))
     except MalformedMessage:
@@ -292,7 +292,7 @@ def _updated(
 
 
 def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
-    """The answer to a member that follows: nobody leads, the coordinator assigns."""
+    """Return the response to a member that does not lead: the coordinator assigns."""
     assert member.classic is not None, member
     return JoinGroupResponse(
         member_id=member.member_id,
@@ -303,7 +303,7 @@ def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
 
 
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
-    """The member of the classic protocol that a request speaks for."""
+    """Return the classic member that a request names."""
     if instance_id is None:
         member = group.member(member_id)
     else:

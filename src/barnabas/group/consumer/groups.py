@@ -3,8 +3,8 @@
 It joins the parts (`ConsumerGroupHeartbeat`, `ClassicMembers`, `GroupMigration`, their steps and timers) over the shard's groups, and moves
 the groups' state in `replay`.
 
-On load every member is given a session from now, and a rebalance timeout if it has something to give back. Nobody waits inside a consumer
-group, so there is nobody to answer on unload.
+On load every member gets a session from now, and a rebalance timeout if it has partitions to revoke. No request waits inside a consumer
+group, so none is answered on unload.
 
 Source: Kafka class `GroupMetadataManager`, its consumer part.
 """
@@ -110,7 +110,7 @@ class ConsumerGroups:
         )
 
     def _described(self, assignment: Mapping[bytes, list[int]]) -> ConsumerGroupDescribeResponse.Assignment:
-        """Partitions of topics that exist, with their names."""
+        """Return the partitions of existing topics, with their names."""
         topics = self._environment.image().topics
         return ConsumerGroupDescribeResponse.Assignment(
             topic_partitions=[
@@ -123,7 +123,7 @@ class ConsumerGroups:
         )
 
     def _group(self, record: CoordinatorRecord) -> ConsumerGroup | None:
-        """The group that a record speaks of; a value makes it when it is not there, a tombstone does not."""
+        """Return the group of a record; a value creates a missing group, a tombstone does not."""
         group_id = record.key.group_id
         group = self._environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -218,7 +218,7 @@ class ConsumerGroups:
         group.update_regex(record.key.regular_expression, resolved)
 
     def on_loaded(self, group: Group) -> None:
-        """Watch the members that were loaded."""
+        """Start the timers of the loaded members."""
         assert isinstance(group, ConsumerGroup), group
         for member in group.members.values():
             self._timers.schedule_session(group.group_id, member)
@@ -226,7 +226,7 @@ class ConsumerGroups:
                 self._timers.schedule_rebalance(group.group_id, member)
 
     def on_unloaded(self, group: Group) -> None:
-        """Nobody waits."""
+        """Do nothing: no request waits inside a consumer group."""
 
     def _maybe_settled(self, group: ConsumerGroup) -> None:
         if not self._environment.history.is_open(group.group_id):

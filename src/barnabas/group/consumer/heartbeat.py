@@ -1,15 +1,15 @@
 """ConsumerGroupHeartbeat: joining, staying in and leaving a consumer group.
 
     epoch 0     joins, or joins again: an empty classic group becomes a consumer group, one with members is converted (KIP-848)
-    epoch > 0   stays: reports what has changed, and what it has
+    epoch > 0   stays: reports changes, and the partitions that it has
     epoch −1    leaves
-    epoch −2    a static member that will come back: its partitions stay its own until its session ends
+    epoch −2    leaves for a while, if static: it keeps its partitions until its session ends
 
-The answer carries an assignment when the member's has changed, when it joins, or when it has told all about itself (it may have lost the
-last answer).
+The response has an assignment if the assignment has changed, if the member joins, or if the request is full (the member may have lost the
+last response).
 
-Fencing: a greater epoch than the member's is always wrong; a smaller one is taken only if it is the previous one and the member has nothing
-that it should not have: then the last answer was lost.
+Fencing: an epoch greater than the known one is always rejected. A smaller one is accepted only if it is the previous one and the member
+has no partition that it should not have: then the last response was lost.
 
 Source: Kafka class `GroupMetadataManager.consumerGroupHeartbeat`, `consumerGroupLeave`.
 """
@@ -118,7 +118,7 @@ class ConsumerGroupHeartbeat:
         return CoordinatorResult(response, records)
 
     def _group(self, group_id: str, records: Records, *, create: bool) -> ConsumerGroup:
-        """The group to work on; a new or converted one is made by the records."""
+        """Return the group; `records` get what creates or converts it."""
         group = self._environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -136,7 +136,7 @@ class ConsumerGroupHeartbeat:
     def _member(
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: Records
     ) -> ConsumerGroupMember:
-        """The member as it is, new, or in the place of a static one that has come back."""
+        """Return the member before the request: known, new, or the successor of a static member."""
         joins = request.member_epoch == 0
         if request.instance_id is None:
             member = group.members.get(member_id)
@@ -173,7 +173,7 @@ class ConsumerGroupHeartbeat:
         return self._migration.fence(group, [member], response, f"member {member.member_id} left")
 
     def _leave_for_a_while(self, group: ConsumerGroup, member: ConsumerGroupMember) -> CoordinatorResult[Response]:
-        """Keep a static member's assignment; its session goes on from its last heartbeat."""
+        """Keep a static member's assignment until its session, which started with its last heartbeat, ends."""
         logger.info("group %s: static member %s left for a while", group.group_id, member.member_id)
         away = replace(
             member,
@@ -200,10 +200,10 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def _updated(
     member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, sender: Sender
 ) -> ConsumerGroupMember:
-    """The member with what the request says; null means unchanged."""
+    """Return the member as changed by a request; null means unchanged."""
     names = request.subscribed_topic_names
     if (
-        # Most heartbeats only say that the member lives.
+        # Most heartbeats only keep the session.
         names is None
         and request.subscribed_topic_regex is None
         and request.server_assignor is None
@@ -233,14 +233,14 @@ def _updated(
 
 
 def new_member_id(rng: random.Random) -> str:
-    """An id for a member that has none: a random one that does not look like an option to a command line."""
+    """Return a random member id that no command line takes for an option."""
     while (made := uuid_to_str(Uuid(rng.randbytes(16)))).startswith("-"):
         pass
     return made
 
 
 def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:
-    """Refuse a new member when the group is full; a static one that comes back is not new.
+    """Reject a new member if the group is full; a static member that returns is not new.
 
     Raises: KafkaError GROUP_MAX_SIZE_REACHED.
     """
@@ -254,7 +254,7 @@ def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, ma
 
 
 def check_instance(static: ConsumerGroupMember | None, member_id: str, instance_id: str) -> ConsumerGroupMember:
-    """The static member that a request speaks for.
+    """Return the static member that a request names.
 
     Raises: KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
@@ -275,7 +275,7 @@ def replace_static_member(
     timers: ConsumerGroupTimers,
     records: Records,
 ) -> ConsumerGroupMember:
-    """Put a new member id into a static member's place, with what that has and should have."""
+    """Give a static member a new member id; it keeps its assignment and its target."""
     timers.cancel_all(group.group_id, static.member_id)
     new = replace(static, member_id=member_id, member_epoch=0, previous_member_epoch=0)
     records += [
@@ -314,7 +314,7 @@ def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatReq
 
 
 def _is_within(owned: Owned | None, assigned: AssignmentWithEpochs) -> bool:
-    """Whether all that the member says it has is assigned to it; not when it says nothing."""
+    """Return whether every partition that the member reports is assigned to it; False if it reports none."""
     if owned is None:
         return False
     return all(

@@ -1,14 +1,14 @@
-"""ShareGroup: a group whose members share partitions, all of it from records.
+"""ShareGroup: a group whose members share partitions; its whole state is in records.
 
     EMPTY   no members
     STABLE  some
 
-A partition may be assigned to several members, since records are given out one by one (`share.share_partition`); so nobody waits
-for anybody, and a member is where the target assignment wants it as soon as it has heard of it.
+A partition may be assigned to several members, since records are delivered one by one (`share.share_partition`). So no member waits
+for another, and a member reaches its target assignment with its next heartbeat.
 
-Before a partition is assigned its state must have been begun with the share coordinator. The group keeps which are (`StatePartitions`):
+Before a partition is assigned its state must be initialized in the share coordinator. The group keeps track of that (`StatePartitions`):
 
-    initializing ──persister──► initialized ──delete──► deleting ──persister──► gone
+    initializing ──persister──► initialized ──delete──► deleting ──persister──► (removed)
 
 Invariant: members, epochs and `state_partitions` move in `replay` only.
 

@@ -61,7 +61,7 @@ class ShareGroups:
         return self._heartbeat.handle(request, client_id, client_host)
 
     def initialized(self, group_id: str, partitions: PartitionIds) -> CoordinatorResult[None]:
-        """The share coordinator has begun the state of partitions."""
+        """Record that the share coordinator has initialized the state of partitions."""
         group = self._env.find(group_id, ShareGroup)
         if group is None or not partitions:
             return CoordinatorResult(None)
@@ -69,7 +69,7 @@ class ShareGroups:
         return CoordinatorResult(None, [records.state_partitions_record(group_id, state)])
 
     def uninitialized(self, group_id: str, partitions: PartitionIds) -> CoordinatorResult[None]:
-        """The share coordinator could not begin the state of partitions: a later heartbeat tries again."""
+        """Record that the share coordinator failed to initialize partitions: a later heartbeat tries again."""
         group = self._env.find(group_id, ShareGroup)
         if group is None or not group.state_partitions.initializing or not partitions:
             return CoordinatorResult(None)
@@ -77,7 +77,7 @@ class ShareGroups:
         return CoordinatorResult(None, [records.state_partitions_record(group_id, state)])
 
     def initialized_partitions(self, group_id: str) -> dict[bytes, frozenset[int]]:
-        """By topic id, the partitions that have state; none for a group that is not there."""
+        """By topic id, the partitions that have state; none for a missing group."""
         group = self._env.find(group_id, ShareGroup)
         if group is None:
             return {}
@@ -97,13 +97,13 @@ class ShareGroups:
         )
 
     def on_loaded(self, group: Group) -> None:
-        """Every member has a session from now."""
+        """Start the sessions of the loaded members."""
         assert isinstance(group, ShareGroup), group
         for member_id in group.members:
             self._timers.watch_session(group.group_id, member_id)
 
     def on_unloaded(self, group: Group) -> None:
-        """Nobody waits inside."""
+        """Do nothing: no request waits inside a share group."""
 
     def _persisted(self, group_id: str) -> ShareGroup:
         group = self._env.groups.get(group_id)

@@ -30,7 +30,7 @@ from barnabas.protocol.messages import ShareGroupHeartbeatRequest, ShareGroupHea
 
 
 class HeartbeatOutcome(NamedTuple):
-    """A heartbeat's answer, and what to begin with the share coordinator."""
+    """The response to a heartbeat, and what to initialize in the share coordinator."""
 
     response: ShareGroupHeartbeatResponse
     initialization: Initialization | None = None

@@ -22,7 +22,7 @@ class ShareGroupMember:
 
     Attributes:
         member_epoch: 0 before its first assignment.
-        previous_member_epoch: where it was before; a lost answer makes a member repeat it.
+        previous_member_epoch: the epoch before; a member that lost a response repeats it.
     """
 
     member_id: str
@@ -36,7 +36,7 @@ class ShareGroupMember:
     assigned: Assignment = field(default_factory=lambda: NO_ASSIGNMENT)
 
     def with_metadata(self, value: ShareGroupMemberMetadataValue) -> ShareGroupMember:
-        """As its record says."""
+        """Return the member after a MemberMetadata record."""
         return replace(
             self,
             rack_id=value.rack_id,
@@ -46,7 +46,7 @@ class ShareGroupMember:
         )
 
     def with_assignment(self, value: ShareGroupCurrentMemberAssignmentValue | None) -> ShareGroupMember:
-        """As its record says; None: the member is about to go."""
+        """Return the member after a CurrentAssignment record; None stands for its tombstone."""
         if value is None:
             return replace(self, member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH, assigned=NO_ASSIGNMENT)
         assigned = {bytes(topic.topic_id): frozenset(topic.partitions) for topic in value.assigned_partitions}

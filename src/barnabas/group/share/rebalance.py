@@ -1,9 +1,9 @@
-"""What one heartbeat of a share group's member brings about.
+"""The steps of a rebalance in a share group, taken by a member's heartbeat.
 
-    subscription changed, or partitions have become ready   ──► the group's epoch
-    the group's epoch is ahead of the assignment             ──► a new target assignment, at most once an interval
-    the target assignment is not what the member has         ──► the member goes there at once, since members may share
-    partitions of subscribed topics without state            ──► noted as initializing, for the caller to begin
+    subscription changed, or partitions are ready       ──► bump the group epoch
+    group epoch > assignment epoch                      ──► compute a target assignment, at most once an interval
+    the member has not its target                       ──► assign it at once, since members may share
+    partitions of subscribed topics without state       ──► note them as initializing, for the caller to initialize
 
 Source: Kafka class `GroupMetadataManager` (`shareGroupHeartbeat`, `maybeUpdateTargetAssignment`, `maybeReconcile`).
 """
@@ -28,18 +28,18 @@ METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
 
 
 class Initialization(NamedTuple):
-    """Partitions whose state is to be begun, and the state epoch to begin it with."""
+    """Partitions whose state must be initialized, and the state epoch for it."""
 
     state_epoch: int
     partitions: PartitionIds
 
 
 class ShareGroupRebalance:
-    """What one heartbeat brings about.
+    """The steps of one heartbeat.
 
     Attributes:
-        records: all of it.
-        member: as it is afterwards.
+        records: of all steps.
+        member: after them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ShareGroupRebalance:
         return self.member.member_id in self._group.members
 
     def _target(self, epoch: int, *, homogeneous: bool) -> tuple[int, Assignment]:
-        """The epoch and the member's part of the target assignment, computed anew when it is due."""
+        """Return the epoch and the member's part of the target assignment, which is computed again if that is due."""
         group, now_ms = self._group, self._env.now_ms()
         member_id = self.member.member_id
         interval_ms = self._env.group_configs.int_value(group.group_id, "share.assignment.interval.ms")
@@ -109,7 +109,7 @@ class ShareGroupRebalance:
         return epoch, assignment[member_id]
 
     def _reconcile(self, target_epoch: int, target: Assignment, *, moves: bool) -> None:
-        """Let the member go where it should be; at once, since members may share."""
+        """Assign the member its target at once, since members may share."""
         member = self.member
         if not moves and member.member_epoch == target_epoch:
             return

@@ -63,7 +63,7 @@ class ShareGroupTimers:
             records.epoch_record(group_id, epoch, metadata_hash),
         ]
         if group.member_count == 1:
-            # An empty group is assigned: nothing waits for the assignment interval when the next member comes.
+            # An empty group is assigned: the next member to join does not wait for the assignment interval.
             removal.append(records.target_epoch_record(group_id, epoch, 0))
         return removal
 

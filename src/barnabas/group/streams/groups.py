@@ -53,15 +53,15 @@ class StreamsGroups:
         return self._env.require(group_id, StreamsGroup).describe(STICKY)
 
     def on_loaded(self, group: Group) -> None:
-        """Members have a session from now."""
+        """Start the timers of the loaded members."""
         assert isinstance(group, StreamsGroup), group
         self._timers.watch_loaded(group)
 
     def on_unloaded(self, group: Group) -> None:
-        """Nobody waits inside a streams group."""
+        """Do nothing: no request waits inside a streams group."""
 
     def _group(self, group_id: str) -> StreamsGroup:
-        """The group, made when there is none."""
+        """Return the group; create it if it is missing."""
         group = self._env.groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return group
@@ -138,7 +138,7 @@ class StreamsGroups:
         group.set_assignment_metadata(value.assignment_epoch, value.assignment_timestamp)
         rebalances = self._env.history.of(group_id)
         if not rebalances or rebalances[-1].ended_ms is not None:
-            return  # Read from the log: nobody saw the rebalance.
+            return  # Read from the log: the rebalance is over.
         target = {
             member_id: frozenset((name, index) for name, indexes in tasks.active.items() for index in indexes)
             for member_id, tasks in group.target_assignment.items()

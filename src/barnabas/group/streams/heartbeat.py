@@ -1,13 +1,13 @@
-"""One heartbeat of a streams group's member: what it changes, and what it is told.
+"""StreamsGroupHeartbeat: joining, staying in and leaving a streams group.
 
     request ──> member (new, known, or a static one that returns) ──> topology and its topics ──> group epoch, if something changed
             ──> target assignment, if it is behind ──> the member's next step towards it ──> records and response
 
-- Missing internal topics are named in the result; whoever sent the request creates them through the controller.
+- Missing internal topics are named in the result; the API handler creates them through the controller.
 - The group epoch grows with: a member's metadata, topics' metadata, the topology being validated, the assignment settings.
 
-Limits: tasks are not warmed up before they move (the field is carried along); Kafka 4.4 has the settings for it, and hands the target on as
-it is. A topology cannot be changed while the group has one; Kafka refuses that too.
+Limits: tasks are not warmed up before they move; Kafka 4.4 has the settings for it, but does not do it either. The topology of a group
+cannot be changed; Kafka rejects that too.
 
 Sources: KIP-1071; Kafka class `GroupMetadataManager` (`streamsGroupHeartbeat` and what it calls).
 """
@@ -45,11 +45,11 @@ from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGrou
 logger = logging.getLogger(__name__)
 
 METADATA_REFRESH_MS = 2_147_483_647
-"""Topics are looked at when they change; a deadline that never comes keeps Kafka's shape."""
+"""Topics are checked when they change; Kafka has a deadline too, which never passes."""
 
 
 class StreamsHeartbeatResult(NamedTuple):
-    """The answer, and the internal topics that must be created for the application to run."""
+    """The response, and the internal topics that must be created for the application to run."""
 
     response: StreamsGroupHeartbeatResponse
     to_create: Mapping[str, ConfiguredInternalTopic] = {}
@@ -57,7 +57,7 @@ class StreamsHeartbeatResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Beat:
-    """A heartbeat on its way: what has come together so far."""
+    """The state of one heartbeat while it is handled."""
 
     group: StreamsGroup
     request: StreamsGroupHeartbeatRequest
@@ -68,7 +68,7 @@ class _Beat:
 
 
 class StreamsHeartbeats:
-    """Answers the heartbeats of one shard's streams groups."""
+    """Handles StreamsGroupHeartbeat for the groups of one shard."""
 
     def __init__(self, env: GroupEnvironment, timers: StreamsTimers) -> None:
         self._env = env
@@ -79,7 +79,7 @@ class StreamsHeartbeats:
     def handle(
         self, request: StreamsGroupHeartbeatRequest, sender: Sender
     ) -> CoordinatorResult[StreamsHeartbeatResult]:
-        """Answer one heartbeat.
+        """Handle a request that is valid in itself.
 
         Raises: KafkaError GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID,
             GROUP_MAX_SIZE_REACHED, STREAMS_INVALID_TOPOLOGY, INVALID_REQUEST.
@@ -149,11 +149,11 @@ class StreamsHeartbeats:
         return CoordinatorResult(StreamsHeartbeatResult(response), self._membership.leave(group, request))
 
     def _topology(self, beat: _Beat) -> StreamsTopology:
-        """The group's topology; the first member's request brings it."""
+        """Return the group's topology, which the first member sends."""
         group, described = beat.group, beat.request.topology
         if described is None:
             if group.topology is None:
-                # Only a group that was read from a damaged log has members and no topology; they must join anew.
+                # Only a group that was read from a damaged log has members and no topology; they must join again.
                 raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, "The group has no topology.")
             return group.topology
         value = topology_value(described)
@@ -168,7 +168,7 @@ class StreamsHeartbeats:
         return group.topology
 
     def _configure(self, beat: _Beat, topology: StreamsTopology) -> ConfiguredTopology:
-        """What the topology amounts to with the topics that there are now."""
+        """Return the topology configured with the present topics."""
         group, now_ms = beat.group, self._env.now_ms()
         known = group.configured_topology
         if known is not None and not group.has_metadata_expired(now_ms):

@@ -1,6 +1,6 @@
 """A member of a streams group: one stream thread of one application instance.
 
-    metadata      what the member says of itself          StreamsGroupMemberMetadataValue
+    metadata      the description of the member           StreamsGroupMemberMetadataValue
     assignment    its epoch, state and tasks              StreamsGroupCurrentMemberAssignmentValue
 
 A member is a value; a change makes a new one, which becomes the group's by the replay of its records.
@@ -36,7 +36,7 @@ JOIN_EPOCH = 0
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to its target assignment."""
+    """How far a member is from its target assignment."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -44,7 +44,7 @@ class MemberState(IntEnum):
     UNRELEASED_TASKS = 3
     """It waits for tasks that others have not given up yet."""
     UNKNOWN = 127
-    """Written by a newer broker; the member must give up its tasks and join anew."""
+    """Written by a newer broker; the member must give up its tasks and join again."""
 
 
 def state_of(value: int) -> MemberState:
@@ -100,7 +100,7 @@ class StreamsGroupMember:
         )
 
     def updated_by(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsGroupMember:
-        """The member with what a heartbeat says; what it leaves out stays (on joining, no endpoint means none)."""
+        """Return the member as changed by a heartbeat; null means unchanged (on joining, no endpoint means none)."""
         endpoint = None if request.user_endpoint is None else (request.user_endpoint.host, request.user_endpoint.port)
         joining = request.member_epoch == JOIN_EPOCH
         return replace(
