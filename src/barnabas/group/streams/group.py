@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import ClassVar
 
 from barnabas.coordinator.result import CoordinatorRecord
-from barnabas.group.group import Group, GroupType, OffsetCommitter, PartitionCheck
+from barnabas.group.epoch_group import EpochGroup
+from barnabas.group.group import GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.streams import records
 from barnabas.group.streams.endpoints import EndpointPartitions
 from barnabas.group.streams.member import MemberTaskOffsets, StreamsGroupMember
@@ -53,21 +53,17 @@ class StreamsGroupState(Enum):
     DEAD = "Dead"
 
 
-class StreamsGroup(Group):
+class StreamsGroup(EpochGroup[StreamsGroupMember]):
     """One streams group."""
 
-    type: ClassVar[GroupType] = GroupType.STREAMS
+    type = GroupType.STREAMS
+    protocol_type = "streams"
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = 1
-        self.metadata_hash = 0
+        super().__init__(group_id)
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: Mapping[str, str] = {}
-        self.assignment_epoch = 1  # A new group counts as assigned: its first member reaches epoch 1 with nothing.
-        self.assignment_timestamp_ms = 0
         self.topology: StreamsTopology | None = None
-        self.members: dict[str, StreamsGroupMember] = {}
         self.static_members: dict[str, str] = {}
         """Member id by instance id."""
         self.target_assignment: dict[str, TasksTuple] = {}
@@ -81,14 +77,6 @@ class StreamsGroup(Group):
         self.shutdown_requested_by: str | None = None
         self.endpoint_epoch = 0
         self.endpoints = EndpointPartitions()
-        self._refresh_at_ms = 0
-        self._refresh_epoch = 0
-
-    def __repr__(self) -> str:
-        return (
-            f"<StreamsGroup {self.group_id} {self.state.value} epoch={self.group_epoch} "
-            f"assignment={self.assignment_epoch} members={list(self.members)}>"
-        )
 
     # -- what replay moves -------------------------------------------------------------------------------------------
 
@@ -174,10 +162,6 @@ class StreamsGroup(Group):
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def protocol_name_of_type(self) -> str:
-        return "streams"
-
-    @property
     def state(self) -> StreamsGroupState:
         if self._state is None:
             self._state = self._compute_state()
@@ -197,26 +181,8 @@ class StreamsGroup(Group):
     def state_name(self) -> str:
         return self.state.value
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    def has_member(self, member_id: str) -> bool:
-        return member_id in self.members
-
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
     def is_subscribed_to_topic(self, topic: str) -> bool:
         return bool(self.members) and self.topology is not None and topic in self.topology.source_topics
-
-    def member(self, member_id: str) -> StreamsGroupMember:
-        """Raises: KafkaError UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise self.unknown_member(member_id)
-        return member
 
     def static_member(self, instance_id: str) -> StreamsGroupMember | None:
         member_id = self.static_members.get(instance_id)
@@ -330,16 +296,6 @@ class StreamsGroup(Group):
     def set_configured_topology(self, configured: ConfiguredTopology) -> None:
         self._configured = configured
         self.endpoints.clear()
-
-    def request_metadata_refresh(self) -> None:
-        self._refresh_at_ms = self._refresh_epoch = 0
-
-    def set_metadata_refresh_deadline(self, deadline_ms: int, group_epoch: int) -> None:
-        """Do not check the topics before a deadline (epoch milliseconds), unless the group epoch falls back."""
-        self._refresh_at_ms, self._refresh_epoch = deadline_ms, group_epoch
-
-    def has_metadata_expired(self, now_ms: int) -> bool:
-        return now_ms >= self._refresh_at_ms or self.group_epoch < self._refresh_epoch
 
     def active_holdings(self) -> dict[str, frozenset[tuple[str, int]]]:
         """The active tasks that each member has, for the history of rebalances."""

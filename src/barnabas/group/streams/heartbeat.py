@@ -38,7 +38,6 @@ from barnabas.group.streams.topic_configuration import (
     configure_topics,
 )
 from barnabas.group.streams.topology import StreamsTopology, topology_value
-from barnabas.group.topic_hash import group_hash, topic_hash
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
@@ -173,7 +172,7 @@ class StreamsHeartbeats:
         known = group.configured_topology
         if known is not None and not group.has_metadata_expired(now_ms):
             return known
-        metadata_hash = self._metadata_hash(topology)
+        metadata_hash = group.compute_metadata_hash(topology.required_topics, self._env.topic_hashes, self._env.image())
         if metadata_hash != group.metadata_hash:
             beat.causes.append("topics changed")
             known = None
@@ -184,16 +183,6 @@ class StreamsHeartbeats:
             logger.info("streams group %s: %s", group.group_id, configured.problem.detail)
         group.set_configured_topology(configured)
         return configured
-
-    def _metadata_hash(self, topology: StreamsTopology) -> int:
-        image, hashes, found = self._env.image(), self._env.topic_hashes, {}
-        for name in topology.required_topics:
-            topic = image.topics.by_name.get(name)
-            if topic is not None:
-                if name not in hashes:
-                    hashes[name] = topic_hash(topic, image.cluster)
-                found[name] = hashes[name]
-        return group_hash(found)
 
     def _partition_count(self, topic: str) -> int | None:
         known = self._env.image().topics.by_name.get(topic)
