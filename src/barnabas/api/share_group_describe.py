@@ -10,8 +10,8 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
+from barnabas.api.authorized_operations import GROUP_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.share_requests import check_share_groups_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
