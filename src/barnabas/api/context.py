@@ -25,7 +25,7 @@ from barnabas.group.sender import Sender
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.group.group_coordinator import GroupCoordinator
-    from barnabas.group.share.service import ShareGroupService
+    from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage

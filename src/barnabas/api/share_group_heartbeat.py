@@ -21,8 +21,4 @@ async def handle(context: RequestContext, request: ShareGroupHeartbeatRequest) -
     """Handle a member's heartbeat."""
     check_share_groups_enabled(context)
     check_member(request.group_id, request.member_id)
-    return await context.services.share.groups.heartbeat(
-        request,
-        context.client_id or "",
-        f"/{context.connection.peer_host}",  # As Java prints an address without a name.
-    )
+    return await context.services.share.groups.heartbeat(request, context.sender)

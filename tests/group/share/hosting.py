@@ -9,8 +9,9 @@ from typing import Any
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import shard_factory
+from barnabas.group.sender import Sender
 from barnabas.group.share.group import ShareGroup
-from barnabas.group.share.service import ShareGroupService
+from barnabas.group.share.requests import ShareGroupService
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareGroupHeartbeatRequest
@@ -115,7 +116,7 @@ class Host:
         request = ShareGroupHeartbeatRequest(
             group_id="g", member_id=member, member_epoch=epoch, subscribed_topic_names=list(topics) or None
         )
-        answer = start(self.service.heartbeat(request, "client", "/host"), self.loop)
+        answer = start(self.service.heartbeat(request, Sender("client", "/host", 1)), self.loop)
         self.loop.run_ready()
         return answer.result()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.group.share import assignor as share_assignor
 from barnabas.group.share import records
 from barnabas.group.share.group import ShareGroup, StatePartitions
@@ -54,11 +55,9 @@ class ShareGroups:
     def __repr__(self) -> str:
         return f"<ShareGroups {self._env.partition}>"
 
-    def heartbeat(
-        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
-    ) -> CoordinatorResult[HeartbeatOutcome]:
+    def heartbeat(self, request: ShareGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[HeartbeatOutcome]:
         """Handle ShareGroupHeartbeat. Raises: KafkaError, see `ShareGroupHeartbeat.handle`."""
-        return self._heartbeat.handle(request, client_id, client_host)
+        return self._heartbeat.handle(request, sender)
 
     def initialized(self, group_id: str, partitions: PartitionIds) -> CoordinatorResult[None]:
         """Record that the share coordinator has initialized the state of partitions."""

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import Assignment
+from barnabas.group.sender import Sender
 from barnabas.group.share.group import ShareGroup
 from barnabas.group.share.member import JOIN_EPOCH, LEAVE_EPOCH, ShareGroupMember
 from barnabas.group.share.rebalance import Initialization, ShareGroupRebalance
@@ -43,9 +44,7 @@ class ShareGroupHeartbeat:
         self._env = environment
         self._timers = timers
 
-    def handle(
-        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
-    ) -> CoordinatorResult[HeartbeatOutcome]:
+    def handle(self, request: ShareGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[HeartbeatOutcome]:
         """Handle a request that is valid in itself.
 
         Raises:
@@ -58,8 +57,8 @@ class ShareGroupHeartbeat:
         updated = replace(
             member,
             rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-            client_id=client_id,
-            client_host=client_host,
+            client_id=sender.client_id,
+            client_host=sender.client_host,
             subscribed_topic_names=member.subscribed_topic_names
             if request.subscribed_topic_names is None
             else frozenset(request.subscribed_topic_names),
