@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import islice
 
 from barnabas.group.consumer.assignor import GroupAssignment, GroupSpec
+from barnabas.group.consumer.uniform_heterogeneous import assign_heterogeneous
 from barnabas.group.modern_group import Assignment
 
 
@@ -22,8 +23,6 @@ def assign_uniform(spec: GroupSpec) -> GroupAssignment:
     if not spec.members:
         return {}
     if not spec.homogeneous:
-        from barnabas.group.consumer.uniform_heterogeneous import assign_heterogeneous
-
         return assign_heterogeneous(spec)
     topic_ids = next(iter(spec.members.values())).topic_ids
     return _Homogeneous(spec, topic_ids).assign() if topic_ids else {}
