@@ -1,7 +1,7 @@
-"""The operations a client may perform, as bits, where a response says so.
+"""The operations that a client may perform, as the bits of a response field.
 
-Without an authorizer everyone may do everything, and Kafka answers with every operation the kind of resource supports: bit n
-for `AclOperation` n. Where a client did not ask, the field keeps its default, the lowest 32-bit integer.
+Without an authorizer every client may do everything: the field has every operation of the resource type, bit n for `AclOperation` n.
+If the client did not ask for it the field keeps its default, the lowest 32-bit integer.
 
 Source: Kafka's `AuthHelper.authorizedOperations`, `AclEntry.supportedOperations`; KIP-430.
 """
