@@ -86,7 +86,7 @@ class Group(ABC):
 
     @abstractmethod
     def has_member(self, member_id: str) -> bool:
-        """Whether this is the id of a member."""
+        """Return whether this is the id of a member."""
 
     def unknown_member(self, member_id: str) -> KafkaError:
         """Return the error for an id that is not a member's."""
@@ -99,7 +99,7 @@ class Group(ABC):
 
     @abstractmethod
     def is_subscribed_to_topic(self, topic: str) -> bool:
-        """Whether a member consumes the topic; its offsets are then neither deleted nor expired."""
+        """Return whether a member consumes the topic; its offsets are then neither deleted nor expired."""
 
     def listed(self) -> ListGroupsResponse.ListedGroup:
         """For ListGroups."""

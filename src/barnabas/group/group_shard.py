@@ -176,7 +176,7 @@ class GroupCoordinatorShard:
             return self.consumer
         return self.streams if kind is GroupType.STREAMS else self.share
 
-    # -- the classic protocol ----------------------------------------------------------------------------------------
+    # The classic protocol
 
     def join_group(self, request: JoinGroupRequest, sender: Sender, reply: JoinReply) -> CoordinatorResult[None]:
         """JoinGroup: to a classic group, into a consumer group that has members, or to make an empty one classic."""
@@ -230,7 +230,7 @@ class GroupCoordinatorShard:
         group = self.groups.get(group_id)
         return group is not None and group.type is GroupType.CONSUMER
 
-    # -- offsets -----------------------------------------------------------------------------------------------------
+    # Offsets
 
     def commit_offsets(self, request: OffsetCommitRequest, version: int) -> CoordinatorResult[OffsetCommitResponse]:
         """Commit offsets; a commit without a generation to a missing group creates a simple group."""
@@ -288,7 +288,7 @@ class GroupCoordinatorShard:
         group.validate_offset_delete()
         return self._offsets.delete(group, request)
 
-    # -- the cluster's metadata --------------------------------------------------------------------------------------
+    # The cluster's metadata
 
     def on_topics_changed(self, delta: TopicsDelta) -> CoordinatorResult[None]:
         """Have the groups that consume changed topics check them at their next heartbeat."""
@@ -311,7 +311,7 @@ class GroupCoordinatorShard:
             records += group.on_topics_deleted(topics.values())
         return CoordinatorResult(None, records, atomic=False)
 
-    # -- administration ----------------------------------------------------------------------------------------------
+    # Administration
 
     def list_groups(self, states: Collection[str], types: Collection[str]) -> list[ListGroupsResponse.ListedGroup]:
         """List groups; filters are in lower case, an empty filter matches all."""
@@ -341,7 +341,7 @@ class GroupCoordinatorShard:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return self.environment.history.of(group_id)
 
-    # -- the log -----------------------------------------------------------------------------------------------------
+    # The log
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
         """Move the state by one record; skip records of an unknown type."""
@@ -378,7 +378,7 @@ class GroupCoordinatorShard:
         for group in self.groups.values():
             self.part(group.type).on_unloaded(group)
 
-    # -- expiry ------------------------------------------------------------------------------------------------------
+    # Expiry
 
     def _schedule_expiry(self) -> None:
         period_ms = self.environment.config.offsets_retention_check_interval_ms

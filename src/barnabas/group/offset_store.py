@@ -57,7 +57,7 @@ class OffsetAndMetadata(NamedTuple):
         return cls(value.offset, -1, value.metadata, value.commit_timestamp, record_offset=record_offset)
 
     def is_of_topic(self, topic_id: bytes) -> bool:
-        """Whether it may have been committed for the topic that now has this id (unknown ids match all)."""
+        """Return whether it may have been committed for the topic that now has this id (unknown ids match all)."""
         return ZERO_UUID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
 
@@ -110,11 +110,11 @@ class OffsetStore:
         return f"<OffsetStore {self.offsets!r} pending={self.pending}>"
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether an open transaction has an offset for the partition."""
+        """Return whether an open transaction has an offset for the partition."""
         return any(offsets.get(group_id, topic, partition) is not None for offsets in self.pending.values())
 
     def has_open_transactions(self, group_id: str) -> bool:
-        """Whether an open transaction has any offset of the group."""
+        """Return whether an open transaction has any offset of the group."""
         return any(group_id in offsets.by_group for offsets in self.pending.values())
 
     def replay(self, group_id: str, topic: str, partition: int, offset: OffsetAndMetadata, producer_id: int) -> None:

@@ -102,10 +102,10 @@ class ClassicGroup(Group):
             f"leader={self.leader_id} members={list(self.members)}>"
         )
 
-    # -- questions ---------------------------------------------------------------------------------------------------
+    # Questions
 
     def is_in_state(self, *states: ClassicGroupState) -> bool:
-        """Whether the group is in one of these states."""
+        """Return whether the group is in one of these states."""
         return self.state in states
 
     @property
@@ -156,13 +156,13 @@ class ClassicGroup(Group):
         return member_id in self.pending_join_members
 
     def is_subscribed_to_topic(self, topic: str) -> bool:
-        """Whether a member consumes the topic; True for consumers whose subscriptions cannot be read."""
+        """Return whether a member consumes the topic; True for consumers whose subscriptions cannot be read."""
         if self.subscribed_topics is None:
             return self.uses_consumer_group_protocol
         return topic in self.subscribed_topics
 
     def supports_protocols(self, protocol_type: str, names: Collection[str]) -> bool:
-        """Whether a member with these protocols could be in the group."""
+        """Return whether a member with these protocols could be in the group."""
         if self.is_empty:
             return bool(protocol_type) and bool(names)
         return self.protocol_type == protocol_type and any(
@@ -184,7 +184,7 @@ class ClassicGroup(Group):
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
+    # What may be done to it
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit from a member of the present generation; from any client if the group is empty and no generation
@@ -242,7 +242,7 @@ class ClassicGroup(Group):
             return lambda offset: offset.commit_timestamp_ms
         return None
 
-    # -- members -----------------------------------------------------------------------------------------------------
+    # Members
 
     def new_member_id(self, client_id: str, group_instance_id: str | None, rng: random.Random) -> str:
         """An id for a new member: a readable start and a random UUID."""
@@ -330,7 +330,7 @@ class ClassicGroup(Group):
         self.awaiting_join_count += (reply is not None) - (member.awaiting_join is not None)
         member.awaiting_join = reply
 
-    # -- answers -----------------------------------------------------------------------------------------------------
+    # Answers
 
     def complete_join(self, member: ClassicGroupMember, response: JoinGroupResponse) -> bool:
         """Answer a member's JoinGroup; False when it does not wait."""
@@ -374,7 +374,7 @@ class ClassicGroup(Group):
             for member in self.members.values()
         ]
 
-    # -- generations -------------------------------------------------------------------------------------------------
+    # Generations
 
     def transition_to(self, state: ClassicGroupState, now_ms: int) -> None:
         """Go to another state."""

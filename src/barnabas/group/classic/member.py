@@ -86,7 +86,7 @@ class ClassicGroupMember:
         return next(name for name in self.protocols if name in candidates)
 
     def matches(self, protocols: Protocols) -> bool:
-        """Whether these are the same protocols, in the same order, with the same metadata."""
+        """Return whether these are the same protocols, in the same order, with the same metadata."""
         return list(self.protocols.items()) == list(protocols.items())
 
     def describe(self, protocol: str | None) -> DescribeGroupsResponse.DescribedGroupMember:

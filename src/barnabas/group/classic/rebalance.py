@@ -50,7 +50,7 @@ class Rebalance:
         """Return the group, if it still exists and is a classic group; for timers."""
         return self._environment.find(group_id, ClassicGroup)
 
-    # -- starting ----------------------------------------------------------------------------------------------------
+    # Starting
 
     def prepare_or_complete_join(
         self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None = None
@@ -111,7 +111,7 @@ class Rebalance:
 
         self._timer.schedule(_join_key(group.group_id), group.rebalance_timeout_ms, expire)
 
-    # -- the end of the join phase -----------------------------------------------------------------------------------
+    # The end of the join phase
 
     def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
         """Complete the join phase if all have joined; the initial delay is always waited out."""
@@ -166,7 +166,7 @@ class Rebalance:
             lambda: self._expire_pending_sync(group.group_id, generation_id),
         )
 
-    # -- the sync phase ----------------------------------------------------------------------------------------------
+    # The sync phase
 
     def sync_received(self, group: ClassicGroup, member_id: str) -> None:
         """Note a member's SyncGroup; when it was the last, the sync phase needs no timer any more."""
@@ -214,7 +214,7 @@ class Rebalance:
                 # A session that ended while the member waited here was ignored: watch it again from now.
                 self.reschedule_heartbeat(group, member)
 
-    # -- the history -------------------------------------------------------------------------------------------------
+    # The history
 
     def _note_cause(self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None) -> None:
         history, generation_id = self._environment.history, group.generation_id + 1
@@ -233,7 +233,7 @@ class Rebalance:
         """Note the partitions of the members of a group that was loaded or converted."""
         self._held[group_id] = held
 
-    # -- sessions ----------------------------------------------------------------------------------------------------
+    # Sessions
 
     def reschedule_heartbeat(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
         """The member is alive: its session timeout starts again."""

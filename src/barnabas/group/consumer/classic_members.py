@@ -64,7 +64,7 @@ class ClassicMembers:
         self._timers = timers
         self._migration = migration
 
-    # -- joining -----------------------------------------------------------------------------------------------------
+    # Joining
 
     def join(self, joining: Joining) -> CoordinatorResult[None]:
         """Handle JoinGroup; its `reply` is called when the records are committed.
@@ -178,7 +178,7 @@ class ClassicMembers:
 
         return CoordinatorResult(None, records, replay=False, on_append=on_append)
 
-    # -- the rest of the protocol ------------------------------------------------------------------------------------
+    # The rest of the protocol
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
         """Handle SyncGroup: return the member's own assignment.

@@ -63,7 +63,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.has_partition_metadata_record = False
         super().__init__(group_id, subscribers)
 
-    # -- questions ---------------------------------------------------------------------------------------------------
+    # Questions
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -88,7 +88,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return self._partition_epochs.get(topic_id, {}).get(partition, FREE)
 
     def waits_for_others(self, member: ConsumerGroupMember) -> bool:
-        """Whether a partition that the member should have is still with another member."""
+        """Return whether a partition that the member should have is still with another member."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             partition not in member.assigned.get(topic_id, {}) and self.partition_epoch(topic_id, partition) != FREE
             for topic_id, partitions in self.target_assignment.get(member.member_id, {}).items()
@@ -116,11 +116,11 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return any(self._classic_protocols[name] == self.classic_member_count for name in names)
 
     def all_classic_except(self, members: Collection[ConsumerGroupMember]) -> bool:
-        """Whether every member but these speaks the classic protocol."""
+        """Return whether every member but these speaks the classic protocol."""
         classic = sum(member.uses_classic_protocol for member in members)
         return self.classic_member_count - classic == len(self.members) - len(members)
 
-    # -- subscriptions -----------------------------------------------------------------------------------------------
+    # Subscriptions
 
     def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """The topics that a member names, and those that its expression matched."""
@@ -167,7 +167,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.change_subscriptions(sorted(after - before), by_regex=1)
         self.change_subscriptions(sorted(before - after), by_regex=-1)
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
+    # What may be done to it
 
     def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Accept a commit at the member's epoch; at an older one only for partitions assigned by then (KIP-1251).
@@ -247,7 +247,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
             *(records.current_record(self.group_id, member) for member in members),
         ]
 
-    # -- replay ------------------------------------------------------------------------------------------------------
+    # Replay
 
     def update_state(self) -> None:
         """The state is computed when it is asked for: loading a large group would compute it for every record."""
@@ -299,7 +299,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 
 
 def is_homogeneous(regexes: Mapping[str, int], topics: SubscriptionCounts, members: int) -> bool:
-    """Whether all members consume the same topics, by the same names or all by the same expression."""
+    """Return whether all members consume the same topics, by the same names or all by the same expression."""
     if not regexes:
         return all(count.by_name == members for count in topics.values())
     if next(iter(regexes.values())) != members:

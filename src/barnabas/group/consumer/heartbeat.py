@@ -76,7 +76,7 @@ class ConsumerGroupHeartbeat:
             return self._leave(request)
         return self._beat(request, sender)
 
-    # -- joining and staying -----------------------------------------------------------------------------------------
+    # Joining and staying
 
     def _beat(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
         rebalance, records = self._rebalance, Records()
@@ -157,7 +157,7 @@ class ConsumerGroupHeartbeat:
         _check_epoch(static, request)
         return static
 
-    # -- leaving -----------------------------------------------------------------------------------------------------
+    # Leaving
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> CoordinatorResult[Response]:
         group = self._environment.require(request.group_id, ConsumerGroup)

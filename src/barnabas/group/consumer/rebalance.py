@@ -69,7 +69,7 @@ class ConsumerGroupRebalance:
         return new.subscribed_topic_names != old.subscribed_topic_names
 
     def assignor_changed(self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember) -> bool:
-        """Whether the group would now be assigned by another assignor."""
+        """Return whether the group would now be assigned by another assignor."""
         if old.server_assignor == new.server_assignor:
             return False
         before = group.preferred_assignor() or self._default_assignor
@@ -224,7 +224,7 @@ class ConsumerGroupRebalance:
         return epoch, assignment.get(new.member_id, NO_ASSIGNMENT)
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
-        """Whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
+        """Return whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
         interval_ms = self._environment.group_configs.int_value(group.group_id, "consumer.assignment.interval.ms")
         if group.assignment_timestamp_ms == 0 or interval_ms == 0:
             return True

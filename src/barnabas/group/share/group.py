@@ -53,7 +53,7 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
         return self.state.value
 
     def has_unassigned_partitions(self) -> bool:
-        """Whether partitions of a subscribed topic have been initialized since the target assignment was computed."""
+        """Return whether partitions of a subscribed topic have been initialized since the target assignment was computed."""
         if self.is_empty or not self.state_partitions.initialized:
             return False
         assigned: dict[bytes, set[int]] = {}

@@ -154,7 +154,7 @@ def _known_static(member: StreamsGroupMember | None, request: StreamsGroupHeartb
 
 
 def concerns_assignment(before: StreamsGroupMember, after: StreamsGroupMember) -> bool:
-    """Whether a static member's change is more than its address."""
+    """Return whether a static member's change is more than its address."""
 
     def concern(member: StreamsGroupMember) -> tuple[object, ...]:
         return member.topology_epoch, member.rack_id, member.client_tags, member.process_id

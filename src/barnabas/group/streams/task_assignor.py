@@ -200,7 +200,7 @@ def _by_partition(task: TaskId) -> tuple[int, str]:
     return task.partition, task.subtopology_id
 
 
-# -- active tasks ----------------------------------------------------------------------------------------------------
+# Active tasks
 
 
 def _assign_active(group: _Group, tasks: list[TaskId]) -> None:
@@ -262,7 +262,7 @@ class _Queue:
         heapq.heappush(self._heap, (process.load, process.index, process))
 
 
-# -- standby tasks ---------------------------------------------------------------------------------------------------
+# Standby tasks
 
 
 def _assign_standby(group: _Group, tasks: list[TaskId]) -> None:

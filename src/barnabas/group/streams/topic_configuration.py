@@ -220,11 +220,11 @@ def _decide(topology: StreamsTopology, partition_count: PartitionCount) -> _Deci
     return decided
 
 
-# -- repartition topics ----------------------------------------------------------------------------------------------
+# Repartition topics
 
 
 def _repartition_counts(subtopologies: list[Subtopology], partition_count: PartitionCount) -> dict[str, int]:
-    """Counts of the repartition topics, passed on from subtopology to subtopology until all have one."""
+    """Return the counts of the repartition topics, passed on from subtopology to subtopology until all have one."""
     counts = {t.name: t.partitions for s in subtopologies for t in s.repartition_source_topics if t.partitions}
     while True:
         open_sinks = progress = False
@@ -261,7 +261,7 @@ def _read_by(subtopology: Subtopology, counts: Mapping[str, int], partition_coun
     return max((count for count in known if count is not None), default=None)
 
 
-# -- copartitioning --------------------------------------------------------------------------------------------------
+# Copartitioning
 
 
 def _copartition_groups(subtopology: Subtopology) -> Iterable[frozenset[str]]:
@@ -312,7 +312,7 @@ def _alike(counts: Mapping[str, int], shown: Mapping[str, int]) -> int:
     return next(iter(counts.values()))
 
 
-# -- the outcome -----------------------------------------------------------------------------------------------------
+# The outcome
 
 
 def _configured(subtopology: Subtopology, decided: _Decided) -> ConfiguredSubtopology:
