@@ -1,6 +1,5 @@
-"""DescribeGroups (API key 15).
+"""DescribeGroups (API key 15, versions 0-6).
 
-Versions served: 0-6.
 
 - Only a stable group has metadata and assignments.
 - A missing group: GROUP_ID_NOT_FOUND with a message from version 6, before it the state Dead.

@@ -1,6 +1,5 @@
-"""LeaveGroup (API key 13).
+"""LeaveGroup (API key 13, versions 0-5).
 
-Versions served: 0-5.
 
 - From version 3 several members leave in one request, each with its own outcome; administrators name static members by their
   instance id alone.

@@ -1,6 +1,5 @@
-"""ListGroups (API key 16).
+"""ListGroups (API key 16, versions 0-5).
 
-Versions served: 0-5.
 
 - The groups that this broker coordinates; clients ask every broker.
 - Filters by state and by type ignore case; an unknown state or type matches nothing.

@@ -1,4 +1,4 @@
-"""OffsetDelete (API key 47).
+"""OffsetDelete (API key 47, version 0).
 
 Versions served: 0 (never flexible).
 
