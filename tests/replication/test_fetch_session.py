@@ -104,7 +104,7 @@ def test_epoch_zero_with_an_id_replaces_the_session(cache: FetchSessionCache) ->
     assert ask(cache, first, 1, []).error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_wrong_epoch_is_refused_and_the_session_stays(cache: FetchSessionCache) -> None:
+def test_a_wrong_epoch_is_rejected_and_the_session_stays(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     assert ask(cache, session_id, 2, []).error == ErrorCode.INVALID_FETCH_SESSION_EPOCH
     assert ask(cache, session_id, 1, []).error == ErrorCode.NONE

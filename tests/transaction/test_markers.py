@@ -186,7 +186,7 @@ def test_an_exception_in_the_writer_reaches_the_caller() -> None:
 class TestLocal:
     """Markers into this node's replicas, and those of the group coordinator."""
 
-    def test_where_a_marker_goes(self) -> None:
+    def test_a_marker_is_written_by_the_owner_of_its_partition(self) -> None:
         loop = VirtualLoop()
         appended: list[Any] = []
         settled: list[Any] = []
