@@ -122,6 +122,24 @@ def test_what_the_transport_holds_leaves_first(sending: Sending, log: tuple[int,
     assert sending.received == data[:100]
 
 
+@pytest.mark.parametrize("given", [-1, 50_000])
+def test_the_socket_s_buffer_has_the_given_size(given: int) -> None:
+    class OverSocket(Transport):
+        def get_extra_info(self, name: str) -> Any:
+            return ours
+
+    ours, theirs = socket.socketpair()
+    own = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 50_000)
+    sender = SliceSender.over(OverSocket(), Loop(), lambda: None, given)  # type: ignore[arg-type]
+    assert sender is not None
+    expected = own if given < 0 else theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == expected
+    assert own != theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), "the sizes can be told apart"
+    for end in (sender, ours, theirs):
+        end.close()
+
+
 def test_unsent_bytes_are_those_in_memory(sending: Sending, log: tuple[int, bytes]) -> None:
     sending.transport.unsent = 1
     sending.sender.send([bytearray(b"head"), FileSlice(log[0], 0, 1000), bytearray(b"tail!")])
