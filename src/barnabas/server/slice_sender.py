@@ -117,12 +117,11 @@ class SliceSender:
             self._enter(_State.DRAINING)
             return False
         try:
-            self._send_parts()
+            has_left = self._send_parts()
         except BlockingIOError:
-            self._enter(_State.FULL)
-            return False
-        self._enter(_State.IDLE)
-        return True
+            has_left = False
+        self._enter(_State.IDLE if has_left else _State.FULL)
+        return has_left
 
     def _enter(self, state: _State) -> None:
         """Have the loop watch what `state` waits for, and nothing else."""
@@ -136,7 +135,8 @@ class SliceSender:
         if state is _State.FULL:
             self._loop.add_writer(self._direct.fileno(), self._on_writable)
 
-    def _send_parts(self) -> None:
+    def _send_parts(self) -> bool:
+        """Send until the socket takes only a piece, and return whether everything has left; another call would be in vain."""
         parts, direct = self._parts, self._direct
         while parts:
             part = parts[0]
@@ -146,9 +146,11 @@ class SliceSender:
             else:
                 size = part.size
                 self._sent += self._send_slice(part)
-            if self._sent == size:
-                parts.popleft()
-                self._sent = 0
+            if self._sent < size:
+                return False
+            parts.popleft()
+            self._sent = 0
+        return True
 
     def _send_slice(self, part: RecordSlice) -> int:
         in_fd, rest = part.fileno(), part.size - self._sent
