@@ -11,8 +11,8 @@ fetch never passes through this process's memory.
 `proceed` moves from any state to the one that fits now: DRAINING if the transport holds bytes, FULL if the socket is full, IDLE if
 everything has left.
 
-- The socket's buffer has a fixed size (`socket.send.buffer.bytes`). A buffer that grows by itself takes megabytes at once, and on a busy machine
-  broker and consumer then work in turns instead of side by side: half the throughput, measured.
+- The socket's buffer has a fixed size (`socket.send.buffer.bytes`). A buffer that grows by itself takes megabytes at once: on a busy
+  machine a consumer then reads a quarter slower.
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
 
