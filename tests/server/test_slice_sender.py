@@ -122,6 +122,24 @@ def test_what_the_transport_holds_leaves_first(sending: Sending, log: tuple[int,
     assert sending.received == data[:100]
 
 
+@pytest.mark.parametrize("given", [-1, 50_000])
+def test_the_socket_s_buffer_has_the_given_size(given: int) -> None:
+    class OverSocket(Transport):
+        def get_extra_info(self, name: str) -> Any:
+            return ours
+
+    ours, theirs = socket.socketpair()
+    own = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 50_000)
+    sender = SliceSender.over(OverSocket(), Loop(), lambda: None, given)  # type: ignore[arg-type]
+    assert sender is not None
+    expected = own if given < 0 else theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == expected
+    assert own != theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), "the sizes can be told apart"
+    for end in (sender, ours, theirs):
+        end.close()
+
+
 def test_unsent_bytes_are_those_in_memory(sending: Sending, log: tuple[int, bytes]) -> None:
     sending.transport.unsent = 1
     sending.sender.send([bytearray(b"head"), FileSlice(log[0], 0, 1000), bytearray(b"tail!")])
@@ -130,8 +148,26 @@ def test_unsent_bytes_are_those_in_memory(sending: Sending, log: tuple[int, byte
 
 def test_a_file_that_ends_within_a_slice_is_an_error(sending: Sending, log: tuple[int, bytes]) -> None:
     fd, data = log
+    assert not sending.sender.send([FileSlice(fd, len(data) - 100, 200)])
+    assert sending.loop.writers, "the loop asks for the rest when the socket takes bytes, as it does now"
     with pytest.raises(OSError, match="the log ends within a slice of 200 bytes"):
-        sending.sender.send([FileSlice(fd, len(data) - 100, 200)])
+        sending.sender.proceed()
+
+
+def test_a_full_socket_is_not_tried_twice(
+    sending: Sending, log: tuple[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fd, data = log
+    calls = []
+    sendfile = os.sendfile
+
+    def counted(out_fd: int, in_fd: int, offset: int, count: int) -> int:
+        calls.append(offset)
+        return sendfile(out_fd, in_fd, offset, count)
+
+    monkeypatch.setattr(os, "sendfile", counted)
+    assert not sending.sender.send([FileSlice(fd, 0, len(data))])
+    assert calls == [0]
 
 
 def test_close_stops_watching(sending: Sending, log: tuple[int, bytes]) -> None:

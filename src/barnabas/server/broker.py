@@ -258,6 +258,7 @@ class BrokerServer:
                 memory=self.connections.memory,
                 now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
+                send_buffer_bytes=config.socket_send_buffer_bytes,
             )
             try:
                 await listener.bind()

@@ -277,7 +277,10 @@ class Connection(asyncio.BufferedProtocol):
         if not self._holds & _SENDING:
             slice_bytes = sum(part.size for part in output if not isinstance(part, bytearray))
             if slice_bytes > _SMALL and self._sender is None:
-                self._sender = SliceSender.over(self._transport, self._listener.loop, self._send_on)
+                listener = self._listener
+                self._sender = SliceSender.over(
+                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes
+                )
             if slice_bytes <= _SMALL or self._sender is None:
                 self._transport.write(b"".join(part if isinstance(part, bytearray) else part.read() for part in output))
                 return

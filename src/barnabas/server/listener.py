@@ -53,6 +53,7 @@ class Listener:
         quotas: shared by the listeners of a broker.
         memory: shared by the listeners of a broker; None for no bound.
         now_ms: any clock in milliseconds, for connection rates.
+        send_buffer_bytes: of the socket of a connection that reads records; negative to leave it to the system.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Listener:
         memory: RequestMemory | None = None,
         now_ms: Callable[[], int] | None = None,
         backlog: int = 50,
+        send_buffer_bytes: int = -1,
     ) -> None:
         self.loop = loop
         self._dispatcher: Dispatcher | None = None
@@ -85,6 +87,7 @@ class Listener:
         self.rejected = 0
         self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
         self._backlog = backlog
+        self.send_buffer_bytes = send_buffer_bytes
         self._count = 0
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()

@@ -11,6 +11,8 @@ fetch never passes through this process's memory.
 `proceed` moves from any state to the one that fits now: DRAINING if the transport holds bytes, FULL if the socket is full, IDLE if
 everything has left.
 
+- The socket's buffer has a fixed size (`socket.send.buffer.bytes`). A buffer that grows by itself takes megabytes at once: on a busy
+  machine a consumer then reads a quarter slower.
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
 
@@ -75,14 +77,24 @@ class SliceSender:
 
     @classmethod
     def over(
-        cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, on_writable: Callable[[], None]
+        cls,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        on_writable: Callable[[], None],
+        send_buffer_bytes: int,
     ) -> Self | None:
-        """Return a sender for a transport; None if the transport has no plain socket, as in the simulator."""
+        """Return a sender for a transport; None if the transport has no plain socket, as in the simulator.
+
+        Args:
+            send_buffer_bytes: the size of the socket's buffer; negative to leave it to the system.
+        """
         original = transport.get_extra_info("socket")
         if original is None or not hasattr(os, "sendfile"):
             return None
         direct = socket.socket(original.family, original.type, fileno=os.dup(original.fileno()))
         direct.setblocking(False)
+        if send_buffer_bytes >= 0:
+            direct.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
         return cls(transport, direct, loop, on_writable)
 
     @property
@@ -105,12 +117,11 @@ class SliceSender:
             self._enter(_State.DRAINING)
             return False
         try:
-            self._send_parts()
+            has_left = self._send_parts()
         except BlockingIOError:
-            self._enter(_State.FULL)
-            return False
-        self._enter(_State.IDLE)
-        return True
+            has_left = False
+        self._enter(_State.IDLE if has_left else _State.FULL)
+        return has_left
 
     def _enter(self, state: _State) -> None:
         """Have the loop watch what `state` waits for, and nothing else."""
@@ -124,7 +135,8 @@ class SliceSender:
         if state is _State.FULL:
             self._loop.add_writer(self._direct.fileno(), self._on_writable)
 
-    def _send_parts(self) -> None:
+    def _send_parts(self) -> bool:
+        """Send until the socket takes only a piece, and return whether everything has left; another call would be in vain."""
         parts, direct = self._parts, self._direct
         while parts:
             part = parts[0]
@@ -134,9 +146,11 @@ class SliceSender:
             else:
                 size = part.size
                 self._sent += self._send_slice(part)
-            if self._sent == size:
-                parts.popleft()
-                self._sent = 0
+            if self._sent < size:
+                return False
+            parts.popleft()
+            self._sent = 0
+        return True
 
     def _send_slice(self, part: RecordSlice) -> int:
         in_fd, rest = part.fileno(), part.size - self._sent
