@@ -27,6 +27,7 @@ from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.metadata.image import MetadataImage
+from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
@@ -280,7 +281,7 @@ class GroupCoordinator:
         return answered(self._loop, future, _same, lambda error: offset_commit_error(request, append_error(error)))
 
     def commit_transactional_offsets(
-        self, request: TxnOffsetCommitRequest, version: int, guard: object
+        self, request: TxnOffsetCommitRequest, version: int, guard: VerificationGuard | None
     ) -> asyncio.Future[TxnOffsetCommitResponse]:
         """TxnOffsetCommit of topics that exist.
 

@@ -365,6 +365,9 @@ class ReplicaManager:
         )
         last_offset = info.last_offset
         future: asyncio.Future[int] = self._loop.create_future()
+        if partition.log.high_watermark > last_offset:  # The append has just found enough in-sync replicas.
+            future.set_result(last_offset)
+            return future
 
         def settled(commits: Sequence[AwaitedCommit]) -> None:
             code = commits[0].error_code

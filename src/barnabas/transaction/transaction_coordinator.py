@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.steps import gather, in_background, shielded, sleep
+from barnabas.steps import Loop, gather, in_background, shielded, sleep
 from barnabas.transaction.config import TransactionCoordinatorConfig
 
 if TYPE_CHECKING:
