@@ -4,7 +4,8 @@
     value = version int16        | fields of the value message          (absent: tombstone)
 
 Older brokers wrote "the version of the key" in place of the type id, with the same numbers, so both read each other's logs.
-`CoordinatorLog` is all that a coordinator knows of a partition: append one batch, read all batches from the start.
+`CoordinatorLog` is all that a coordinator knows of a partition: append one batch, ask if it would be accepted, read all batches from the
+start.
 `ReplicaCoordinatorLog` implements it with the replica manager's internal writer.
 
 Invariant: an append that raises has written nothing. If the future of an append fails, the batch may be in the log or not; only a
@@ -49,6 +50,10 @@ class CoordinatorLog(Protocol):
         """
         ...
 
+    def is_writable(self, partition: int) -> bool:
+        """Return False if an append would be refused now; only the append itself finds out whether the disk takes it."""
+        ...
+
     def read(self, partition: int) -> Iterator[Buffer]:
         """Return buffers of whole batches, from the log start to the log end."""
         ...
@@ -67,6 +72,8 @@ class InternalLog(Protocol):
         transaction_version: int = 0,
     ) -> asyncio.Future[int]: ...
 
+    def is_writable_internal(self, topic: str, index: int) -> bool: ...
+
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[Buffer]: ...
 
 
@@ -83,6 +90,9 @@ class ReplicaCoordinatorLog:
         return self._replicas.append_internal(
             self._topic, partition, batch, guard=guard, transaction_version=transaction_version
         )
+
+    def is_writable(self, partition: int) -> bool:
+        return self._replicas.is_writable_internal(self._topic, partition)
 
     def read(self, partition: int) -> Iterator[Buffer]:
         return self._replicas.read_internal(self._topic, partition, 0)

@@ -26,8 +26,8 @@ from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
-from barnabas.metadata.image import MetadataImage
 from barnabas.log.transaction_verification import VerificationGuard
+from barnabas.metadata.image import MetadataImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
