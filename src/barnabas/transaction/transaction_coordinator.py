@@ -27,7 +27,7 @@ from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.steps import Loop, gather, in_background, shielded, sleep
+from barnabas.steps import Loop, gather, in_background, sleep
 from barnabas.transaction.config import TransactionCoordinatorConfig
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class TransactionCoordinator:
             KafkaError: CONCURRENT_TRANSACTIONS (an open transaction is being aborted first), PRODUCER_FENCED, or the
                 coordinator's own errors.
         """
-        initialized = await self._decide(
+        initialized = await self._run(
             request.transactional_id, lambda shard, fresh: shard.init_producer_id(request, fresh)
         )
         if initialized.prepared is not None:
@@ -202,7 +202,7 @@ class TransactionCoordinator:
         Raises: KafkaError.
         """
         _check(request.transactional_id)
-        return await self._decide(request.transactional_id, lambda shard, fresh: shard.end(request, fresh))
+        return await self._run(request.transactional_id, lambda shard, fresh: shard.end(request, fresh))
 
     async def describe(self, transactional_id: str) -> TransactionMetadata:
         """Return the state of one transactional id.
@@ -240,34 +240,37 @@ class TransactionCoordinator:
 
     # Endings
 
-    async def _decide(
-        self,
-        transactional_id: str,
-        operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
-    ) -> Outcome:
-        """Run an operation that may end a transaction, and then have its markers written.
-
-        The client may close its connection meanwhile: a decided transaction gets its markers all the same.
-        """
-        return await shielded(self._run(transactional_id, operation), self._loop)
-
     async def _run(
         self,
         transactional_id: str,
         operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
     ) -> Outcome:
+        """Run an operation that may end a transaction, and have its markers written when the outcome is committed.
+
+        The client may close its connection, or its wait may time out: a decided transaction gets its markers all the same.
+        """
         partition = self.partition_of(transactional_id)
 
-        async def run(fresh_producer_id: int) -> Outcome | None:
-            written = self._runtime.schedule_write(partition, lambda shard: operation(shard, fresh_producer_id))
-            return await _translated(written)
+        def run(fresh_producer_id: int) -> asyncio.Future[Outcome | None]:
+            return self._runtime.schedule_write(
+                partition, lambda shard: self._then_end(partition, operation(shard, fresh_producer_id))
+            )
 
-        outcome = await run(NO_PRODUCER_ID)
+        outcome = await _translated(run(NO_PRODUCER_ID))
         while outcome is None:
-            outcome = await run(await self._producer_ids.generate())
-        if outcome.prepared is not None:
-            self._end_prepared(partition, outcome.prepared)
+            outcome = await _translated(run(await self._producer_ids.generate()))
         return outcome
+
+    def _then_end(self, partition: int, result: CoordinatorResult[Outcome | None]) -> CoordinatorResult[Outcome | None]:
+        prepared = None if result.response is None else result.response.prepared
+        if prepared is None:
+            return result
+
+        def on_append(error: KafkaError | None) -> None:
+            if error is None:
+                self._end_prepared(partition, prepared)
+
+        return result._replace(on_append=on_append)
 
     def _end_prepared(self, partition: int, prepared: TransactionMetadata) -> None:
         epoch = self._runtime.epoch(partition)
