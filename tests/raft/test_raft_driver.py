@@ -1,14 +1,19 @@
-"""The order in which a node's wishes are carried out."""
+"""The order in which the driver carries out what a node asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_driver import RaftDriver
-from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.raft_driver import AppendFailed, RaftDriver
+from barnabas.raft.raft_node import BatchTooLarge, RaftNode
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.records.record_batch import read_header
 
 DIRECTORY = b"d" * 16
 
@@ -21,13 +26,14 @@ class Tape:
         self.end_offset = 0
         self.held: list[Callable[[], None]] = []
         self.hold = False
+        self.error: Exception | None = None
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
 
     def append(self, batch: bytearray, leader_epoch: int) -> None:
-        from barnabas.records.record_batch import read_header
-
+        if self.error is not None:
+            raise self.error
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
@@ -79,6 +85,33 @@ def test_appends_during_a_flush_share_the_next_one() -> None:
     tape.held.pop()()
     assert tape.calls[7:] == [("hw", 4), ("committed", 4)]
     assert not tape.held
+
+
+@pytest.mark.parametrize("error", [OSError("full"), KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "full")])
+def test_a_batch_that_the_log_rejects_leaves_the_node_as_it_was(error: Exception) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    tape.error = error
+    with pytest.raises(AppendFailed, match="full"):
+        raft.append([b"a", b"b"])
+    assert (tape.calls, raft.node.end_offset) == ([], 1)
+    tape.error = None
+    assert raft.append([b"a"]) == 1
+    assert tape.calls == [("append", 2), "flush", ("hw", 2), ("committed", 2)]
+
+
+def test_a_batch_that_is_too_large_is_not_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raft_node, "MAX_BATCH_BYTES", 200)
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    with pytest.raises(BatchTooLarge, match="1 records make a batch of"):
+        raft.append([bytes(200)])
+    assert tape.calls == []
+    assert raft.append([bytes(10)]) == 1
 
 
 def test_nothing_is_told_after_the_close() -> None:

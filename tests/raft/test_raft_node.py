@@ -41,7 +41,7 @@ def test_a_sole_voter_leads_a_new_epoch_at_once() -> None:
     assert control_types(batch) == [ControlRecordType.LEADER_CHANGE]
     header = read_header(batch)
     assert (header.base_offset, header.partition_leader_epoch, header.is_control) == (0, 1, True)
-    assert repr(raft) == "RaftNode(1, Leader, epoch=1, high_watermark=-1, end=1)"
+    assert repr(raft) == "<RaftNode id=1 Leader epoch=1 high_watermark=-1 end=1>"
 
 
 def test_the_epoch_is_one_more_than_any_before() -> None:
@@ -101,7 +101,7 @@ def test_a_batch_too_large_to_be_atomic_is_refused_and_changes_nothing() -> None
 
 
 def test_other_voters_are_refused_in_words() -> None:
-    with pytest.raises(QuorumNotSupported, match="itself alone"):
+    with pytest.raises(QuorumNotSupported, match="can only be the sole voter of its quorum; the voters are \\[1, 2\\]"):
         node(voters=VoterSet.of([Voter(1, DIRECTORY), Voter(2, DIRECTORY)])).start(0)
     with pytest.raises(QuorumNotSupported, match="another metadata directory"):
         node(voters=VoterSet.of([Voter(1, b"o" * 16)])).start(0)
@@ -115,3 +115,6 @@ def test_describe() -> None:
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
     assert description.observers == ()
+    assert raft.describe(now_ms=10).voters[0].last_fetch_ms == 10
+    # A description changes nothing.
+    assert (description.voters[0].last_fetch_ms, raft.progress[1].last_fetch_ms) == (9, 0)

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from barnabas.group.sender import Sender
+
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.group.group_coordinator import GroupCoordinator
@@ -255,6 +257,11 @@ class RequestContext:
         self.holds_order = False
         self.request: Any = None
         self.accounting: Accounting | None = None
+
+    @property
+    def sender(self) -> Sender:
+        """The client, for requests of groups."""
+        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version)
 
     def __repr__(self) -> str:
         return f"RequestContext(api {self.api_key} v{self.version} #{self.correlation_id} of {self.client_id!r})"

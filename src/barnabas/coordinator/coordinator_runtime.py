@@ -69,7 +69,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.record_batch import BATCH_OVERHEAD
 from barnabas.steps import Loop
 
-__all__ = ["CoordinatorRuntime", "Loop"]
+__all__ = ["SHARED_FROM", "CoordinatorRuntime"]
 
 logger = logging.getLogger(__name__)
 

@@ -1,18 +1,16 @@
-"""The coordinators of one node: made with it, elected with the partitions of their topics, closed before the logs. Shell.
+"""The coordinators of one node: created with it, elected with the partitions of their topics, closed before the logs.
 
     __consumer_offsets  ──►  GroupCoordinator
     __transaction_state ──►  TransactionCoordinator
     __share_group_state ──►  ShareCoordinator
 
-A coordinator lives on the partitions of an internal topic. When the metadata log says that this node leads one of them, the
-coordinator is elected for it; when it says otherwise, or the topic is deleted, the coordinator resigns. Each election counts once
-per leader epoch, whatever else changes about the partition meanwhile.
+A coordinator lives on the partitions of an internal topic. When a commit of the metadata log makes this node the leader of one, the
+coordinator is elected for it, once per leader epoch. When another node leads it or the topic is deleted, the coordinator resigns.
 
-- Replicas come first: `apply_delta` is called when the `ReplicaManager` has taken the same delta, since an elected coordinator
-  reads its partition.
-- A coordinator's own code is imported by its front, not here: a node that is asked for nothing starts without it.
+- `apply_delta` is called after the `ReplicaManager` has applied the same delta: an elected coordinator reads its partition.
+- A coordinator's front imports its code at the first request, so that a start does not pay for it.
 
-Source: Kafka's `BrokerMetadataPublisher` (what it tells the coordinators).
+Source: Kafka's `BrokerMetadataPublisher`, its calls of the coordinators.
 """
 
 from __future__ import annotations
@@ -20,22 +18,27 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import TRANSACTION_STATE
+from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import LocalMarkerWriter
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+
+if TYPE_CHECKING:
+    from barnabas.group.group_shard import GroupCoordinatorShard
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
 __all__ = ["Coordinators"]
 
@@ -56,15 +59,15 @@ class Coordinators:
     """All coordinators of a node.
 
     Args:
-        image: the metadata as of now.
-        resolver: of this node's settings.
-        producer_ids: where producer ids come from.
+        image: returns the metadata as of now.
+        resolver: resolves this node's settings.
+        producer_ids: the source of producer ids.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
         transaction: the transactions' coordinator, on `__transaction_state`.
         share: the share partitions' coordinator, on `__share_group_state`.
-        group_configs: the settings that groups may have of their own.
+        group_configs: the settings of single groups.
     """
 
     def __init__(
@@ -82,15 +85,23 @@ class Coordinators:
         self._node_id = config.node_id
         self._image = image
         self.group_configs = GroupConfigs(resolver, lambda: image().configs)
+        group_config = _group_config(config)
+
+        def new_group_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
+            from barnabas.group.group_shard import shard_factory
+
+            new_shard = shard_factory(
+                group_config, now_ms=now_ms, rng=random, image=image, group_configs=self.group_configs
+            )
+            return new_shard(partition, timer)
+
         self.group = GroupCoordinator(
-            _group_config(config),
-            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA_TOPIC),
+            group_config,
+            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA),
+            new_group_shard,
             loop=loop,
             now_ms=now_ms,
-            rng=random,
-            partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
-            image=image,
-            group_configs=self.group_configs,
+            partition_count=lambda: self._partition_count(GROUP_METADATA, config.offsets_topic_num_partitions),
         )
         self.producer_ids = producer_ids
         self.transaction = TransactionCoordinator(
@@ -112,28 +123,28 @@ class Coordinators:
         )
         self.share = ShareCoordinator(
             _share_config(config),
-            ReplicaCoordinatorLog(replica_manager, SHARE_STATE_TOPIC),
+            ReplicaCoordinatorLog(replica_manager, SHARE_GROUP_STATE),
             loop=loop,
             now_ms=now_ms,
             partition_count=lambda: self._partition_count(
-                SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
+                SHARE_GROUP_STATE, config.share_coordinator_state_topic_num_partitions
             ),
-            topic_partitions=self._partitions_of,
+            new_shard=lambda: _new_share_shard(config, now_ms, self._partitions_of),
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
         self._by_topic: dict[str, Elected] = {
-            GROUP_METADATA_TOPIC: self.group,
+            GROUP_METADATA: self.group,
             TRANSACTION_STATE: self.transaction,
-            SHARE_STATE_TOPIC: self.share,
+            SHARE_GROUP_STATE: self.share,
         }
-        # The leader epoch of each partition that this node's coordinators are elected for.
+        # The leader epoch of each partition for which a coordinator of this node is elected.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
 
     def __repr__(self) -> str:
         return f"<Coordinators {', '.join(f'{topic}: {len(led)}' for topic, led in self._led.items())}>"
 
     def _partition_count(self, topic: str, configured: int) -> int:
-        """How many partitions an internal topic has, or will have when it is created."""
+        """Return how many partitions an internal topic has, or will have once it is created."""
         found = self._image().topics.by_name.get(topic)
         return len(found.partitions) if found is not None else configured
 
@@ -142,7 +153,7 @@ class Coordinators:
         return None if topic is None else len(topic.partitions)
 
     def apply_delta(self, delta: MetadataDelta) -> None:
-        """Take a commit of the metadata log that the replicas have taken already."""
+        """Apply a commit of the metadata log, after the replicas."""
         if delta.topics is None:
             return
         deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
@@ -170,22 +181,35 @@ class Coordinators:
             self._by_topic[topic].on_resigned(partition)
 
     def close(self) -> None:
-        """Give up everything: who waits inside a coordinator is told to look for another."""
+        """Resign every partition; waiting requests return NOT_COORDINATOR."""
         for coordinator in self._by_topic.values():
             coordinator.close()
 
 
 def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:
-    partition = replica_manager.partition(SHARE_STATE_TOPIC, index)
+    partition = replica_manager.partition(SHARE_GROUP_STATE, index)
     partition.check_leader()
     partition.log.delete_records_before(offset)
     replica_manager.log_start_moved(partition)
 
 
+def _new_share_shard(
+    config: BrokerConfig, now_ms: Callable[[], int], partition_count: Callable[[bytes], int | None]
+) -> ShareCoordinatorShard:
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
+
+    prefix = "share.coordinator"
+    return ShareCoordinatorShard(
+        now_ms=now_ms,
+        partition_count=partition_count,
+        updates_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
+        cold_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+    )
+
+
 def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
     prefix = "share.coordinator"
     return ShareCoordinatorConfig(
-        snapshot_update_records_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
         write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
         state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
         cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),

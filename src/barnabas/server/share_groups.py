@@ -1,12 +1,12 @@
-"""What a node needs for share groups, made when the first member comes. Shell.
+"""The parts of a node that serve share groups, created at the first member's request.
 
-    coordinator   keeps the share partitions' state, on __share_group_state
-    persister     how the two others reach it
+    coordinator   stores the share partitions' state, in __share_group_state
+    persister     the access of `partitions` and `groups` to the coordinator
     partitions    the share partitions whose partitions this node leads
-    groups        the share groups that it coordinates
+    groups        the share groups that this node coordinates
 
-A broker without share groups imports none of the code; its `ShareCoordinator` is a front without partitions until the state's
-topic exists.
+Their imports are inside functions because they take some 40 ms, which a broker without share groups does not pay. The
+`ShareCoordinator` is always there: a front without partitions until the state's topic exists.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
-from barnabas.steps import start
+from barnabas.share.share_coordinator import ShareCoordinator
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.server.share_persister import LocalPersister
+    from barnabas.protocol.messages import CreateTopicsResponse
     from barnabas.share.dead_letters import DeadLetterWriter
+    from barnabas.share.persister import LocalPersister
     from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["ShareServices"]
@@ -40,7 +41,7 @@ _PREFIX = "errors.deadletterqueue"
 
 
 class _Cluster:
-    """What the cluster allows of dead letters, as of now."""
+    """The cluster's current settings for dead letters, and the creation of their topics."""
 
     def __init__(self, services: BrokerServices) -> None:
         self._services = services
@@ -61,7 +62,7 @@ class _Cluster:
         configs = self._services.image().configs.for_resource(ConfigResourceType.TOPIC, topic)
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
-    def create(self, topic: str) -> asyncio.Future[Any]:
+    def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
         from barnabas.protocol.messages import CreateTopicsRequest
 
         config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
@@ -77,10 +78,10 @@ class _Cluster:
 
 
 class ShareServices:
-    """The parts, each made on first use.
+    """The parts, each created on first use.
 
     Args:
-        services: of the node; asked only when a part is made.
+        services: returns the node's services; called when a part is created.
     """
 
     def __init__(
@@ -89,27 +90,38 @@ class ShareServices:
         self.coordinator = coordinator
         self._group_configs = group_configs
         self._services = services
+        self._partitions: SharePartitionManager | None = None
 
     def __repr__(self) -> str:
-        return f"<ShareServices {sorted(set(vars(self)) & {'persister', 'partitions', 'groups'})}>"
+        return f"<ShareServices partitions={self._partitions!r}>"
 
     @cached_property
     def persister(self) -> LocalPersister:
-        """Where share partitions' states are kept."""
+        """The store of share partitions' states."""
         from barnabas.api.topic_creation import create_internal_topic
-        from barnabas.server.share_persister import LocalPersister
+        from barnabas.share.persister import LocalPersister
 
         services = self._services()
         return LocalPersister(
             self.coordinator,
             services.loop,
-            has_topic=lambda: SHARE_STATE_TOPIC in services.image().topics.by_name,
-            create_topic=lambda: start(create_internal_topic(services, SHARE_STATE_TOPIC), services.loop),
+            has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
+            create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
         )
 
-    @cached_property
+    @property
     def partitions(self) -> SharePartitionManager:
         """The share partitions of this node."""
+        if self._partitions is None:
+            self._partitions = self._make_partitions()
+        return self._partitions
+
+    @property
+    def partitions_if_any(self) -> SharePartitionManager | None:
+        """The share partitions of this node; None until a member of a share group fetches."""
+        return self._partitions
+
+    def _make_partitions(self) -> SharePartitionManager:
         from barnabas.share.sessions import ShareSessionCache
         from barnabas.share.settings import ShareSettings
         from barnabas.share.share_partition_manager import SharePartitionManager
@@ -157,21 +169,21 @@ class ShareServices:
         )
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a commit of the metadata log: forget topics that are gone, and everything when share groups are switched off."""
+        """Apply a commit of the metadata log: forget deleted topics, and everything if share groups are disabled."""
         if delta.topics is not None and delta.topics.deleted:
             topic_ids = delta.topics.deleted.keys()
-            if "partitions" in vars(self):
-                self.partitions.topics_deleted(topic_ids)
+            if self._partitions is not None:
+                self._partitions.topics_deleted(topic_ids)
             self.coordinator.on_topics_deleted(topic_ids)
         if delta.features is not None and image.features.level(FEATURE) < 1:
             self.reset()
 
     def reset(self) -> None:
-        """Forget every session and share partition."""
+        """Drop every session and share partition."""
         self.close()
-        vars(self).pop("partitions", None)
+        self._partitions = None
 
     def close(self) -> None:
         """Stop every timer of the share partitions."""
-        if "partitions" in vars(self):
-            self.partitions.close()
+        if self._partitions is not None:
+            self._partitions.close()

@@ -1,4 +1,4 @@
-"""The server-side assignors by name, each imported when a group asks for it (control plane, pure).
+"""The server-side assignors by name, each imported when a group asks for it.
 
 Source: Kafka's setting group.consumer.assignors; KIP-848.
 """

@@ -1,4 +1,4 @@
-"""How many partitions a topology's internal topics get, and which are missing (control plane, pure).
+"""How many partitions a topology's internal topics get, and which are missing.
 
 A topology fixes few partition counts: source topics have theirs already, and some repartition topics name one
 (`Repartitioned.withNumberOfPartitions`). All the others follow, in this order:
@@ -34,7 +34,7 @@ BROKER_DEFAULT = -1
 
 
 class StreamsStatus(IntEnum):
-    """What a heartbeat's answer can tell beside its error code (KIP-1071)."""
+    """What a heartbeat's response can report beside its error code (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -120,7 +120,7 @@ class ConfiguredTopology:
         metadata_hash: of the topics it rests on; with another hash it must be made again.
         subtopologies: in the order of their ids; None when sources are missing or partitions do not fit.
         to_create: the internal topics that are missing.
-        problem: why no tasks can be given out; None when the topology is ready.
+        problem: why no tasks can be assigned; None if the topology is ready.
     """
 
     topology_epoch: int
