@@ -372,21 +372,21 @@ class TestSharedBatches:
         host.loop.run_ready()
         assert small.result() == 1
 
-    @pytest.mark.parametrize("options", [{"replay": False}, {"on_append": lambda _: None}], ids=str)
+    @pytest.mark.parametrize("options", [{"replay": False}, {"on_append": lambda _: None}], ids=["replay", "on_append"])
     def test_what_can_be_undone_has_a_batch_of_its_own(self, options: dict[str, Any]) -> None:
         host = self.busy()
         shared, alone = host.add(1), host.add(2, **options)
-        assert (shared.result(), alone.result()) == (1, 2), "the batch before it is appended first"
-        assert len(host.log.batches[0]) == 2
+        assert len(host.log.batches[0]) == 2, "the batch before it is appended first"
+        host.loop.run_ready()
+        assert (shared.result(), alone.result()) == (1, 2)
 
     def test_transactions_and_markers_have_batches_of_their_own(self) -> None:
         host, transactions = self.busy(), TestTransactions()
-        shared, written = host.add(1), transactions.add(host, 2)
-        assert (shared.result(), written.result()) == (1, 2)
-        shared, marked = host.add(3), transactions.end(host)
-        assert (shared.result(), marked.result()) == (3, None)
-        assert [producer for _, producer in host.shards[0].replayed[SHARED_FROM:]] == [-1, 7, -1]
+        answers = [host.add(1), transactions.add(host, 2), host.add(3), transactions.end(host)]
         assert len(host.log.batches[0]) == 4
+        host.loop.run_ready()
+        assert [answer.result() for answer in answers] == [1, 2, 3, None]
+        assert [producer for _, producer in host.shards[0].replayed[SHARED_FROM:]] == [-1, 7, -1]
 
     def test_a_log_that_is_not_writable_refuses_before_any_state_moves(self) -> None:
         host = self.busy()
@@ -457,6 +457,34 @@ class TestSharedBatches:
             patch.setattr(host.log, "append", lambda *_, **__: 1 // 0)
             host.loop.run_ready()
         assert {code(answer) for answer in answers} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+
+    def test_nothing_runs_between_an_operation_and_its_append(self) -> None:
+        host = self.busy()
+        host.add(1)
+        host.runtime.schedule_write(
+            0, lambda shard: CoordinatorResult(None, on_append=lambda _: host.add(100) and None)
+        )
+        seen = host.runtime.schedule_write(
+            0, lambda shard: CoordinatorResult(shard.total, [number(2)], on_append=lambda _: None)
+        )
+        assert host.shards[0].total == SHARED_FROM + 3
+        host.loop.run_ready()
+        assert seen.result() == SHARED_FROM + 1
+        assert host.shards[0].total == SHARED_FROM + 103
+
+    def test_a_bug_while_a_shard_is_dropped_costs_no_other_shard_its_answers(self) -> None:
+        host = Hosted()
+        host.elect(0)
+        host.elect(1)
+        write = lambda shard: CoordinatorResult(None, [number(1)])  # noqa: E731
+        for _ in range(SHARED_FROM):
+            assert all(host.runtime.schedule_write(partition, write).done() for partition in (0, 1))
+        host.loop.run_ready()
+        host.shards[0].on_unloaded = lambda: 1 // 0  # type: ignore[assignment,return-value,method-assign]
+        answers = [host.runtime.schedule_write(partition, write) for partition in (0, 1)]
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        host.loop.run_ready()
+        assert [code(answer) for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
 
     def test_a_record_that_cannot_be_replayed_never_reaches_the_log(self) -> None:
         host = Hosted()

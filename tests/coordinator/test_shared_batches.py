@@ -19,8 +19,8 @@ import pytest
 from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.shard_context import ContextState
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC
 from barnabas.log.log_config import LogConfig
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest
 from barnabas.steps import start
@@ -133,7 +133,7 @@ class BusyGroups(GroupHosting):
     def __init__(self) -> None:
         self.disk = SimDisk()
         super().__init__(Hosting(Path("/data"), self.disk), create=False)
-        self.hosting.create_topic(GROUP_METADATA_TOPIC, PARTITIONS, replicas=(NODE, NODE + 1), isr=(NODE,))
+        self.hosting.create_topic(GROUP_METADATA, PARTITIONS, replicas=(NODE, NODE + 1), isr=(NODE,))
         self.hosting.create_topic("t")
         self.coordinator.on_elected(0, 0)
         self.hosting.spin()
@@ -288,15 +288,15 @@ def test_the_disk_is_full(busy: BusyGroups, room: int) -> None:
 
 def test_too_few_replicas_cost_no_group_its_members(busy: BusyGroups) -> None:
     joins = [busy.first_join]
-    topic = busy.hosting.replicas.topics[GROUP_METADATA_TOPIC]
-    busy.hosting.configs[GROUP_METADATA_TOPIC] = LogConfig(min_insync_replicas=2)
+    topic = busy.hosting.replicas.topics[GROUP_METADATA]
+    busy.hosting.configs[GROUP_METADATA] = LogConfig(min_insync_replicas=2)
     topic.config_changed()
     commits, others = busy.turn(5)
     busy.hosting.spin()
     for answer in commits.values():
         assert committed(answer) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert [answer.result().error_code for answer in others if answer.done()] == [ErrorCode.NONE, ErrorCode.NONE]
-    busy.hosting.configs[GROUP_METADATA_TOPIC] = LogConfig()
+    busy.hosting.configs[GROUP_METADATA] = LogConfig()
     topic.config_changed()
     busy.hosting.advance(100)
     joins += [answer for answer in others if hasattr(answer.result(), "generation_id")]

@@ -19,9 +19,9 @@ A busy shard puts the operations of one turn of the loop into one batch, which s
     a record needs a batch of its own                  and the shard is read again
 
 So a client that is alone gets its answer in the same turn. Before it opens a batch the runtime asks whether the log is writable: an
-append that is refused for want of replicas must not cost a group the members that are in memory only. Only a disk error can
-then refuse an open batch, and after one the shard's operations have batches of their own until the next election. Operations never share
-a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
+append that is refused for want of replicas must not cost a group the members that are in memory only. After that hardly anything but a
+disk error can refuse the batch; if the log does, the shard's operations have batches of their own until the next election. Operations
+never share a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
 
 An operation without records (a read, a heartbeat) computes its answer at once. The client gets it when everything before it is
 committed, so nobody sees state that could still be lost. On one replica the log commits a batch as it appends it, and unless the batch
@@ -46,7 +46,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -346,8 +345,12 @@ class CoordinatorRuntime(Generic[S]):
         for context in written:
             context.is_busy = context.may_share and context.writes_in_turn >= SHARED_FROM
             context.writes_in_turn = 0
-            with suppress(KafkaError):  # The operations of the batch have it.
+            try:
                 self._close_batch(context)
+            except KafkaError:
+                pass  # The operations of the batch have it.
+            except Exception:
+                logger.exception("%s coordinator: partition %d", self._name, context.partition)
 
     def _share(
         self, context: ShardContext[S], records: Sequence[CoordinatorRecord], encoded: list[RecordFields]
@@ -395,8 +398,10 @@ class CoordinatorRuntime(Generic[S]):
             )
             error = failure if isinstance(failure, KafkaError) else KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             context.pending.pop()
-            self._read_again(context, may_share=False)
-            batch.finish(error)
+            try:
+                self._read_again(context, may_share=False)
+            finally:
+                batch.finish(error)
             raise error from None
         self._wait_for_commit(context, batch, appended)
 
@@ -423,10 +428,8 @@ class CoordinatorRuntime(Generic[S]):
         if type(write) is not OpenBatch:
             context.pending.append(write)
         write.timeout = self._loop.call_later(self._write_timeout_ms / 1000, write.expire)
-        if appended.done():
-            self._on_commit(context, write, appended)
-        else:
-            appended.add_done_callback(lambda future: self._on_commit(context, write, future))
+        # Also if it is done: the caller has an operation's records in hand, and nothing may run between it and their append.
+        appended.add_done_callback(lambda future: self._on_commit(context, write, future))
 
     def _on_commit(self, context: ShardContext[S], write: PendingWrite, appended: asyncio.Future[int]) -> None:
         if context.state is ContextState.CLOSED:
