@@ -21,7 +21,7 @@ class MemoryLog:
         self.refuse: ErrorCode | None = None
         self.hold_commits = False
         self.last_options: tuple[Any, int] = (None, 0)
-        self._held: list[tuple[asyncio.Future[int], int]] = []
+        self.held: list[tuple[asyncio.Future[int], int]] = []
 
     def append(
         self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
@@ -36,10 +36,13 @@ class MemoryLog:
         self.batches.setdefault(partition, []).append(bytes(batch))
         future: asyncio.Future[int] = self._loop.create_future()
         if self.hold_commits:
-            self._held.append((future, header.last_offset))
+            self.held.append((future, header.last_offset))
         else:
             future.set_result(header.last_offset)
         return future
+
+    def is_writable(self, partition: int) -> bool:
+        return self.refuse not in (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def read(self, partition: int) -> Iterator[bytes]:
         return iter(list(self.batches.get(partition, [])))
@@ -47,13 +50,13 @@ class MemoryLog:
     def release(self) -> None:
         """Commit what was held back."""
         self.hold_commits = False
-        held, self._held = self._held, []
+        held, self.held = self.held, []
         for future, last_offset in held:
             future.set_result(last_offset)
 
     def lose(self, partition: int, error: ErrorCode) -> None:
         """What was held back was never replicated: cut it off and fail its appends."""
-        held, self._held = self._held, []
+        held, self.held = self.held, []
         self.hold_commits = False
         del self.batches[partition][-len(held) :]
         self._ends[partition] = (

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType, batches_of
+from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType, fields_of, lengths_of_batches
 from barnabas.group.classic.records import group_metadata_tombstone
 from barnabas.group.offset_records import offset_commit_record, offset_commit_tombstone
 from barnabas.group.offset_store import OffsetAndMetadata
 from barnabas.protocol.errors import MalformedMessage
-from barnabas.records.compression import Compression
+from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import read_header
 
 SERDE = RecordSerde("group")
 OFFSET = OffsetAndMetadata(committed_offset=7, leader_epoch=2, metadata="m", commit_timestamp_ms=9)
@@ -90,13 +89,16 @@ def test_broken_records(key: bytes, value: bytes | None) -> None:
         SERDE.decode(key, value)
 
 
-def test_batches() -> None:
+def test_records_are_split_over_batches_of_limited_size() -> None:
     records = [offset_commit_record("gr", "t", index, OFFSET) for index in range(10)]
-    whole = list(batches_of(records, SERDE, now_ms=5, max_batch_bytes=200, atomic=True))
-    assert [len(part) for part, _ in whole] == [10]
-    parts = list(batches_of(records, SERDE, now_ms=5, max_batch_bytes=200, atomic=False))
-    assert [record for part, _ in parts for record in part] == records
-    assert all(len(batch) <= 200 for _, batch in parts)
-    (packed,) = batches_of(records, SERDE, now_ms=5, max_batch_bytes=200, atomic=True, compression=Compression.GZIP)
-    assert read_header(packed[1], 0).compression == Compression.GZIP
-    assert [SERDE.decode(r.key or b"", r.value) for r in iter_records(packed[1])] == records
+    encoded = fields_of(records, SERDE, 5)
+    lengths = list(lengths_of_batches(encoded, 200))
+    assert sum(lengths) == 10
+    assert len(lengths) > 1
+    start = 0
+    for length in lengths:
+        batch = build_batch(encoded[start : start + length])
+        assert len(batch) <= 200
+        assert [SERDE.decode(r.key or b"", r.value) for r in iter_records(batch)] == records[start : start + length]
+        start += length
+    assert list(lengths_of_batches(encoded, 10)) == [1] * 10, "a record that is too large has a batch for itself"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.coordinator.coordinator_runtime import SHARED_FROM
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -291,3 +292,228 @@ class TestTransactions:
         assert host.runtime.epoch(0) is None
         host.elect(0, 9)
         assert host.runtime.epoch(0) == 9
+
+
+class TestSharedBatches:
+    """A busy shard puts the operations of one turn into one batch."""
+
+    def busy(self, **settings: Any) -> Hosted:
+        """A shard whose next turn shares a batch; its total is the number of writes that made it busy."""
+        host = Hosted(**settings)
+        host.elect()
+        make_busy(host)
+        host.log.batches[0].clear()
+        return host
+
+    def test_a_client_that_is_alone_has_its_answer_in_the_same_turn(self) -> None:
+        host = Hosted()
+        host.elect()
+        for _ in range(10):
+            for _ in range(SHARED_FROM - 1):
+                assert host.add(1).done()
+            host.loop.run_ready()
+
+    def test_the_writes_of_a_turn_share_a_batch(self) -> None:
+        host = self.busy()
+        first, second, read, third = host.add(1), host.add(2, 3), host.total(), host.add(4)
+        assert not any(answer.done() for answer in (first, second, read, third))
+        assert host.log.batches[0] == []
+        host.loop.run_ready()
+        assert (first.result(), second.result(), read.result(), third.result()) == (1, 5, SHARED_FROM + 6, 4)
+        (batch,) = host.log.batches[0]
+        assert check_batch(batch, 0).record_count == 4
+        assert [offset for offset, _ in host.shards[0].replayed] == list(range(SHARED_FROM + 4))
+
+    def test_a_quiet_turn_ends_the_sharing(self) -> None:
+        host = self.busy()
+        assert not host.add(1).done()
+        host.loop.run_ready()
+        assert host.add(1).done()
+
+    def test_answers_wait_for_the_commit_of_the_batch(self) -> None:
+        host = self.busy()
+        host.log.hold_commits = True
+        first, second = host.add(1), host.add(2)
+        host.loop.run_ready()
+        read = host.total()
+        assert not any(answer.done() for answer in (first, second, read))
+        host.log.release()
+        host.loop.run_ready()
+        assert (first.result(), second.result(), read.result()) == (1, 2, SHARED_FROM + 3)
+
+    def test_answers_keep_the_order_of_the_log(self) -> None:
+        host = self.busy()
+        order: list[str] = []
+        host.log.hold_commits = True
+        alone = host.add(1, on_append=lambda _: None)
+        shared = host.add(2)
+        for name, answer in (("alone", alone), ("shared", shared)):
+            answer.add_done_callback(lambda _, name=name: order.append(name))
+        host.loop.run_ready()
+        host.log.release()
+        host.loop.run_ready()
+        assert order == ["alone", "shared"]
+
+    def test_a_full_batch_is_appended_before_the_turn_ends(self) -> None:
+        host = self.busy(max_batch_bytes=300)
+        answers = [host.add(value) for value in range(30)]
+        assert len(host.log.batches[0]) > 1
+        assert all(len(batch) <= 300 for batch in host.log.batches[0])
+        host.loop.run_ready()
+        assert [answer.result() for answer in answers] == list(range(30))
+        assert [check_batch(batch, 0).base_offset for batch in host.log.batches[0]] == sorted(
+            check_batch(batch, 0).base_offset for batch in host.log.batches[0]
+        )
+
+    def test_a_result_that_is_too_large_is_refused_alone(self) -> None:
+        host = self.busy(max_batch_bytes=300)
+        small, large = host.add(1), host.add(*range(30))
+        assert code(large) is ErrorCode.RECORD_LIST_TOO_LARGE
+        host.loop.run_ready()
+        assert small.result() == 1
+
+    @pytest.mark.parametrize("options", [{"replay": False}, {"on_append": lambda _: None}], ids=["replay", "on_append"])
+    def test_what_can_be_undone_has_a_batch_of_its_own(self, options: dict[str, Any]) -> None:
+        host = self.busy()
+        shared, alone = host.add(1), host.add(2, **options)
+        assert len(host.log.batches[0]) == 2, "the batch before it is appended first"
+        host.loop.run_ready()
+        assert (shared.result(), alone.result()) == (1, 2)
+
+    def test_transactions_and_markers_have_batches_of_their_own(self) -> None:
+        host, transactions = self.busy(), TestTransactions()
+        answers = [host.add(1), transactions.add(host, 2), host.add(3), transactions.end(host)]
+        assert len(host.log.batches[0]) == 4
+        host.loop.run_ready()
+        assert [answer.result() for answer in answers] == [1, 2, 3, None]
+        assert [producer for _, producer in host.shards[0].replayed[SHARED_FROM:]] == [-1, 7, -1]
+
+    def test_a_log_that_is_not_writable_refuses_before_any_state_moves(self) -> None:
+        host = self.busy()
+        host.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+        for _ in range(SHARED_FROM):
+            assert code(host.add(1)) is ErrorCode.NOT_ENOUGH_REPLICAS
+        host.loop.run_ready()
+        assert host.shards[0].events == ["loaded"]
+        assert host.total().result() == SHARED_FROM
+
+    def test_a_refused_batch_fails_its_operations_and_the_shard_is_read_again(self) -> None:
+        host = Hosted()
+        host.elect()
+        make_busy(host)
+        first, read, second = host.add(1), host.total(), host.add(2)
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        host.loop.run_ready()
+        assert [code(answer) for answer in (first, read, second)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+        assert host.shards[0].events == ["loaded", "unloaded"]
+        assert host.total().result() == SHARED_FROM
+
+    def test_after_a_refused_batch_the_shard_shares_no_more_until_the_next_election(self) -> None:
+        host = Hosted()
+        host.elect()
+        make_busy(host)
+        refused = host.add(1)
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        host.loop.run_ready()
+        assert code(refused) is ErrorCode.KAFKA_STORAGE_ERROR
+        host.log.refuse = None
+        for _ in range(3):
+            assert all(host.add(1).done() for _ in range(2 * SHARED_FROM))
+            host.loop.run_ready()
+        host.elect(epoch=1)
+        make_busy(host)
+        assert not host.add(1).done()
+
+    def test_a_write_that_meets_a_refused_batch_fails_with_it(self) -> None:
+        host = self.busy()
+        outcomes: list[Any] = []
+        shared = host.add(1)
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        alone = host.add(2, on_append=outcomes.append)
+        assert code(shared) is code(alone) is ErrorCode.KAFKA_STORAGE_ERROR
+        assert [error.code for error in outcomes] == [ErrorCode.KAFKA_STORAGE_ERROR]
+        marked = TestTransactions().end(host)
+        assert code(marked) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def test_a_marker_that_meets_a_refused_batch_fails_with_it(self) -> None:
+        host = self.busy()
+        shared = host.add(1)
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        marked = TestTransactions().end(host)
+        assert code(shared) is code(marked) is ErrorCode.KAFKA_STORAGE_ERROR
+
+    def test_a_bug_in_the_log_reaches_the_answers_of_every_shard(self) -> None:
+        host = Hosted()
+        host.elect(0)
+        host.elect(1)
+        for _ in range(2):
+            answers = [
+                host.runtime.schedule_write(partition, lambda shard: CoordinatorResult(None, [number(1)]))
+                for partition in (0, 1)
+                for _ in range(SHARED_FROM)
+            ]
+            host.loop.run_ready() if answers[0].done() else None
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(host.log, "append", lambda *_, **__: 1 // 0)
+            host.loop.run_ready()
+        assert {code(answer) for answer in answers} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+
+    def test_nothing_runs_between_an_operation_and_its_append(self) -> None:
+        host = self.busy()
+        host.add(1)
+        host.runtime.schedule_write(
+            0, lambda shard: CoordinatorResult(None, on_append=lambda _: host.add(100) and None)
+        )
+        seen = host.runtime.schedule_write(
+            0, lambda shard: CoordinatorResult(shard.total, [number(2)], on_append=lambda _: None)
+        )
+        assert host.shards[0].total == SHARED_FROM + 3
+        host.loop.run_ready()
+        assert seen.result() == SHARED_FROM + 1
+        assert host.shards[0].total == SHARED_FROM + 103
+
+    def test_a_bug_while_a_shard_is_dropped_costs_no_other_shard_its_answers(self) -> None:
+        host = Hosted()
+        host.elect(0)
+        host.elect(1)
+        write = lambda shard: CoordinatorResult(None, [number(1)])  # noqa: E731
+        for _ in range(SHARED_FROM):
+            assert all(host.runtime.schedule_write(partition, write).done() for partition in (0, 1))
+        host.loop.run_ready()
+        host.shards[0].on_unloaded = lambda: 1 // 0  # type: ignore[assignment,return-value,method-assign]
+        answers = [host.runtime.schedule_write(partition, write) for partition in (0, 1)]
+        host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+        host.loop.run_ready()
+        assert [code(answer) for answer in answers] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+
+    def test_a_record_that_cannot_be_replayed_never_reaches_the_log(self) -> None:
+        host = Hosted()
+        host.elect()
+        make_busy(host)
+        first = host.add(1)
+        host.shards[0].replay = lambda *_: 1 // 0  # type: ignore[assignment,return-value,method-assign]
+        broken = host.add(2)
+        assert code(first) is code(broken) is ErrorCode.NOT_COORDINATOR
+        host.loop.run_ready()
+        assert host.total().result() == SHARED_FROM
+
+    def test_an_open_batch_ends_with_its_shard(self) -> None:
+        host = self.busy()
+        shared = host.add(1)
+        host.runtime.on_resigned(0)
+        assert code(shared) is ErrorCode.NOT_COORDINATOR
+        host.loop.run_ready()
+        assert host.log.batches[0] == []
+
+    def test_a_client_times_out_behind_an_uncommitted_batch(self) -> None:
+        host = self.busy()
+        host.log.hold_commits = True
+        shared = host.add(1)
+        host.loop.advance(5000)
+        assert code(shared) is ErrorCode.REQUEST_TIMED_OUT
+
+
+def make_busy(host: Hosted) -> None:
+    for _ in range(SHARED_FROM):
+        assert host.add(1).done()
+    host.loop.run_ready()

@@ -16,6 +16,7 @@ def test_loading_lets_the_loop_turn() -> None:
     host.elect()
     for _ in range(3):
         host.add(*([1] * LOAD_RECORDS_PER_TURN))
+    host.loop.run_ready()
     host.runtime.on_elected(0, 1)
     turns = 0
     while host.runtime.state(0) is ContextState.LOADING:

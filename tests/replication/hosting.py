@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.api.context import ConnectionInfo, RequestContext
-from barnabas.log.disk import OsDisk
+from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.metadata.delta import MetadataDelta
@@ -31,12 +31,12 @@ def topic_id(number: int) -> Uuid:
 class Hosting:
     """One broker's replicas, and the requests of one client."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self.loop = VirtualLoop(None)  # type: ignore[arg-type]
         self.now_ms = self.loop.now_ms
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}
-        self.logs = LogManager(OsDisk(), str(root), now_ms=self.now_ms)
+        self.logs = LogManager(disk or OsDisk(), str(root), now_ms=self.now_ms)
         self.logs.open()
         self.replicas = ReplicaManager(
             self.logs,
@@ -77,6 +77,7 @@ class Hosting:
         config: LogConfig | None = None,
         replicas: tuple[int, ...] = (NODE,),
         leader: int = NODE,
+        isr: tuple[int, ...] = (),
     ) -> Uuid:
         """Create a topic through metadata records; returns its id."""
         if config is not None:
@@ -89,7 +90,7 @@ class Hosting:
                     partition_id=index,
                     topic_id=id_,
                     replicas=list(replicas),
-                    isr=list(replicas),
+                    isr=list(isr or replicas),
                     leader=leader,
                     leader_epoch=0,
                     partition_epoch=0,

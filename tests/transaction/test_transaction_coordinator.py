@@ -290,6 +290,21 @@ def test_a_closed_connection_stops_no_marker() -> None:
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_decision_that_is_committed_after_its_client_has_timed_out_gets_its_markers(commit: bool) -> None:
+    subject = Subject(request_timeout_ms=3000)
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer, commit=commit)
+    subject.loop.advance(3000)
+    assert code(ended) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert subject.partitions.written == []
+    subject.log.release()
+    subject.loop.run_ready()
+    assert subject.partitions.written == [(("t", 0), 1, commit)]
+    assert subject.state() is (TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
+
+
 def test_a_producer_id_that_is_allocated_late_is_used() -> None:
     subject = Subject()
     subject.held_ids = []

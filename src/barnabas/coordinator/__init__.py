@@ -4,6 +4,7 @@ A coordinator has one shard of state per partition that it leads. It never chang
 returns records and a response. `CoordinatorRuntime` appends the records, passes them to `replay`, and sends the response when they
 are committed. Loading a partition after an election is the same `replay`, from the log.
 
-Reading order: `result` (what an operation returns), `coordinator_runtime` (the machine, with `shard_context` and `shard_loader`),
+Reading order: `result` (what an operation returns), `coordinator_runtime` (the machine, with `shard_context`, `pending_write` and
+`shard_loader`),
 `coordinator_log` (the interface to the log). `partition_for` maps a key to its partition.
 """

@@ -1,7 +1,7 @@
-"""What a client of a coordinator is told when the log refuses a record (control plane).
+"""The error code that a coordinator's client gets when the log refuses a record.
 
-Clients of groups do not know the log's errors, so these become the coordinator's own: a partition that is gone, has too few replicas
-or is slow means that the coordinator is not available now, a lost leadership or a broken disk that it is elsewhere.
+Clients of coordinators do not know the log's errors, so the coordinator returns its own. COORDINATOR_NOT_AVAILABLE: the partition does
+not exist, is slow or has too few replicas. NOT_COORDINATOR: the broker has lost the leadership, or its disk fails.
 
 Source: Kafka classes `CoordinatorOperationExceptionHelper` and `ApiError`.
 """
@@ -12,7 +12,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
 def append_error(error: KafkaError) -> ErrorCode:
-    """The error code for the client; errors that are not the log's stay as they are."""
+    """Return the error code for the client; errors that are not the log's stay as they are."""
     code = error.code
     if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT):
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -24,6 +24,6 @@ def append_error(error: KafkaError) -> ErrorCode:
 
 
 def append_message(error: KafkaError) -> str | None:
-    """The sentence that goes with `append_error`; None where it would say no more than the code does."""
+    """Return the sentence that goes with `append_error`, None if it adds nothing to the code."""
     is_own = append_error(error) is error.code and error.message != error.code.default_message
     return error.message if is_own else None

@@ -1,13 +1,15 @@
-"""Coordinator records in a partition's log: the seam, and the bytes (control plane).
+"""Coordinator records in a partition's log: the seam, and the bytes.
 
     key   = record type id int16 | fields of the key message, version 0
     value = version int16        | fields of the value message          (absent: tombstone)
 
-The type id stands where older brokers wrote "the version of the key", with the same numbers, so old and new logs read
-alike. `CoordinatorLog` is all that a coordinator knows of a partition: append one batch, read all batches from the start.
-`ReplicaCoordinatorLog` is that seam over the replica manager's internal writer.
+Older brokers wrote "the version of the key" in place of the type id, with the same numbers, so both read each other's logs.
+`CoordinatorLog` is all that a coordinator knows of a partition: append one batch, ask if it would be accepted, read all batches from the
+start.
+`ReplicaCoordinatorLog` implements it with the replica manager's internal writer.
 
-Invariant: an append that raises has written nothing; one whose future fails may be in the log or not, and only a reload tells.
+Invariant: an append that raises has written nothing. If the future of an append fails, the batch may be in the log or not; only a
+reload tells.
 
 Sources: Kafka classes `CoordinatorRecordSerde`, `CoordinatorLoaderImpl`, `PartitionWriter`.
 """
@@ -16,14 +18,15 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from barnabas.coordinator.result import CoordinatorRecord
+from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.messages import coordinator_key_class, coordinator_value_class
-from barnabas.records.builder import build_batch
-from barnabas.records.compression import Compression
+from barnabas.records.builder import RecordFields
+from barnabas.records.record_batch import BATCH_OVERHEAD
 
 _PREFIX = struct.Struct(">h")
 
@@ -34,30 +37,42 @@ class CoordinatorLog(Protocol):
     """The partitions of one internal topic, as a coordinator sees them."""
 
     def append(
-        self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+        self, partition: int, batch: bytearray, *, guard: VerificationGuard | None = None, transaction_version: int = 0
     ) -> asyncio.Future[int]:
         """Append one batch.
 
         Args:
-            guard: proves that a transactional batch's transaction includes the partition.
+            guard: proves that the transaction of a transactional batch includes the partition.
             transaction_version: of the transaction that a marker ends.
 
-        Returns: the last offset, once the batch is committed.
-        Raises: KafkaError when nothing was appended.
+        Returns: a future of the last offset, done when the batch is committed.
+        Raises: KafkaError if nothing was appended.
         """
         ...
 
+    def is_writable(self, partition: int) -> bool:
+        """Return False if an append would be refused now; only the append itself finds out whether the disk takes it."""
+        ...
+
     def read(self, partition: int) -> Iterator[Buffer]:
-        """Give buffers of whole batches, from the log start to the end that was committed."""
+        """Return buffers of whole batches, from the log start to the log end."""
         ...
 
 
 class InternalLog(Protocol):
-    """What the replica manager offers to writers inside the broker."""
+    """What the replica manager offers to the broker's own writers."""
 
     def append_internal(
-        self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+        self,
+        topic: str,
+        index: int,
+        batch: bytearray,
+        *,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
     ) -> asyncio.Future[int]: ...
+
+    def is_writable_internal(self, topic: str, index: int) -> bool: ...
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[Buffer]: ...
 
@@ -70,43 +85,49 @@ class ReplicaCoordinatorLog:
         self._topic = topic
 
     def append(
-        self, partition: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+        self, partition: int, batch: bytearray, *, guard: VerificationGuard | None = None, transaction_version: int = 0
     ) -> asyncio.Future[int]:
         return self._replicas.append_internal(
             self._topic, partition, batch, guard=guard, transaction_version=transaction_version
         )
+
+    def is_writable(self, partition: int) -> bool:
+        return self._replicas.is_writable_internal(self._topic, partition)
 
     def read(self, partition: int) -> Iterator[Buffer]:
         return self._replicas.read_internal(self._topic, partition, 0)
 
 
 class UnknownRecordType(Exception):
-    """A record of a type that this coordinator does not know: written by a newer broker, or for another coordinator."""
+    """The record's type is not one of this coordinator's: a newer broker wrote it, or it belongs to another coordinator."""
 
 
 class RecordSerde:
     """Turns the records of one coordinator family into bytes and back.
 
     Args:
-        family: "group", "transaction" or "share": whose type ids these are.
+        family: "group", "transaction" or "share": selects the table of type ids.
     """
 
     def __init__(self, family: str) -> None:
         self._family = family
 
-    def encode(self, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
-        """Give the key's and the value's bytes."""
-        key = _PREFIX.pack(record.type_id) + record.key.encode(0)
+    def encode(self, record: CoordinatorRecord) -> tuple[bytearray, bytearray | None]:
+        """Return the bytes of the key and of the value."""
+        key = bytearray(_PREFIX.pack(record.type_id))
+        record.key.write(key, 0)
         if record.value is None:
             return key, None
-        return key, _PREFIX.pack(record.value_version) + record.value.encode(record.value_version)
+        value = bytearray(_PREFIX.pack(record.value_version))
+        record.value.write(value, record.value_version)
+        return key, value
 
     def decode(self, key: Buffer, value: Buffer | None) -> CoordinatorRecord:
         """Read a record.
 
         Raises:
-            UnknownRecordType: no such type, or a value of a newer version.
-            MalformedMessage: the bytes are not what their type says.
+            UnknownRecordType: the type is unknown, or the value's version is newer.
+            MalformedMessage: the bytes do not parse as their type.
         """
         type_id = _prefix_of(key)
         try:
@@ -130,47 +151,33 @@ def _prefix_of(buffer: Buffer) -> int:
     return int(number)
 
 
-def batches_of(
-    records: Iterable[CoordinatorRecord],
-    serde: RecordSerde,
-    *,
-    now_ms: int,
-    max_batch_bytes: int,
-    atomic: bool,
-    compression: Compression = Compression.NONE,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-) -> Iterator[tuple[list[CoordinatorRecord], bytearray]]:
-    """Pack records into batches, one when `atomic`, else as many as `max_batch_bytes` asks for (sizes before compression).
+def fields_of(records: Iterable[CoordinatorRecord], serde: RecordSerde, now_ms: int) -> list[RecordFields]:
+    """Encode records for `build_batch`."""
+    encode = serde.encode
+    return [(now_ms, *encode(record), ()) for record in records]
 
-    Args:
-        producer_id, producer_epoch: of the transaction that the records belong to; -1 for none.
+
+def size_of(fields: RecordFields) -> int:
+    """Return how many bytes a record takes at most in an uncompressed batch."""
+    _, key, value, _ = fields
+    return len(key or b"") + len(value or b"") + _RECORD_OVERHEAD_MAX
+
+
+def lengths_of_batches(encoded: Sequence[RecordFields], max_batch_bytes: int) -> Iterator[int]:
+    """Split records over batches of limited size (before compression).
+
+    Returns: how many records go into each batch; one that is too large has a batch for itself.
     """
-
-    def packed() -> bytearray:
-        return build_batch(
-            encoded,
-            compression=compression,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            transactional=producer_id >= 0,
-        )
-
-    chunk: list[CoordinatorRecord] = []
-    encoded: list[tuple[int, bytes, bytes | None, list[tuple[str, bytes | None]]]] = []
-    size = 0
-    for record in records:
-        key, value = serde.encode(record)
-        record_bytes = len(key) + len(value or b"") + _RECORD_OVERHEAD_MAX
-        if encoded and not atomic and size + record_bytes > max_batch_bytes - _BATCH_OVERHEAD:
-            yield chunk, packed()
-            chunk, encoded, size = [], [], 0
-        chunk.append(record)
-        encoded.append((now_ms, key, value, []))
+    count = 0
+    size = BATCH_OVERHEAD
+    for fields in encoded:
+        record_bytes = size_of(fields)
+        if count and size + record_bytes > max_batch_bytes:
+            yield count
+            count, size = 0, BATCH_OVERHEAD
+        count += 1
         size += record_bytes
-    if encoded:
-        yield chunk, packed()
+    yield count
 
 
-_BATCH_OVERHEAD = 61  # the header of a record batch
 _RECORD_OVERHEAD_MAX = 21  # length, attributes, two deltas, two lengths and a header count, at their longest

@@ -1,12 +1,12 @@
-"""What a coordinator's operation gives back: records to append, and the answer that waits for them (control plane).
+"""What an operation of a coordinator returns: records to append, and the response that waits for them.
 
 `CoordinatorRecord` is a key and a value of an internal topic, both messages of the protocol's tables; a value of None is a
 tombstone. `CoordinatorResult` is the whole outcome of one operation.
 
 Invariants:
-- the records of one atomic result are in one batch, so that they are found together after a crash, or not at all;
-- `replay=False` only where the state is already moved: the classic group protocol keeps joins and timers, which are not
-  durable, in memory, and its record is a picture of that memory (Kafka: `CoordinatorResult.replayRecords`).
+- the records of an atomic result are in one batch: after a crash either all of them are in the log or none is;
+- `replay=False` only if the operation has moved the state already: the classic group protocol keeps joins and timers, which are
+  not durable, in memory, and its record is a picture of that memory (Kafka: `CoordinatorResult.replayRecords`).
 
 Both are named tuples because every commit makes them: a frozen data class takes three times as long to make.
 
@@ -26,7 +26,7 @@ R = TypeVar("R")
 class RecordMessage(Protocol):
     """A coordinator key or value, as `barnabas.protocol.messages` builds them."""
 
-    def encode(self, version: int) -> bytes: ...
+    def write(self, out: bytearray, version: int) -> None: ...
 
 
 class CoordinatorRecord(NamedTuple):
@@ -49,11 +49,12 @@ class CoordinatorResult(NamedTuple, Generic[R]):
     """The outcome of one operation.
 
     Args:
+        response: the answer. The client gets it when the records, and all appended before them, are committed.
         records: what to append; may be empty.
-        response: the answer, given out once the records (and all appended before them) are committed.
-        replay: hand the records to `replay` after the append.
+        replay: pass the records to `replay` after the append.
         atomic: keep all records in one batch; otherwise they may be split over several.
-        on_append: called once, with None when the records are committed, or with the error that refused them.
+        on_append: called once with the outcome: None when the records are committed, else the error. A client whose wait has timed
+            out does not end it: the records may still be committed.
     """
 
     response: R

@@ -1,9 +1,11 @@
-"""What the runtime keeps for one partition: the shard, its timers, and its batches on their way (control plane).
+"""What the runtime keeps for one partition: the shard, its timers, and the batches that are not yet committed.
 
     LOADING ──> ACTIVE ──> CLOSED         LOADING answers COORDINATOR_LOAD_IN_PROGRESS,
        └──────> FAILED ──>  ┘             FAILED and absent NOT_COORDINATOR
 
-Invariant: `pending` is in the order of the appends, and its first entry is never committed.
+Invariants:
+- `pending` is in the order of the log, and its first entry is never committed;
+- `open_batch` is None or the last entry of `pending`.
 
 Source: Kafka class `CoordinatorRuntime.CoordinatorContext`.
 """
@@ -11,32 +13,32 @@ Source: Kafka class `CoordinatorRuntime.CoordinatorContext`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from barnabas.coordinator.pending_write import OpenBatch, PendingWrite
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.coordinator.timer import CoordinatorTimer
-from barnabas.protocol.errors import KafkaError
 
 
 class CoordinatorShard(Protocol):
     """One partition's state machine."""
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        """Move the state by one record, from the log or just appended (producer_id -1: not in a transaction)."""
+        """Move the state by one record, read from the log or just appended (producer_id -1: not in a transaction)."""
         ...
 
     def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
-        """Settle what a producer's transaction left pending."""
+        """Apply or drop what a producer's transaction left pending."""
         ...
 
     def on_loaded(self) -> None:
-        """The log has been replayed: start timers."""
+        """Start timers: the log has been replayed."""
         ...
 
     def on_unloaded(self) -> None:
-        """The state is given up: answer everyone who waits inside it."""
+        """Answer the clients that wait in the state: it is about to be dropped."""
         ...
 
 
@@ -50,31 +52,31 @@ class ContextState(Enum):
     CLOSED = "closed"
 
 
-Finish = Callable[[KafkaError | None], None]
-
-
-class PendingWrite:
-    """A batch that is appended and not yet committed, and who waits for it."""
-
-    __slots__ = ("committed", "timeout", "waiters")
-
-    def __init__(self) -> None:
-        self.committed = False
-        self.waiters: list[Finish] = []
-        self.timeout: Any = None
-
-    def finish(self, error: KafkaError | None) -> None:
-        if self.timeout is not None:
-            self.timeout.cancel()
-        waiters, self.waiters = self.waiters, []
-        for waiter in waiters:
-            waiter(error)
-
-
 class ShardContext(Generic[S]):
-    """One partition's shard with its timers and its uncommitted batches."""
+    """One partition's shard with its timers and its uncommitted batches.
 
-    __slots__ = ("epoch", "next_offset", "partition", "pending", "shard", "source", "state", "timer")
+    Attributes:
+        pending: the batches that are not yet committed.
+        open_batch: the last of them, if it is not yet appended.
+        writes_in_turn: how many operations have written in this turn of the loop.
+        is_busy: the operations of this turn may share a batch.
+        may_share: the log has not refused a shared batch.
+    """
+
+    __slots__ = (
+        "epoch",
+        "is_busy",
+        "may_share",
+        "next_offset",
+        "open_batch",
+        "partition",
+        "pending",
+        "shard",
+        "source",
+        "state",
+        "timer",
+        "writes_in_turn",
+    )
 
     def __init__(self, partition: int, epoch: int, shard: S, timer: CoordinatorTimer) -> None:
         self.partition = partition
@@ -83,8 +85,12 @@ class ShardContext(Generic[S]):
         self.timer = timer
         self.state = ContextState.LOADING
         self.pending: deque[PendingWrite] = deque()
+        self.open_batch: OpenBatch | None = None
+        self.writes_in_turn = 0
+        self.is_busy = False
+        self.may_share = True
         self.next_offset = 0
         self.source: Iterator[None] | None = None
 
     def __repr__(self) -> str:
-        return f"ShardContext({self.partition} {self.state.value} epoch={self.epoch} next={self.next_offset})"
+        return f"<ShardContext {self.partition} {self.state.value} epoch={self.epoch} next={self.next_offset}>"

@@ -1,8 +1,8 @@
-"""Reading shards from their logs, a bounded number of records per turn of the loop (control plane).
+"""Reading shards from their logs, a bounded number of records per turn of the loop.
 
 Shards are read one after the other, in the order of their elections; a large one does not stall the loop, and an empty one costs
-next to nothing. A record of a type that nobody here knows is passed over: it was written by a newer broker. A log that cannot be
-read, or a record that is not what it says, makes the shard FAILED, and only that one.
+next to nothing. The loader skips records of unknown types: a newer broker wrote them. If a log cannot be read, or a record cannot be
+parsed or replayed, the loader marks this shard as FAILED and goes on with the next.
 
 Sources: Kafka class `CoordinatorLoaderImpl`.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol
+from collections.abc import Iterator
+from typing import Generic
 
 from barnabas.coordinator.coordinator_log import Buffer, CoordinatorLog, RecordSerde, UnknownRecordType
 from barnabas.coordinator.shard_context import ContextState, S, ShardContext
@@ -20,6 +20,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import Loop
 
 logger = logging.getLogger(__name__)
 
@@ -27,38 +28,32 @@ NO_PRODUCER_ID = -1
 LOAD_RECORDS_PER_TURN = 500
 
 
-class CallSoon(Protocol):
-    """The loop's `call_soon`."""
-
-    def __call__(self, callback: Callable[..., object], /, *args: Any) -> object: ...
-
-
 class ShardLoader(Generic[S]):
     """Loads the shards of one coordinator."""
 
-    def __init__(self, name: str, log: CoordinatorLog, serde: RecordSerde, call_soon: CallSoon) -> None:
+    def __init__(self, name: str, log: CoordinatorLog, serde: RecordSerde, loop: Loop) -> None:
         self._name = name
         self._log = log
         self._serde = serde
-        self._call_soon = call_soon
+        self._loop = loop
         self._loading: deque[ShardContext[S]] = deque()
         self._is_scheduled = False
 
     def __repr__(self) -> str:
-        return f"ShardLoader({self._name} {list(self._loading)})"
+        return f"<ShardLoader {self._name} loading={list(self._loading)}>"
 
     def load(self, context: ShardContext[S]) -> None:
-        """Have a shard read, from the next turn of the loop on; it becomes ACTIVE or FAILED."""
+        """Read a shard, from the next turn of the loop on; it becomes ACTIVE or FAILED."""
         self._loading.append(context)
         self._schedule()
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._call_soon(self._load_some)
+            self._loop.call_soon(self._load_some)
 
     def _load_some(self) -> None:
-        """Replay up to a bounded number of records, then let the loop turn."""
+        """Replay up to a bounded number of records, then give the loop a turn."""
         self._is_scheduled = False
         budget = LOAD_RECORDS_PER_TURN
         while self._loading and budget > 0:
@@ -71,7 +66,7 @@ class ShardLoader(Generic[S]):
             self._schedule()
 
     def _load_step(self, context: ShardContext[S], budget: int) -> int:
-        """Replay at most `budget` records of a shard; returns the number replayed (at least 1, for the opening itself)."""
+        """Replay at most `budget` records of a shard; return their number (at least 1: the opening counts)."""
         used = 1
         try:
             if context.source is None:

@@ -22,6 +22,7 @@ from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupCoordinatorConfig
+from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.compression import Compression
 from barnabas.steps import Loop, gather, in_background
@@ -199,7 +200,7 @@ class GroupCoordinator:
         return await gather((one(group_id) for group_id in group_ids), self.loop)
 
     def commit_transactional_offsets(
-        self, request: TxnOffsetCommitRequest, version: int, guard: object
+        self, request: TxnOffsetCommitRequest, version: int, guard: VerificationGuard | None
     ) -> asyncio.Future[TxnOffsetCommitResponse]:
         """Commit offsets of topics that exist, within a transaction.
 

@@ -364,6 +364,9 @@ class ReplicaManager:
         )
         last_offset = info.last_offset
         future: asyncio.Future[int] = self._loop.create_future()
+        if partition.log.high_watermark > last_offset:  # The append has just found enough in-sync replicas.
+            future.set_result(last_offset)
+            return future
 
         def settled(commits: Sequence[AwaitedCommit]) -> None:
             code = commits[0].error_code
@@ -377,6 +380,12 @@ class ReplicaManager:
 
         self.await_commits([AwaitedCommit(partition, last_offset + 1)], INTERNAL_COMMIT_TIMEOUT_MS, settled)
         return future
+
+    def is_writable_internal(self, topic: str, index: int) -> bool:
+        """Return whether this broker leads the partition and has enough in-sync replicas for `append_internal`."""
+        hosted = self.topics.get(topic)
+        partition = None if hosted is None else hosted.partitions.get(index)
+        return partition is not None and partition.is_leader and len(partition.isr) >= partition.effective_min_isr
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.

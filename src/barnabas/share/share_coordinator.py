@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.records.compression import Compression
-from barnabas.steps import in_background, sleep
+from barnabas.steps import Loop, in_background, sleep
 
 if (
     TYPE_CHECKING

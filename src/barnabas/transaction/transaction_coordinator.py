@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
-from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.coordinator.partition_for import partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.steps import gather, in_background, shielded, sleep
+from barnabas.steps import Loop, gather, in_background, sleep
 from barnabas.transaction.config import TransactionCoordinatorConfig
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class TransactionCoordinator:
         Raises:
             KafkaError: CONCURRENT_TRANSACTIONS while the open transaction is aborted, PRODUCER_FENCED, or a coordinator error.
         """
-        initialized = await self._decide(
+        initialized = await self._run(
             request.transactional_id, lambda shard, fresh: shard.init_producer_id(request, fresh)
         )
         if initialized.prepared is not None:
@@ -197,7 +197,7 @@ class TransactionCoordinator:
         Raises: KafkaError.
         """
         _check(request.transactional_id)
-        return await self._decide(request.transactional_id, lambda shard, fresh: shard.end(request, fresh))
+        return await self._run(request.transactional_id, lambda shard, fresh: shard.end(request, fresh))
 
     async def describe(self, transactional_id: str) -> TransactionMetadata:
         """Return the state of one transactional id.
@@ -233,31 +233,37 @@ class TransactionCoordinator:
         reads = self._runtime.schedule_read_all(lambda shard: list(shard.transactions.values()))
         return [found for part in await gather(map(of_partition, reads), self._loop) for found in part]
 
-    async def _decide(
-        self,
-        transactional_id: str,
-        operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
-    ) -> Outcome:
-        """Run an operation that may end a transaction, then write the markers, even if the client closes its connection."""
-        return await shielded(self._run(transactional_id, operation), self._loop)
-
     async def _run(
         self,
         transactional_id: str,
         operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
     ) -> Outcome:
+        """Run an operation that may end a transaction, and have its markers written when the outcome is committed.
+
+        The client may close its connection, or its wait may time out: a decided transaction gets its markers all the same.
+        """
         partition = self.partition_of(transactional_id)
 
-        async def run(fresh_producer_id: int) -> Outcome | None:
-            written = self._runtime.schedule_write(partition, lambda shard: operation(shard, fresh_producer_id))
-            return await _translated(written)
+        def run(fresh_producer_id: int) -> asyncio.Future[Outcome | None]:
+            return self._runtime.schedule_write(
+                partition, lambda shard: self._then_end(partition, operation(shard, fresh_producer_id))
+            )
 
-        outcome = await run(NO_PRODUCER_ID)
+        outcome = await _translated(run(NO_PRODUCER_ID))
         while outcome is None:
-            outcome = await run(await self._producer_ids.generate())
-        if outcome.prepared is not None:
-            self._end_prepared(partition, outcome.prepared)
+            outcome = await _translated(run(await self._producer_ids.generate()))
         return outcome
+
+    def _then_end(self, partition: int, result: CoordinatorResult[Outcome | None]) -> CoordinatorResult[Outcome | None]:
+        prepared = None if result.response is None else result.response.prepared
+        if prepared is None:
+            return result
+
+        def on_append(error: KafkaError | None) -> None:
+            if error is None:
+                self._end_prepared(partition, prepared)
+
+        return result._replace(on_append=on_append)
 
     def _end_prepared(self, partition: int, prepared: TransactionMetadata) -> None:
         epoch = self._runtime.epoch(partition)

@@ -210,6 +210,7 @@ class World(ConsumerScriptRunner):
         for _ in range(30):
             for member in list(self.members):
                 self.beat(member)
+                self.loop.run_ready()  # Heartbeats of one turn would share a batch.
             self.loop.advance(3_000)
         group = self.group()
         if not self.members:
