@@ -1,6 +1,5 @@
 """AlterShareGroupOffsets (API key 91, version 0): start a share group's partitions at other offsets.
 
-
 - A group with members gets NON_EMPTY_GROUP. A missing group is created.
 - Acquired records and all delivery counts are forgotten.
 - An unknown topic or partition gets UNKNOWN_TOPIC_OR_PARTITION, partition by partition.

@@ -1,6 +1,5 @@
 """ConsumerGroupDescribe (API key 69, versions 0-1).
 
-
 - Members have their assignment and their target, without partitions of deleted topics.
 - A missing group, or one of another type: GROUP_ID_NOT_FOUND with a message.
 - Authorized operations on request: all operations on a group, as there is no authorizer.

@@ -1,6 +1,5 @@
 """ConsumerGroupHeartbeat (API key 68, versions 0-1).
 
-
 - The one request of the consumer protocol: joins with epoch 0, stays, leaves with -1, leaves for a while with -2 (static members).
 - Null fields mean "as before"; the response has an assignment if it has changed, or if the request describes the member in full.
 - UNSUPPORTED_VERSION unless `group.coordinator.rebalance.protocols` has consumer and group.version is finalized at 1 or above.

@@ -1,6 +1,5 @@
 """DeleteGroups (API key 42, versions 0-3).
 
-
 - An empty group is deleted with its offsets; other groups get NON_EMPTY_GROUP or GROUP_ID_NOT_FOUND.
 - The share coordinator's state of a share group is deleted first; a group whose state cannot be deleted stays. This goes on to its end
   if the client closes its connection.

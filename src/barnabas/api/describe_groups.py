@@ -1,6 +1,5 @@
 """DescribeGroups (API key 15, versions 0-6).
 
-
 - Only a stable group has metadata and assignments.
 - A missing group: GROUP_ID_NOT_FOUND with a message from version 6, before it the state Dead.
 - Authorized operations on request: all operations on a group, as there is no authorizer.

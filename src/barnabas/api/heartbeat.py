@@ -1,6 +1,5 @@
 """Heartbeat (API key 12, versions 0-4).
 
-
 - A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS if it must rejoin.
 - While the coordinator loads the group it returns NONE, so that no member rejoins.
 - The order of the errors is Kafka's: group, member, instance, generation.

@@ -1,6 +1,5 @@
 """JoinGroup (API key 11, versions 0-9).
 
-
 - The response is sent when the rebalance is complete.
 - The leader's response lists the members with their metadata, the others' lists none.
 - A dynamic member without an id gets MEMBER_ID_REQUIRED and an id from version 4.

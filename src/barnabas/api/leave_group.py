@@ -1,6 +1,5 @@
 """LeaveGroup (API key 13, versions 0-5).
 
-
 - From version 3 several members leave in one request, each with its own outcome; administrators name static members by their
   instance id alone.
 - Before version 3 one member leaves, and its outcome is the response's error code.

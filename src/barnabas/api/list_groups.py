@@ -1,6 +1,5 @@
 """ListGroups (API key 16, versions 0-5).
 
-
 - The groups that this broker coordinates; clients ask every broker.
 - Filters by state and by type ignore case; an unknown state or type matches nothing.
 - While a partition of `__consumer_offsets` is being loaded: COORDINATOR_LOAD_IN_PROGRESS.

@@ -1,6 +1,5 @@
 """OffsetCommit (API key 8, versions 2-10).
 
-
 - Members commit with their generation; offsets without one (-1) are accepted if the group has no members.
 - Missing partitions: UNKNOWN_TOPIC_OR_PARTITION; from version 10, which names topics by id, UNKNOWN_TOPIC_ID.
 - Metadata over offset.metadata.max.bytes: OFFSET_METADATA_TOO_LARGE for that partition. Null metadata is kept as empty.

@@ -1,6 +1,5 @@
 """OffsetFetch (API key 9, versions 1-10).
 
-
 - Partitions without an offset have offset -1 and empty metadata; the group need not exist.
 - A null list of topics asks for all offsets of the group; an empty one for none.
 - From version 8 a request names several groups; before it one, whose response is in the old fields.

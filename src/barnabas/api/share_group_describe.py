@@ -1,6 +1,5 @@
 """ShareGroupDescribe (API key 77, version 1): share groups with their members.
 
-
 - The response has the groups in the order of the request. A missing group, or one of another type, gets GROUP_ID_NOT_FOUND with a message.
 - Authorized operations on request: all operations on a group, as there is no authorizer.
 

@@ -1,6 +1,5 @@
 """ShareGroupHeartbeat (API key 76, version 1): a member joins a share group, stays, or leaves.
 
-
 - Member epoch 0 joins (or joins again), -1 leaves, any other is the member's current epoch. The member makes its own id.
 - The response has the assignment on joining, after a full request, and when it has changed. Several members may have one partition.
 - Partitions of a topic that is new to the group are assigned with the next heartbeat: their states are initialized first.

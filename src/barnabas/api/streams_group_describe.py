@@ -1,6 +1,5 @@
 """StreamsGroupDescribe (API key 89, versions 0-1).
 
-
 - A missing group, or one of another type: GROUP_ID_NOT_FOUND with a message; an empty id: INVALID_GROUP_ID.
 - The topology has its internal topics' partitions once they are decided, else 0 where the application left them open.
 - There is no topology description plugin, so no description is stored (KIP-1331).

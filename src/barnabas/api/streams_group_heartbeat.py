@@ -1,6 +1,5 @@
 """StreamsGroupHeartbeat (API key 88, versions 0-1).
 
-
 - UNSUPPORTED_VERSION unless `group.coordinator.rebalance.protocols` has streams and streams.version is finalized at 1 or above.
 - A topology that names Kafka's internal topics, or names that no topic can have: STREAMS_INVALID_TOPOLOGY.
 - Missing internal topics are created with the next metadata change; until they exist the member gets MISSING_INTERNAL_TOPICS,

@@ -1,6 +1,5 @@
 """StreamsGroupTopologyDescriptionUpdate (API key 93, version 0).
 
-
 A broker with a plugin for topology descriptions stores what members send. This one has none, like Kafka by default: it never asks for a
 description, and rejects one with UNSUPPORTED_VERSION.
 

@@ -1,6 +1,5 @@
 """SyncGroup (API key 14, versions 0-5).
 
-
 - The leader's request has the assignment; all members are answered when it is written.
 - From version 5 protocol type and name must be those of the group: INCONSISTENT_GROUP_PROTOCOL.
 

@@ -117,9 +117,7 @@ def _split(text: str) -> list[bytes | Verb]:
     return parts
 
 
-# --- printing -----------------------------------------------------------------------------------------------------
-
-
+# Printing
 def _encoded(data: bytes | None, modifier: str) -> bytes:
     if data is None:
         return b""
@@ -213,8 +211,7 @@ def to_json(record: Shown) -> bytes:
     return json.dumps(found, ensure_ascii=False).encode() + b"\n"
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
-
+# Reading
 _READABLE = {"t", "p", "k", "v", "h", "T"}
 _SAME = {"s": "v", "d": "T"}
 

@@ -91,8 +91,7 @@ class Cluster(Closeable):
             self._bootstrap_connection.close()
             self._bootstrap_connection = None
 
-    # --- deadlines ------------------------------------------------------------------------------------------------
-
+    # Deadlines
     def deadline(self) -> float:
         """Return when a call that begins now must end, on this cluster's clock."""
         return self._clock() + self.timeout_ms / 1000
@@ -135,8 +134,7 @@ class Cluster(Closeable):
         self._coordinators.clear()
         self._controller_id = -1
 
-    # --- connections ----------------------------------------------------------------------------------------------
-
+    # Connections
     def any_connection(self) -> BlockingConnection:
         """Return a connection to some broker: an open one, a bootstrap address, or any known broker.
 
@@ -178,8 +176,7 @@ class Cluster(Closeable):
     def _dial(self, host: str, port: int) -> BlockingConnection:
         return self._connect(host, port, client_id=self.client_id, timeout_ms=self.timeout_ms)
 
-    # --- metadata -------------------------------------------------------------------------------------------------
-
+    # Metadata
     def metadata(self, topics: Iterable[str] | None = None, *, topic_ids: Iterable[bytes] = ()) -> ClusterMetadata:
         """Ask a broker for the cluster's metadata.
 
@@ -348,8 +345,7 @@ class Cluster(Closeable):
 
         return self.retry(ask)
 
-    # --- asking ---------------------------------------------------------------------------------------------------
-
+    # Asking
     def ask_each(
         self,
         items: Iterable[ItemT],

@@ -138,8 +138,7 @@ class BlockingConnection(Closeable):
             self._socket.close()
             self._socket = None
 
-    # --- versions -------------------------------------------------------------------------------------------------
-
+    # Versions
     def supports(self, api_key: int, version: int = 0) -> bool:
         """Return whether the broker serves this version, or a higher one, of an API."""
         return api_key in self.versions and self.versions[api_key][1] >= version
@@ -198,8 +197,7 @@ class BlockingConnection(Closeable):
         response: messages.ApiVersionsResponse = self.request(request, version=version)
         return response
 
-    # --- requests -------------------------------------------------------------------------------------------------
-
+    # Requests
     def request(
         self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
     ) -> Any:
@@ -284,8 +282,7 @@ class BlockingConnection(Closeable):
             version = 0  # UNSUPPORTED_VERSION: the one response in another version than the request
         return expected.response_class.decode(frame[pos:], version)
 
-    # --- bytes ----------------------------------------------------------------------------------------------------
-
+    # Bytes
     def _connect(self) -> socket.socket:
         try:
             connected = socket.create_connection((self.host, self.port), timeout=self.timeout_ms / 1000)

@@ -130,7 +130,7 @@ class CoordinatorRuntime(Generic[S]):
     def __repr__(self) -> str:
         return f"<CoordinatorRuntime {self._name} {list(self._contexts.values())}>"
 
-    # -- elections ---------------------------------------------------------------------------------------------------
+    # Elections
 
     def on_elected(self, partition: int, epoch: int) -> None:
         """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored."""
@@ -170,7 +170,7 @@ class CoordinatorRuntime(Generic[S]):
         context = self._contexts.get(partition)
         return None if context is None else context.state
 
-    # -- operations --------------------------------------------------------------------------------------------------
+    # Operations
 
     def schedule_write(self, partition: int, operation: Callable[[S], CoordinatorResult[R]]) -> asyncio.Future[R]:
         """Run an operation; its response is there when its records are committed.
@@ -330,7 +330,7 @@ class CoordinatorRuntime(Generic[S]):
             self._wait_for_commit(context, PendingWrite(), appended)
         self._count_write(context)
 
-    # -- open batches ------------------------------------------------------------------------------------------------
+    # Open batches
 
     def _count_write(self, context: ShardContext[S]) -> None:
         if not context.writes_in_turn:
@@ -405,7 +405,7 @@ class CoordinatorRuntime(Generic[S]):
             raise error from None
         self._wait_for_commit(context, batch, appended)
 
-    # -- replay and commit -------------------------------------------------------------------------------------------
+    # Replay and commit
 
     def _replay(self, context: ShardContext[S], records: Sequence[CoordinatorRecord], producer_id: int) -> None:
         """Move the state by records.
@@ -452,7 +452,7 @@ class CoordinatorRuntime(Generic[S]):
         self._open(context.partition, context.epoch)
         self._contexts[context.partition].may_share = context.may_share and may_share
 
-    # -- timers ------------------------------------------------------------------------------------------------------
+    # Timers
 
     def _run_timer(self, partition: int, epoch: int, key: str, operation: TimerOperation) -> None:
         context = self._contexts.get(partition)
@@ -468,7 +468,7 @@ class CoordinatorRuntime(Generic[S]):
         if error is not None:
             logger.warning("%s coordinator: timer %s could not write: %s", self._name, key, error)
 
-    # -- loading and closing -----------------------------------------------------------------------------------------
+    # Loading and closing
 
     def _open(self, partition: int, epoch: int) -> None:
         timer = CoordinatorTimer(self._loop, lambda key, operation: self._run_timer(partition, epoch, key, operation))

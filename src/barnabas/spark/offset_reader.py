@@ -88,8 +88,7 @@ class OffsetReader:
     def close(self) -> None:
         self._cluster.close()
 
-    # --- partitions -----------------------------------------------------------------------------------------------
-
+    # Partitions
     def partitions(self) -> list[TopicPartition]:
         """Return the partitions that the query reads now, in order.
 
@@ -127,8 +126,7 @@ class OffsetReader:
             known = self._known_leaders()
         return {each: known[each] for each in wanted}
 
-    # --- offsets --------------------------------------------------------------------------------------------------
-
+    # Offsets
     def earliest(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return the first offset of each partition."""
         return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
@@ -205,8 +203,7 @@ class OffsetReader:
     def _isolation(self) -> int:
         return self._options.consumer.isolation_level.value
 
-    # --- the group ------------------------------------------------------------------------------------------------
-
+    # The group
     def commit(self, group_id: str, position: Mapping[TopicPartition, int]) -> None:
         """Store a position as the offsets of a consumer group without members.
 
@@ -235,8 +232,7 @@ class OffsetReader:
 
         self._cluster.retry(ask)
 
-    # --- asking ---------------------------------------------------------------------------------------------------
-
+    # Asking
     def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:
         wanted = sorted(topics)
         found = self._retried(lambda: self._ask_metadata(wanted))

@@ -119,8 +119,7 @@ class TransactionalProducer:
     def __repr__(self) -> str:
         return f"<TransactionalProducer {self.transactional_id} {self.producer_id}/{self.producer_epoch}>"
 
-    # --- the transaction --------------------------------------------------------------------------------------------
-
+    # The transaction
     def begin(self) -> None:
         self._offsets.clear()
         self._started = False
@@ -209,8 +208,7 @@ class TransactionalProducer:
         kind: type[ProducerError] = Refused if fatal else Abortable
         raise kind(f"{request}: {error}") from None
 
-    # --- requests ---------------------------------------------------------------------------------------------------
-
+    # Requests
     def _produce(self, topic: str, partition: int, batch: bytearray) -> int | None:
         request_class = messages.ProduceRequest
         data = request_class.PartitionProduceData(index=partition, records=memoryview(batch))

@@ -80,8 +80,7 @@ class Worker:
         finally:
             self._drop()
 
-    # --- a process --------------------------------------------------------------------------------------------------
-
+    # A process
     @property
     def _transactional_id(self) -> str | None:
         return None if self.generator.kind is Kind.PLAIN else f"{self.name}-{self._incarnation}"
@@ -134,8 +133,7 @@ class Worker:
         assert self._consumer is not None
         return self._consumer
 
-    # --- operations -------------------------------------------------------------------------------------------------
-
+    # Operations
     def _crash(self, plan: Plan) -> bool:
         """Crash in the middle of a transaction, which a successor or the timeout must end."""
         self.recorder.record(self.process, Outcome.INVOKE, "crash")
