@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check simulate conform card bench docs serve clean
+.PHONY: help install java demo test check simulate mutants conform card bench docs serve clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -43,6 +43,9 @@ check: install  ## style, types, import contract
 
 simulate: install  ## the broker in virtual time; SEED=n replays one, SEEDS=n runs that many new ones
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS))
+
+mutants: install  ## small bugs planted in the rooms: which do their own tests miss? ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
+	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 conform: install java  ## other people's clients and tools, on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
