@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_driver import RaftDriver
+from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.records.record_batch import read_header
 
 DIRECTORY = b"d" * 16
 
@@ -21,13 +24,16 @@ class Tape:
         self.end_offset = 0
         self.held: list[Callable[[], None]] = []
         self.hold = False
+        self.epochs: list[int] = []
+        self.refuses: Exception | None = None
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
 
     def append(self, batch: bytearray, leader_epoch: int) -> None:
-        from barnabas.records.record_batch import read_header
-
+        if self.refuses is not None:
+            raise self.refuses
+        self.epochs.append(leader_epoch)
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
@@ -64,6 +70,28 @@ def test_election_state_is_durable_before_the_log_is_written() -> None:
         ("committed", 1),
         ("leader", 1),
     ]
+
+
+def test_the_log_learns_the_epoch_of_each_batch() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    raft.append([b"a"])
+    assert tape.epochs == [1, 1]
+
+
+def test_a_refused_append_says_why_and_leaves_its_offsets_to_the_next() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    tape.refuses = OSError("no space left on device")
+    with pytest.raises(AppendFailed, match="no space left on device"):
+        raft.append([b"a", b"b"])
+    assert tape.calls == []  # nothing to flush
+    tape.refuses = None
+    assert raft.append([b"c"]) == 1
+    assert tape.calls == [("append", 2), "flush", ("hw", 2), ("committed", 2)]
 
 
 def test_appends_during_a_flush_share_the_next_one() -> None:
