@@ -7,7 +7,7 @@ python tools/mutants.py [--room raft] [--module src/barnabas/raft/quorum.py] [--
 - Each mutant gets a forked child. The child gives the mutated function its new code and runs the tests that run the mutated
   statement, fastest first, until one fails. A mutant that takes ten times the usual time counts as noticed.
 - A mutant in a statement that runs at import gets modules that are imported again, and all tests of the room.
-- Left out are tests that take more than ten seconds, that start Spark, or that need other clients.
+- Left out are tests that take more than half a minute, that start Spark, or that need other clients.
 - `tests/mutants/equivalent.txt` names the mutants that change nothing a test could see. They do not count.
 """
 
@@ -39,7 +39,7 @@ from mutations import Mutation, mutations
 # A room's modules are in src/barnabas/ROOM, its tests in tests/ROOM.
 ROOMS = ("log", "records", "raft", "metadata", "coordinator", "group", "transaction", "share", "replication", "spark")
 EQUIVALENT = Path("tests/mutants/equivalent.txt")
-OPTIONS = ["-q", "-mnot conform and not spark", "-pno:xdist", "-pno:cacheprovider", "--basetemp=tmp", "--timeout=10"]
+OPTIONS = ["-q", "-mnot conform and not spark", "-pno:xdist", "-pno:cacheprovider", "--basetemp=tmp", "--timeout=30"]
 
 
 class RoomSession:
@@ -80,7 +80,7 @@ class RoomSession:
         self.measured.read()
         self.durations, failed = json.loads(Path("measured.json").read_text())
         for nodeid in failed:
-            print(f"left out: {nodeid} fails, or takes more than ten seconds", flush=True)
+            print(f"left out: {nodeid} fails, or takes more than half a minute", flush=True)
             del self.items[nodeid]
         self.run_mutants()
         return True

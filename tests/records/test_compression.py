@@ -53,6 +53,11 @@ def test_levels(codec: Compression) -> None:
         assert decompress(codec, compress(codec, TEXT, level), len(TEXT)) == TEXT
 
 
+def test_default_levels_are_those_of_the_java_producer() -> None:
+    assert compress(Compression.GZIP, TEXT) == compress(Compression.GZIP, TEXT, 6)
+    assert compress(Compression.ZSTD, TEXT) == compress(Compression.ZSTD, TEXT, 3)
+
+
 def test_snappy_raw_block_as_librdkafka_may_send() -> None:
     assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT)), len(TEXT)) == TEXT
 
@@ -68,6 +73,13 @@ def test_snappy_is_framed_as_the_java_client_frames_it() -> None:
 def test_snappy_concatenated_streams() -> None:
     framed = compress(Compression.SNAPPY, b"one") + compress(Compression.SNAPPY, b"two")
     assert decompress(Compression.SNAPPY, framed, 6) == b"onetwo"
+    small_and_large = compress(Compression.SNAPPY, b"one") + compress(Compression.SNAPPY, TEXT)
+    assert decompress(Compression.SNAPPY, small_and_large, 3 + len(TEXT)) == b"one" + TEXT
+
+
+def test_snappy_second_stream_that_is_cut_in_its_header() -> None:
+    with pytest.raises(CorruptRecord):
+        decompress(Compression.SNAPPY, compress(Compression.SNAPPY, b"one") + XERIAL_MAGIC + b"\0\0\0", 1000)
 
 
 def test_lz4_frames_have_independent_blocks_and_no_dictionary() -> None:
@@ -77,6 +89,14 @@ def test_lz4_frames_have_independent_blocks_and_no_dictionary() -> None:
     assert flags >> 6 == 1  # frame version
     assert flags & 0x20  # blocks independent: KafkaLZ4BlockInputStream refuses others
     assert not flags & 0x01
+    assert not flags & 0x04  # Java writes no checksum of the content
+
+
+def test_lz4_frames_with_a_dictionary_are_refused() -> None:
+    frame = bytearray(compress(Compression.LZ4, TEXT))
+    frame[4] |= 0x01
+    with pytest.raises(CorruptRecord, match="with a dictionary are not supported"):
+        decompress(Compression.LZ4, frame, len(TEXT))
 
 
 def test_lz4_linked_blocks_checksums_and_content_size_are_read() -> None:
@@ -99,6 +119,16 @@ def test_zstd_several_frames_and_a_skippable_one() -> None:
     assert decompress(Compression.ZSTD, frame + skippable + frame, 2 * len(TEXT)) == TEXT * 2
     streamed = zstandard.ZstdCompressor(write_content_size=False).compressobj()
     assert decompress(Compression.ZSTD, streamed.compress(TEXT) + streamed.flush(), len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("size", [0, 100, 300, 65_791, 65_792, 300_000])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_zstd_frames_with_a_content_size_of_each_width(size: int, checksum: bool) -> None:
+    import zstandard
+
+    data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    frame = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=True).compress(data)
+    assert decompress(Compression.ZSTD, frame * 3, 3 * size) == data * 3
 
 
 def test_gzip_several_members() -> None:
@@ -164,3 +194,5 @@ def test_noise(codec: int, data: bytes) -> None:
 
 def test_gzip_is_rfc_1952() -> None:
     assert zlib.decompress(compress(Compression.GZIP, TEXT), 31) == TEXT
+    with pytest.raises(CorruptRecord):
+        decompress(Compression.GZIP, zlib.compress(TEXT), len(TEXT))  # RFC 1950

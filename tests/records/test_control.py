@@ -2,7 +2,13 @@
 
 import pytest
 
-from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage, SnapshotHeaderRecord, VotersRecord
+from barnabas.protocol.messages import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
 from barnabas.records.control import (
     ControlRecordType,
     EndTransactionMarker,
@@ -25,6 +31,7 @@ def test_end_transaction_marker(commit: bool) -> None:
     assert header.is_control
     assert header.is_transactional
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (55, 2, -1)
+    assert (header.base_offset, header.partition_leader_epoch) == (3, -1)
     (record,) = check_records(batch)
     assert record.key == (b"\0\0\0\1" if commit else b"\0\0\0\0")
     assert record.value == b"\0\0" + b"\0\0\0\7"
@@ -53,7 +60,15 @@ def test_several_in_one_batch_as_a_snapshot_begins() -> None:
         (ControlRecordType.KRAFT_VOTERS, VotersRecord(version=0, voters=[])),
     ]
     batch = build_control_batch(messages, timestamp=5)
+    assert check_batch(batch).partition_leader_epoch == -1
     assert [parse_control_record(record) for record in check_records(batch)] == messages
+
+
+def test_a_snapshot_ends_with_its_footer() -> None:
+    footer = SnapshotFooterRecord(version=0)
+    (record,) = check_records(build_control_batch([(ControlRecordType.SNAPSHOT_FOOTER, footer)], timestamp=5))
+    assert record.key == b"\0\0\0\4"
+    assert parse_control_record(record) == (ControlRecordType.SNAPSHOT_FOOTER, footer)
 
 
 def test_unknown_types_are_skipped_not_refused() -> None:

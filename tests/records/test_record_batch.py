@@ -139,7 +139,7 @@ def test_old_message_formats_have_their_own_error(magic: int) -> None:
     batch = one_batch()
     batch[16] = magic
     for size in (len(batch), 30):
-        with pytest.raises(UnsupportedRecordFormat) as raised:
+        with pytest.raises(UnsupportedRecordFormat, match=f"{magic}") as raised:
             check_batch(batch[:size])
         assert raised.value.code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
 
@@ -147,7 +147,7 @@ def test_old_message_formats_have_their_own_error(magic: int) -> None:
 def test_unknown_magic_is_corrupt() -> None:
     batch = one_batch()
     batch[16] = 3
-    with pytest.raises(CorruptRecord) as raised:
+    with pytest.raises(CorruptRecord, match="3") as raised:
         check_batch(batch)
     assert raised.value.code == ErrorCode.CORRUPT_MESSAGE
 
@@ -185,6 +185,7 @@ def test_a_compacted_batch_is_stored_but_not_accepted_from_a_client() -> None:
     "options",
     [
         {"control": True},
+        {"producer_id": 0},
         {"producer_id": 3},
         {"producer_id": 3, "producer_epoch": 0},
         {"producer_id": 3, "base_sequence": 0},
