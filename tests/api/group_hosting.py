@@ -10,12 +10,13 @@ from typing import Any
 
 from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
-from barnabas.coordinator.group.group_config import GroupCoordinatorConfig
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_config import GroupCoordinatorConfig
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
+from barnabas.steps import step
+from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import Hosting
 
 PARTITIONS = 2
@@ -82,6 +83,8 @@ class GroupHosting:
         connection = ConnectionInfo("c", peer_host="127.0.0.9", local_host="127.0.0.1", local_port=9092)
         context = RequestContext(self.hosting.services, connection, api_key, version, 1, "client")
         response = module.handle(context, type(request).decode(request.encode(version), version))
+        if asyncio.iscoroutine(response):
+            response = step(response, self.loop)
         if not asyncio.isfuture(response):
             return self._through_bytes(response, version)
         self.hosting.spin()

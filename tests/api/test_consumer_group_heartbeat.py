@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.group.group_config import GroupConfigs, assignor_names
+from barnabas.group.group_config import GroupConfigs, assignor_names
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.features_image import FeaturesImage
 from barnabas.protocol.errors import ErrorCode, KafkaError

@@ -192,3 +192,46 @@ def test_trap_20_flexible_and_old_encodings_get_the_same_answer(serving: Serving
     body = MetadataRequest(topics=[]).encode(12)
     assert body.endswith(b"\0")
     assert serving.send(3, 12, body[:-1] + b"\x01\x63\x02zz") is not None
+
+
+DIFFERS_EACH_TIME = (
+    ApiKey.FETCH,  # session id
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,  # client instance id
+    ApiKey.DESCRIBE_LOG_DIRS,  # free space
+)
+
+
+@pytest.mark.parametrize("limit", ["LARGE_FRAME", "LARGE_RESPONSE"])
+def test_what_is_decoded_and_encoded_off_the_loop_is_the_same(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    serving.create_topic(f"large-{limit}".lower().replace("_", "-"), 3)
+    asked = [
+        (key, served.max_version, api(key).request_class().encode(served.max_version))
+        for key, served in APIS.items()
+        if key not in DIFFERS_EACH_TIME
+    ]
+    asked.append((ApiKey.METADATA, 13, MetadataRequest(topics=None).encode(13)))
+    before = [serving.send(*one) for one in asked]
+    used: list[str] = []
+    run = serving.loop.run_in_executor
+
+    def counted(executor: Any, work: Any, *arguments: Any) -> Any:
+        used.append(work.__name__)
+        return run(executor, work, *arguments)
+
+    monkeypatch.setattr(f"barnabas.api.dispatch.{limit}", -1)
+    monkeypatch.setattr(serving.loop, "run_in_executor", counted)
+    after = [serving.send(*one) for one in asked]
+    assert [x for x in zip(asked, before, after, strict=True) if x[1] != x[2]] == []
+    assert used.count("encode") >= 5
+    assert (used.count("_decode") > 50) == (limit == "LARGE_FRAME")
+
+
+def test_a_large_request_that_does_not_decode_closes_the_connection(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
+    with pytest.raises(RefusedRequest, match="malformed Metadata request, version 1"):
+        serving.send(3, 1, b"\0\0")

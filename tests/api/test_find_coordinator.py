@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsResponse, FindCoordinatorRequest
 from tests.api.group_hosting import PARTITIONS, GroupHosting
 from tests.api.transaction_hosting import TransactionHosting
@@ -89,7 +89,7 @@ def test_trap_16_the_topic_is_created_once_with_replicas_that_exist(hosting: Hos
 def test_a_topic_that_does_not_come(hosting: Hosting) -> None:
     host = GroupHosting(hosting, create=False)
     waiting = host.ask(10, find(4, "g"), 4)
-    host.asked[0][1].set_exception(TimeoutError())
+    host.asked[0][1].set_exception(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
     hosting.advance(2000)
     assert answers(waiting.result(), 4) == [("g", -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE)]
     host.ask(10, find(4, "g"), 4)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.share.share_group import ShareGroup
+from barnabas.group.share.group import ShareGroup
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AlterClientQuotasRequest,

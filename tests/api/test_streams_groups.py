@@ -24,7 +24,7 @@ from barnabas.protocol.messages import (
     StreamsGroupTopologyDescriptionUpdateRequest,
 )
 from tests.api.serving import Serving
-from tests.coordinator.streams.streams_host import GROUP, Request, info, word_count
+from tests.group.streams.host import GROUP, Request, info, word_count
 
 Commit = OffsetCommitRequest
 

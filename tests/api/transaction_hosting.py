@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
-from barnabas.coordinator.transaction.transaction_marker_writer import LocalMarkerWriter
-from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC
 from barnabas.log.log_config import LogConfig
+from barnabas.metadata.topic_names import TRANSACTION_STATE
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -22,6 +20,10 @@ from barnabas.protocol.messages import (
 from barnabas.records.control import control_type
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import step
+from barnabas.transaction.config import TransactionCoordinatorConfig
+from barnabas.transaction.marker_writer import LocalMarkerWriter
+from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 from tests.api.group_hosting import GroupHosting
 from tests.replication.hosting import Hosting, batch
 
@@ -38,12 +40,10 @@ class TransactionHosting(GroupHosting):
         self.level = 2
         self.transactions = TransactionCoordinator(
             TransactionCoordinatorConfig(transaction_state_log_num_partitions=TRANSACTION_PARTITIONS, **config),
-            ReplicaCoordinatorLog(hosting.replicas, TRANSACTION_STATE_TOPIC),
+            ReplicaCoordinatorLog(hosting.replicas, TRANSACTION_STATE),
             LocalMarkerWriter(
                 hosting.replicas,
                 self.coordinator,
-                GROUP_METADATA_TOPIC,
-                create_future=self.loop.create_future,
                 now_ms=hosting.now_ms,
                 exists=lambda partition: hosting.image.topics.partition(*partition) is not None,
             ),
@@ -59,7 +59,7 @@ class TransactionHosting(GroupHosting):
             self.topic_id = hosting.create_topic("t", 2, config=VERIFYING)
 
     def create_transaction_topic(self) -> None:
-        self.hosting.create_topic(TRANSACTION_STATE_TOPIC, TRANSACTION_PARTITIONS)
+        self.hosting.create_topic(TRANSACTION_STATE, TRANSACTION_PARTITIONS)
         for partition in range(TRANSACTION_PARTITIONS):
             self.transactions.on_elected(partition, 0)
         self.hosting.spin()
@@ -153,7 +153,8 @@ class TransactionHosting(GroupHosting):
         from barnabas.api import produce
 
         self.context = self.hosting.context(api_key, version)
-        return produce.handle(self.context, request)
+        response = produce.handle(self.context, request)
+        return step(response, self.loop) if asyncio.iscoroutine(response) else response
 
     def end(self, producer: tuple[int, int], commit: bool = True, version: int = 5, **fields: Any) -> Any:
         request = EndTxnRequest(

@@ -19,15 +19,15 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from barnabas.client.wire import BlockingConnection
-from barnabas.coordinator.runtime.coordinator_log import RecordSerde
-from barnabas.coordinator.streams.streams_heartbeat import StreamsHeartbeatResult
-from barnabas.coordinator.streams.streams_records import (
+from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
+from barnabas.group.streams.records import (
     STREAMS_GROUP_METADATA,
     STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
 )
 from barnabas.protocol.messages import FindCoordinatorRequest, StreamsGroupDescribeRequest
 from tests.conform.brokers import broker
-from tests.coordinator.streams.streams_host import GROUP, Member, Request, info, word_count
+from tests.group.streams.host import GROUP, Member, Request, info, word_count
 
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(3600)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.coordinator.runtime.coordinator_log import RecordSerde
-from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime
-from barnabas.coordinator.runtime.result import CoordinatorRecord, CoordinatorResult
-from barnabas.coordinator.runtime.timer import CoordinatorTimer
+from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import OffsetCommitKey, OffsetCommitValue
 from tests.coordinator.memory_log import MemoryLog

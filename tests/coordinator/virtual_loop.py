@@ -58,6 +58,11 @@ class VirtualLoop:
         while self._ready:
             self._ready.popleft().run()
 
+    def run_one_turn(self) -> None:
+        """Run what is ready now, and not what that makes ready."""
+        for _ in range(len(self._ready)):
+            self._ready.popleft().run()
+
     def advance(self, delay_ms: int) -> None:
         """Let time pass, running what falls due at its own moment."""
         until_ms = self.now_ms + delay_ms

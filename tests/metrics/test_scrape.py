@@ -221,7 +221,7 @@ def test_an_offset_beyond_the_log_has_no_lag(node: Monitored) -> None:
 
 
 def test_the_member_that_has_a_partition_is_named(node: Monitored) -> None:
-    from barnabas.coordinator.classic.consumer_protocol import write_assignment
+    from barnabas.group.classic.consumer_protocol import write_assignment
     from barnabas.protocol.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
     node.create_topic("t")

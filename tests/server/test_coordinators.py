@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.protocol.messages import (
@@ -22,6 +21,7 @@ from barnabas.protocol.messages import (
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config_table import config_schema
 from barnabas.server.coordinators import Coordinators
+from barnabas.transaction.producer_id_manager import ProducerIdManager
 from tests.replication.hosting import NODE, Hosting, topic_id
 
 TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")

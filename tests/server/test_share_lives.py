@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.share.share_coordinator_shard import ShareCoordinatorShard, StateOutcome, StateWrite
-from barnabas.coordinator.share.share_state_batches import StateBatch
-from barnabas.coordinator.share.share_state_records import SharePartitionKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.share_fetch import ShareFetchParams
-from barnabas.replication.share_partition_manager import SharePartitionManager
-from barnabas.replication.share_records import Acknowledgement
-from barnabas.replication.share_sessions import ShareSessionCache, TopicPartitionId
-from barnabas.replication.share_settings import PersistedState, ShareSettings
+from barnabas.share.fetch import ShareFetchParams
+from barnabas.share.records import Acknowledgement
+from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
+from barnabas.share.settings import PersistedState, ShareSettings
+from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateOutcome, StateWrite
+from barnabas.share.share_partition_manager import SharePartitionManager
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import SharePartitionKey
 from tests.replication.hosting import Hosting
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from barnabas.coordinator.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
-from barnabas.coordinator.share.share_state_batches import StateBatch
-from barnabas.coordinator.share.share_state_records import ShareGroupOffset, SharePartitionKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.share_settings import PersistedState
 from barnabas.server.share_persister import ATTEMPTS, LocalPersister
+from barnabas.share.settings import PersistedState
+from barnabas.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 from tests.coordinator.virtual_loop import VirtualLoop
 
 TOPIC = b"t" * 16

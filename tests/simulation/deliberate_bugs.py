@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from barnabas.coordinator.runtime.coordinator_runtime import CoordinatorRuntime
-from barnabas.coordinator.transaction.transaction_shard import TransactionCoordinatorShard
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.log import log_appender, log_segment
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.records.record_batch import BatchHeader, read_header
+from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
 
 @contextmanager

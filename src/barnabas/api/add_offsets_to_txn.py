@@ -12,10 +12,7 @@ Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -23,21 +20,15 @@ from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnRe
 FENCED_SINCE = 2
 
 
-def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> asyncio.Future[AddOffsetsToTxnResponse]:
+async def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     """Add the group's partition."""
     services = context.services
-
-    def failed(error: KafkaError) -> AddOffsetsToTxnResponse:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return AddOffsetsToTxnResponse(error_code=code)
-
-    added = services.transaction_coordinator.add_partitions(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        frozenset({(GROUP_METADATA, services.group_coordinator.partition_of(request.group_id))}),
-        0,
-    )
-    return answered(services.loop, added, lambda _: AddOffsetsToTxnResponse(), failed)
+    partition = (GROUP_METADATA, services.group_coordinator.partition_of(request.group_id))
+    try:
+        await services.transaction_coordinator.add_partitions(
+            request.transactional_id, request.producer_id, request.producer_epoch, frozenset({partition}), 0
+        )
+    except KafkaError as error:
+        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    return AddOffsetsToTxnResponse()

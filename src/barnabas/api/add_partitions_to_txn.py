@@ -16,13 +16,11 @@ TRANSACTION_ABORTABLE.
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from barnabas.steps import gather
 
 BATCHED_SINCE = 4
 FENCED_SINCE = 2
@@ -35,7 +33,7 @@ _PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
 _Partition = tuple[str, int]
 
 
-def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> asyncio.Future[AddPartitionsToTxnResponse]:
+async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add, or look up, the partitions of each transaction."""
     if context.version >= BATCHED_SINCE:
         transactions = list(request.transactions)
@@ -48,57 +46,37 @@ def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> async
                 topics=request.v3_and_below_topics,
             )
         ]
-
-    def respond(results: list[_Result]) -> AddPartitionsToTxnResponse:
-        if context.version >= BATCHED_SINCE:
-            return AddPartitionsToTxnResponse(results_by_transaction=results)
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
-
-    return gathered(context.services.loop, [_one(context, transaction) for transaction in transactions], respond)
+    results = await gather((_one(context, transaction) for transaction in transactions), context.services.loop)
+    if context.version >= BATCHED_SINCE:
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
 
 
-def _one(context: RequestContext, transaction: _Transaction) -> asyncio.Future[_Result]:
-    loop = context.services.loop
+async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
     partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     topics = context.services.image().topics
     missing = {tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for tp in partitions if topics.partition(*tp) is None}
     if context.version < BATCHED_SINCE:
         missing |= {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in partitions if is_internal(tp[0])}
     if missing:
-        refused: asyncio.Future[_Result] = loop.create_future()
-        refused.set_result(
-            _result(
-                transaction,
-                {tp: missing.get(tp, ErrorCode.OPERATION_NOT_ATTEMPTED) for tp in partitions},
-            )
-        )
-        return refused
-
-    def all_with(code: ErrorCode) -> _Result:
-        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return _result(transaction, dict.fromkeys(partitions, code))
-
-    def failed(error: KafkaError) -> _Result:
-        return all_with(error.code)
-
+        return _result(transaction, {tp: missing.get(tp, ErrorCode.OPERATION_NOT_ATTEMPTED) for tp in partitions})
     coordinator = context.services.transaction_coordinator
-    if transaction.verify_only:
-        verified = coordinator.verify_partitions(
-            transaction.transactional_id,
-            transaction.producer_id,
-            transaction.producer_epoch,
-            frozenset(partitions),
-        )
-        return answered(loop, verified, lambda codes: _result(transaction, codes), failed)
-    added = coordinator.add_partitions(
+    asked = (
         transaction.transactional_id,
         transaction.producer_id,
         transaction.producer_epoch,
         frozenset(partitions),
-        EPOCH_BUMP_VERSION if context.version >= BATCHED_SINCE else 0,
     )
-    return answered(loop, added, lambda _: all_with(ErrorCode.NONE), failed)
+    try:
+        if transaction.verify_only:
+            return _result(transaction, await coordinator.verify_partitions(*asked))
+        await coordinator.add_partitions(*asked, EPOCH_BUMP_VERSION if context.version >= BATCHED_SINCE else 0)
+        code = ErrorCode.NONE
+    except KafkaError as error:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return _result(transaction, dict.fromkeys(partitions, code))
 
 
 def _result(transaction: _Transaction, codes: dict[_Partition, ErrorCode]) -> _Result:

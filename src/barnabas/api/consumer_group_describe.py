@@ -17,8 +17,8 @@ import asyncio
 from barnabas.api.consumer_group_heartbeat import check_consumer_groups_enabled
 from barnabas.api.context import RequestContext
 from barnabas.api.describe_groups import GROUP_OPERATIONS
-from barnabas.coordinator.runtime.append_error import append_error, append_message
-from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.append_error import append_error, append_message
+from barnabas.coordinator.future_steps import answered, gathered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 

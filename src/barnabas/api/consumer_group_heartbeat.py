@@ -16,8 +16,8 @@ import asyncio
 from collections.abc import Sequence
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.append_error import append_error, append_message
-from barnabas.coordinator.runtime.future_steps import answered
+from barnabas.coordinator.append_error import append_error, append_message
+from barnabas.coordinator.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -45,7 +45,7 @@ def handle(
         check_request(request, context.version, services.group_coordinator.consumer_assignors)
     except KafkaError as error:
         return _refused(error)
-    from barnabas.coordinator.consumer.consumer_group_heartbeat import Beating
+    from barnabas.group.consumer.heartbeat import Beating
 
     # As Java prints an address without a name.
     beating = Beating(request, context.client_id or "", f"/{context.connection.peer_host}")

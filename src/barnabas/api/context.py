@@ -22,11 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
-    from barnabas.coordinator.group_coordinator import GroupCoordinator
-    from barnabas.coordinator.share_coordinator import ShareCoordinator
-    from barnabas.coordinator.share_group_service import ShareGroupService
-    from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
-    from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
+    from barnabas.group.group_coordinator import GroupCoordinator
+    from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
@@ -35,10 +32,19 @@ if TYPE_CHECKING:
     from barnabas.quota.quota_manager import MutationQuota
     from barnabas.replication.fetch_session import FetchSessionCache
     from barnabas.replication.replica_manager import ReplicaManager
-    from barnabas.replication.share_partition_manager import SharePartitionManager
+    from barnabas.share.share_coordinator import ShareCoordinator
+    from barnabas.share.share_partition_manager import SharePartitionManager
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
+    from barnabas.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 __all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "RequestContext", "Settings"]
+
+
+ANONYMOUS = "User:ANONYMOUS"
+
+Creation = asyncio.Future[dict[str, int]]
+"""A creation of topics that is under way: an error code for each name when it has ended."""
 
 
 class Endpoint(Protocol):
@@ -96,7 +102,7 @@ class Controller(Protocol):
         version: int,
         request: Any,
         *,
-        principal: str = "User:ANONYMOUS",
+        principal: str = ANONYMOUS,
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
     ) -> asyncio.Future[Any]: ...
@@ -140,7 +146,7 @@ class ConnectionInfo:
         peer_port: int = 0,
         local_host: str = "",
         local_port: int = 0,
-        principal: str = "User:ANONYMOUS",
+        principal: str = ANONYMOUS,
     ) -> None:
         self.connection_id = connection_id
         self.listener_name = listener_name
@@ -201,8 +207,8 @@ class BrokerServices:
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
-    # Topics whose creation by a Metadata or FindCoordinator request is on its way: name → the controller's answer.
-    creating_topics: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    # Topics whose creation by a Metadata, FindCoordinator or StreamsGroupHeartbeat request is under way.
+    creating_topics: dict[str, Creation] = field(default_factory=dict)
     # Internal topics of streams applications that the controller refused: name → why, and until when not to ask again.
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
 

@@ -14,19 +14,17 @@ v1 synonyms and sources; v3 types and documentation; v4 flexible (KIP-226, KIP-5
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.append_error import append_error
-from barnabas.coordinator.runtime.future_steps import answered, gathered
+from barnabas.coordinator.append_error import append_error
 from barnabas.metadata import topic_names
 from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
+from barnabas.steps import in_slices
 
 __all__ = ["handle"]
 
@@ -40,44 +38,35 @@ _Result = DescribeConfigsResponse.DescribeConfigsResult
 _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 
-def handle(
-    context: RequestContext, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse | asyncio.Future[DescribeConfigsResponse]:
+async def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
-    histories: list[asyncio.Future[None]] = []
-    for asked in request.resources:
+    async for asked in in_slices(request.resources):
         result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name)
+        response.results.append(result)
         try:
-            entries = _entries(context, asked)
+            result.configs = [_row(entry, request) for entry in _entries(context, asked)]
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
-        else:
-            result.configs = [_row(entry, request) for entry in entries]
-        response.results.append(result)
         if asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (asked.configuration_keys or ()):
-            histories.append(_add_rebalances(context, request, result))
-    if not histories:
-        return response
-    return gathered(context.services.loop, histories, lambda _: response)
+            await _add_rebalances(context, request, result)
+    return response
 
 
-def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> asyncio.Future[None]:
+async def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> None:
     """Add the rebalances of a group to its result, or the reason why not."""
-    from barnabas.coordinator.group.rebalance_history import to_json
+    # A broker without groups describes its configuration without their code.
+    from barnabas.group.rebalance_history import to_json
 
-    def add(rebalances: Any) -> None:
-        value = to_json(rebalances)
-        source = ConfigSource.DEFAULT_CONFIG
-        entry = ConfigEntry(REBALANCES, value, source, ConfigType.STRING, True, False, (), _REBALANCES_DOC)
-        result.configs.append(_row(entry, request))
-
-    def refused(error: KafkaError) -> None:
+    group_id = result.resource_name
+    try:
+        rebalances = await context.services.group_coordinator.read(group_id, lambda shard: shard.rebalances(group_id))
+    except KafkaError as error:
         result.error_code, result.error_message = append_error(error), error.message
-
-    services, group_id = context.services, result.resource_name
-    read = services.group_coordinator.read(group_id, lambda shard: shard.rebalances(group_id))
-    return answered(services.loop, read, add, refused)
+        return
+    source = ConfigSource.DEFAULT_CONFIG
+    entry = ConfigEntry(REBALANCES, to_json(rebalances), source, ConfigType.STRING, True, False, (), _REBALANCES_DOC)
+    result.configs.append(_row(entry, request))
 
 
 def _entries(context: RequestContext, asked: _Asked) -> Sequence[ConfigEntry]:

@@ -15,7 +15,7 @@ import asyncio
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import is_share_enabled
-from barnabas.coordinator.runtime.future_steps import gathered
+from barnabas.coordinator.future_steps import gathered
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 

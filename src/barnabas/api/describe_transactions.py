@@ -12,35 +12,28 @@ Version notes: none.
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
-from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction.transaction_records import by_topic
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
+from barnabas.steps import gather
+from barnabas.transaction.records import by_topic
+from barnabas.transaction.transaction_metadata import TransactionMetadata
 
 _State = DescribeTransactionsResponse.TransactionState
 
 
-def handle(
-    context: RequestContext, request: DescribeTransactionsRequest
-) -> asyncio.Future[DescribeTransactionsResponse]:
+async def handle(context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """Describe each id, in the order asked."""
-    services = context.services
+    coordinator = context.services.transaction_coordinator
 
-    def one(transactional_id: str) -> asyncio.Future[_State]:
-        def failed(error: KafkaError) -> _State:
+    async def one(transactional_id: str) -> _State:
+        try:
+            return _described(await coordinator.describe(transactional_id))
+        except KafkaError as error:
             return _State(transactional_id=transactional_id, error_code=error.code)
 
-        return answered(services.loop, services.transaction_coordinator.describe(transactional_id), _described, failed)
-
-    return gathered(
-        services.loop,
-        [one(transactional_id) for transactional_id in request.transactional_ids],
-        lambda states: DescribeTransactionsResponse(transaction_states=states),
-    )
+    states = await gather(map(one, request.transactional_ids), context.services.loop)
+    return DescribeTransactionsResponse(transaction_states=states)
 
 
 def _described(found: TransactionMetadata) -> _State:

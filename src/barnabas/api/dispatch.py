@@ -1,9 +1,13 @@
-"""From a request's frame to its handler, and from its response to bytes. Both planes.
+"""From a request's frame to its handler, and from its response to bytes.
 
-    frame → header → known API and version? → decode → handler → response | future | None → bytes
+    frame → header → known API and version? → decode → handler → response | coroutine | future | None → bytes
 
 The connection owns order and back-pressure; this module owns the answer to one request. `Dispatcher.dispatch` runs the
-handler; when it must wait, the connection keeps the future it returns and comes back with `complete`.
+handler, a coroutine up to its first wait (`steps`); when it must wait, the connection keeps the future that `dispatch` returns and
+comes back with `complete`.
+
+Nothing of this holds the loop for long: a frame above `LARGE_FRAME` is decoded in the executor and its response is encoded there, as is a
+response of more than `LARGE_RESPONSE` elements; handlers walk long arrays in slices.
 
 What a bad request gets is what Apache Kafka 4.3 gives:
 
@@ -26,8 +30,9 @@ import asyncio
 import importlib
 import logging
 import struct
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from types import CoroutineType
+from typing import Any, NamedTuple, Protocol
 
 from barnabas.api import APIS, max_version
 from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext, Settings
@@ -36,7 +41,9 @@ from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
+from barnabas.protocol.message import Struct
 from barnabas.protocol.primitives import RecordSlice
+from barnabas.steps import start, step
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
@@ -44,6 +51,28 @@ log = logging.getLogger(__name__)
 
 Output = list[bytearray | RecordSlice]
 """A response as it goes to the socket: bytes in order, and slices of log files between them."""
+
+LARGE_FRAME = 32 * 1024
+"""Bytes of a request above which it is decoded off the loop; 32 KB of the shortest elements take some 20 ms. Produce is all records."""
+
+LARGE_RESPONSE = 10_000
+"""Elements of a response above which it is encoded off the loop; so many take some 15 ms."""
+
+SAMPLES = 8
+
+_LISTS = frozenset(
+    {
+        ApiKey.METADATA,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.LIST_GROUPS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.LIST_TRANSACTIONS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    }
+)
+"""APIs whose response may be far longer than their request."""
 
 _API_VERSIONS = 18
 _PREFIX = struct.Struct(">ii")
@@ -62,10 +91,26 @@ class Observer(Protocol):
         ...
 
 
+class _Encoded(NamedTuple):
+    """A response that is bytes already."""
+
+    output: Output | None
+
+
 class Route:
     """One API, resolved: its classes, its handler and the versions answered."""
 
-    __slots__ = ("carries_records", "handle", "key", "max_version", "min_version", "name", "request", "response")
+    __slots__ = (
+        "carries_records",
+        "handle",
+        "key",
+        "lists",
+        "max_version",
+        "min_version",
+        "name",
+        "request",
+        "response",
+    )
 
     def __init__(
         self, description: ApiDescription, handle: Callable[..., Any], min_version: int, max_version: int
@@ -78,6 +123,7 @@ class Route:
         self.request: Any = description.request_class
         self.response: Any = description.response_class
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
+        self.lists = self.key in _LISTS
 
     def __repr__(self) -> str:
         return f"Route({self.name} v{self.min_version}-{self.max_version})"
@@ -153,48 +199,86 @@ class Dispatcher:
                 context.version = 0
                 return context, self.encode(context, self._unknown_api_versions())
             raise RefusedRequest(f"{route.name} version {version} is not served")
-        try:
-            request, _ = route.request.read(frame, position, version)
-        except MalformedMessage as error:
-            raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
         if is_counted:
             context.accounting = Accounting(started_ns, len(frame))
-        try:
-            response = route.handle(context, request)
-        except Exception as error:
-            response = self._failed(context, request, error)
-        if isinstance(response, asyncio.Future):
+        if len(frame) > LARGE_FRAME and key != ApiKey.PRODUCE:
+            response: Any = start(self._answer_large(context, route, bytes(frame[position:])), self._services.loop)
+        else:
+            request = _decode(route, version, frame, position)
             context.request = request
+            try:
+                response = route.handle(context, request)
+                if route.lists:
+                    response = self._answer_list(context, response)
+                if type(response) is CoroutineType:
+                    response = step(response, self._services.loop)
+            except Exception as error:
+                response = self._failed(context, error)
+        if isinstance(response, asyncio.Future):
             if response.done():
                 return context, self.complete(context, response)
             if context.accounting is not None:
                 context.accounting.busy_ns = self._services.monotonic_ns() - started_ns
             return context, response
-        if is_counted:
-            return context, self._charge_and_encode(context, request, response)
-        return context, None if response is None else self.encode(context, response)
+        return context, self._encoded(context, response)
 
     def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
-        """The bytes of a response that had to wait; `future` is done and was not cancelled. Raises as `dispatch`."""
+        """The bytes of a response that had to wait; `future` is done. Raises as `dispatch`, also if it was cancelled."""
+        if future.cancelled():
+            raise RefusedRequest(f"{context!r} was cancelled")
         error = future.exception()
-        request = context.request
-        response = future.result() if error is None else self._failed(context, request, error)
-        context.request = None
-        if context.accounting is not None:
-            return self._charge_and_encode(context, request, response)
-        return None if response is None else self.encode(context, response)
+        if isinstance(error, RefusedRequest):
+            raise error
+        return self._encoded(context, future.result() if error is None else self._failed(context, error))
 
-    def _charge_and_encode(self, context: RequestContext, request: Any, response: Any) -> Output | None:
-        """The bytes of a response, and what it cost: to the client's quotas and to the metrics."""
-        accounting, services = context.accounting, self._services
-        assert accounting is not None, "a request is charged that was never counted"
-        accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
-        if self._quotas.is_enabled:
-            settle(context, request, response, services.now_ms())
+    async def _answer_large(self, context: RequestContext, route: Route, body: bytes) -> _Encoded:
+        """Handle a request whose decoding and encoding would hold the loop."""
+        run = self._services.loop.run_in_executor
+        request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
+        try:
+            response = route.handle(context, request)
+            if isinstance(response, Awaitable):
+                response = await response
+        except Exception as error:
+            response = self._failed(context, error)
+        return await self._encode_apart(context, response)
+
+    async def _answer_list(self, context: RequestContext, handled: Any) -> Any:
+        response = await handled if isinstance(handled, Awaitable) else handled
+        return await self._encode_apart(context, response) if _elements(response) > LARGE_RESPONSE else response
+
+    async def _encode_apart(self, context: RequestContext, response: Any) -> _Encoded:
+        self._charge(context, response)
+        output = None
+        if response is not None:
+            output = await self._services.loop.run_in_executor(None, self.encode, context, response)
+        self._observe(context, response, output)
+        return _Encoded(output)
+
+    def _encoded(self, context: RequestContext, response: Any) -> Output | None:
+        if type(response) is _Encoded:
+            return response.output
+        if context.accounting is None:
+            context.request = None
+            return None if response is None else self.encode(context, response)
+        self._charge(context, response)
         output = None if response is None else self.encode(context, response)
-        if self._observer is not None:
-            self._observer.answered(context, response, output, services.monotonic_ns() - accounting.started_ns)
+        self._observe(context, response, output)
         return output
+
+    def _charge(self, context: RequestContext, response: Any) -> None:
+        """Charge the client's quotas with the request, before its response is encoded: they may have it say a throttle time."""
+        accounting, services = context.accounting, self._services
+        if accounting is not None:
+            accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
+            if self._quotas.is_enabled:
+                settle(context, context.request, response, services.now_ms())
+        context.request = None
+
+    def _observe(self, context: RequestContext, response: Any, output: Output | None) -> None:
+        accounting = context.accounting
+        if accounting is not None and self._observer is not None:
+            self._observer.answered(context, response, output, self._services.monotonic_ns() - accounting.started_ns)
 
     def encode(self, context: RequestContext, response: Any) -> Output:
         """Length, response header and body, as few parts as can be."""
@@ -224,7 +308,8 @@ class Dispatcher:
         _SIZE.pack_into(head, 0, size - 4)
         return parts
 
-    def _failed(self, context: RequestContext, request: Any, error: BaseException) -> Any:
+    def _failed(self, context: RequestContext, error: BaseException) -> Any:
+        request = context.request
         if isinstance(error, KafkaError):
             code, message = error.code, error.message
         elif isinstance(error, asyncio.CancelledError):
@@ -242,3 +327,25 @@ class Dispatcher:
         response = self._routes[_API_VERSIONS].response
         entry = response.ApiVersion(api_key=_API_VERSIONS, min_version=own.min_version, max_version=own.max_version)
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
+
+
+def _decode(route: Route, version: int, frame: memoryview, position: int) -> Any:
+    try:
+        request, _ = route.request.read(frame, position, version)
+    except MalformedMessage as error:
+        raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
+    return request
+
+
+def _elements(message: Struct) -> float:
+    """Estimate how many elements the arrays of a message have, those of nested arrays included, from a few elements of each."""
+    total = 0.0
+    for name in message.FIELDS:
+        value = getattr(message, name)
+        if type(value) is list and value:
+            each = 1.0
+            if isinstance(value[0], Struct):
+                sample = value[:: len(value) // SAMPLES or 1]
+                each += sum(map(_elements, sample)) / len(sample)
+            total += len(value) * each
+    return total

@@ -13,40 +13,28 @@ Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
-from barnabas.coordinator.transaction.transaction_shard import EndTxn
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import EndTxnRequest, EndTxnResponse
+from barnabas.transaction.transaction_shard import EndTxn
 
 FENCED_SINCE = 2
 EPOCH_BUMP_SINCE = 5
 EPOCH_BUMP_VERSION = 2
 
 
-def handle(context: RequestContext, request: EndTxnRequest) -> asyncio.Future[EndTxnResponse]:
+async def handle(context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
     """End a transaction."""
-
-    def failed(error: KafkaError) -> EndTxnResponse:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return EndTxnResponse(error_code=code)
-
-    ended = context.services.transaction_coordinator.end_transaction(
-        EndTxn(
-            request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            request.committed,
-            EPOCH_BUMP_VERSION if context.version >= EPOCH_BUMP_SINCE else 0,
-        )
+    wanted = EndTxn(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        request.committed,
+        EPOCH_BUMP_VERSION if context.version >= EPOCH_BUMP_SINCE else 0,
     )
-    return answered(
-        context.services.loop,
-        ended,
-        lambda end: EndTxnResponse(producer_id=end.producer_id, producer_epoch=end.producer_epoch),
-        failed,
-    )
+    try:
+        ended = await context.services.transaction_coordinator.end_transaction(wanted)
+    except KafkaError as error:
+        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
+        return EndTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    return EndTxnResponse(producer_id=ended.producer_id, producer_epoch=ended.producer_epoch)

@@ -14,17 +14,15 @@ Version 1 adds the key type, 3 is flexible, 4 asks for several keys at once (KIP
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.api.topic_creation import create_topics
-from barnabas.coordinator.group_coordinator import partition_for
+from barnabas.coordinator.partition_for import partition_for
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.steps import in_slices, sleep
 
 SHARE = 2
 TOPICS = {0: GROUP_METADATA, 1: TRANSACTION_STATE, SHARE: SHARE_GROUP_STATE}
@@ -38,22 +36,26 @@ NO_NODE = -1
 Coordinator = FindCoordinatorResponse.Coordinator
 
 
-def handle(
-    context: RequestContext, request: FindCoordinatorRequest
-) -> asyncio.Future[FindCoordinatorResponse] | FindCoordinatorResponse:
+async def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Find the brokers that coordinate groups, transactional ids or share partitions."""
     keys = request.coordinator_keys if context.version >= BATCHED_SINCE else [request.key]
     kind = request.key_type
     topic = TOPICS.get(kind)
     if topic is None or (kind == SHARE and context.version < SHARE_SINCE):
         return _response(context, [_missing(key, ErrorCode.INVALID_REQUEST) for key in keys])
+    if any(_is_valid(kind, key) for key in keys):
+        await _leaders(context, topic)
+    return _response(context, [_coordinator(context, kind, topic, key) async for key in in_slices(keys)])
 
-    def respond() -> FindCoordinatorResponse:
-        return _response(context, [_coordinator(context, kind, topic, key) for key in keys])
 
-    if _has_leaders(_image_of(context, topic)) or not any(_is_valid(kind, key) for key in keys):
-        return respond()
-    return _when_created(context, topic, respond)
+async def _leaders(context: RequestContext, topic: str) -> None:
+    """Create the topic if there is none, and wait a while until each of its partitions has a leader."""
+    if _image_of(context, topic) is None:
+        await create_topics(context, [topic])
+    for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):
+        if _has_leaders(_image_of(context, topic)):
+            return
+        await sleep(CREATION_POLL_MS / 1000, context.services.loop)
 
 
 def _is_valid(kind: int, key: str) -> bool:
@@ -96,31 +98,3 @@ def _response(context: RequestContext, found: list[Coordinator]) -> FindCoordina
         host=one.host,
         port=one.port,
     )
-
-
-# -- creating the topic ----------------------------------------------------------------------------------------------
-
-
-def _when_created(
-    context: RequestContext, topic: str, respond: Callable[[], FindCoordinatorResponse]
-) -> asyncio.Future[FindCoordinatorResponse]:
-    """Answer once the topic has leaders, or with what there is after a while."""
-    services = context.services
-    future: asyncio.Future[FindCoordinatorResponse] = services.loop.create_future()
-    polls_left = CREATION_WAIT_MS // CREATION_POLL_MS
-
-    def look() -> None:
-        nonlocal polls_left
-        polls_left -= 1
-        if future.done():
-            return
-        if polls_left <= 0 or _has_leaders(_image_of(context, topic)):
-            future.set_result(respond())
-        else:
-            services.loop.call_later(CREATION_POLL_MS / 1000, look)
-
-    if _image_of(context, topic) is None:
-        create_topics(context, [topic], lambda codes: look())
-    else:
-        look()
-    return future

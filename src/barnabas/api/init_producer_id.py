@@ -17,10 +17,7 @@ Version 2 is flexible, 3 adds the present id and epoch (KIP-360), 4 PRODUCER_FEN
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -29,33 +26,28 @@ NO_PRODUCER_EPOCH = -1
 FENCED_SINCE = 4
 
 
-def handle(
-    context: RequestContext, request: InitProducerIdRequest
-) -> asyncio.Future[InitProducerIdResponse] | InitProducerIdResponse:
+async def handle(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """Give a producer its id."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return _refused(ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        return _transactional(context, request, request.transactional_id)
-
-    def refused(error: KafkaError) -> InitProducerIdResponse:
-        return _refused(error.code)
-
-    return answered(
-        context.services.loop,
-        context.services.producer_ids.generate(),
-        lambda producer_id: InitProducerIdResponse(producer_id=producer_id, producer_epoch=0),
-        refused,
-    )
+    try:
+        if request.transactional_id is not None:
+            return await _transactional(context, request, request.transactional_id)
+        producer_id = await context.services.producer_ids.generate()
+    except KafkaError as error:
+        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
+        return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
-def _transactional(
+async def _transactional(
     context: RequestContext, request: InitProducerIdRequest, transactional_id: str
-) -> asyncio.Future[InitProducerIdResponse] | InitProducerIdResponse:
-    from barnabas.coordinator.transaction.transaction_metadata import NEVER_TIMES_OUT_MS
-    from barnabas.coordinator.transaction.transaction_shard import Initialized, InitProducerId
+) -> InitProducerIdResponse:
+    # Idempotent producers, which are most, need no code of transactions.
+    from barnabas.transaction.transaction_metadata import NEVER_TIMES_OUT_MS
+    from barnabas.transaction.transaction_shard import InitProducerId
 
     coordinator = context.services.transaction_coordinator
     if request.enable2_pc and not coordinator.config.two_phase_commit_enable:
@@ -68,21 +60,15 @@ def _transactional(
     expected = None
     if request.producer_id != NO_PRODUCER_ID:
         expected = (request.producer_id, request.producer_epoch)
-
-    def respond(initialized: Initialized) -> InitProducerIdResponse:
-        return InitProducerIdResponse(
-            producer_id=initialized.producer_id,
-            producer_epoch=initialized.producer_epoch,
-            ongoing_txn_producer_id=initialized.ongoing[0],
-            ongoing_txn_producer_epoch=initialized.ongoing[1],
-        )
-
-    def refused(error: KafkaError) -> InitProducerIdResponse:
-        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
-        return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
-
-    wanted = InitProducerId(transactional_id, timeout_ms, expected, request.keep_prepared_txn)
-    return answered(context.services.loop, coordinator.init_producer_id(wanted), respond, refused)
+    initialized = await coordinator.init_producer_id(
+        InitProducerId(transactional_id, timeout_ms, expected, request.keep_prepared_txn)
+    )
+    return InitProducerIdResponse(
+        producer_id=initialized.producer_id,
+        producer_epoch=initialized.producer_epoch,
+        ongoing_txn_producer_id=initialized.ongoing[0],
+        ongoing_txn_producer_epoch=initialized.ongoing[1],
+    )
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:

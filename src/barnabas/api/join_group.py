@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import mapped
+from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
 NULLABLE_PROTOCOL_NAME_SINCE = 7

@@ -14,18 +14,17 @@ Version notes: 1 the duration filter (KIP-994); 2 the pattern (KIP-1152).
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered
-from barnabas.coordinator.transaction.transaction_metadata import TransactionMetadata
-from barnabas.coordinator.transaction.transaction_state import BY_TITLE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
+from barnabas.steps import in_slices
+from barnabas.transaction.transaction_metadata import TransactionMetadata
+from barnabas.transaction.transaction_state import BY_TITLE
 
 
-def handle(context: RequestContext, request: ListTransactionsRequest) -> asyncio.Future[ListTransactionsResponse]:
+async def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """List what the filters let through."""
     pattern = _compiled(request.transactional_id_pattern)
     states = {BY_TITLE[name] for name in request.state_filters if name in BY_TITLE}
@@ -42,24 +41,21 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> asyncio
             return False
         return pattern is None or pattern.fullmatch(found.transactional_id) is not None
 
-    def respond(transactions: list[TransactionMetadata]) -> ListTransactionsResponse:
-        return ListTransactionsResponse(
-            unknown_state_filters=unknown,
-            transaction_states=[
+    try:
+        transactions = await context.services.transaction_coordinator.list_all()
+    except KafkaError as error:
+        return ListTransactionsResponse(error_code=error.code)
+    response = ListTransactionsResponse(unknown_state_filters=unknown)
+    async for found in in_slices(transactions):
+        if is_wanted(found):
+            response.transaction_states.append(
                 ListTransactionsResponse.TransactionState(
                     transactional_id=found.transactional_id,
                     producer_id=found.producer_id,
                     transaction_state=found.state.title,
                 )
-                for found in transactions
-                if is_wanted(found)
-            ],
-        )
-
-    def failed(error: KafkaError) -> ListTransactionsResponse:
-        return ListTransactionsResponse(error_code=error.code)
-
-    return answered(context.services.loop, context.services.transaction_coordinator.list_all(), respond, failed)
+            )
+    return response
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

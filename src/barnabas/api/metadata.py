@@ -20,43 +20,31 @@ v10; v10 topic ids, answerable by id from v12 (KIP-516); v13 error code of the w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Set
 from typing import Any
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.api.topic_creation import create_topics
+from barnabas.api.topic_creation import begin_creation, create_topics
 from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
+from barnabas.steps import in_slices
 
 __all__ = ["handle"]
 
 
-def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse | asyncio.Future[MetadataResponse]:
+async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     wanted = _wanted(context, request)
     missing = _to_create(context, request, wanted)
-    if not missing:
-        return _response(context, request, wanted, {})
-    recent = context.services.recent_deletions
-    gone = {name for name in missing if name in recent}
+    gone = {name for name in missing if name in context.services.recent_deletions}
     if gone:
-        create_topics(context, sorted(gone), lambda codes: None)
-        missing = [name for name in missing if name not in gone]
-        if not missing:
-            return _response(context, request, wanted, {}, gone)
-    done: asyncio.Future[MetadataResponse] = context.services.loop.create_future()
-
-    def answer(codes: dict[str, int]) -> None:
-        if not done.done():
-            done.set_result(_response(context, request, wanted, codes, gone))
-
-    create_topics(context, missing, answer)
-    return done
+        begin_creation(context, sorted(gone))
+    codes = await create_topics(context, [name for name in missing if name not in gone])
+    return await _response(context, request, wanted, codes, gone)
 
 
 def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataRequest.MetadataRequestTopic] | None:
@@ -86,21 +74,21 @@ def _to_create(
     return list(dict.fromkeys(name for name in names if name and name not in by_name and not topic_names.fault(name)))
 
 
-def _response(
+async def _response(
     context: RequestContext,
     request: MetadataRequest,
     wanted: list[MetadataRequest.MetadataRequestTopic] | None,
     creation_codes: dict[str, int],
-    gone: Set[str] = frozenset(),
+    gone: Set[str],
 ) -> MetadataResponse:
     image = context.services.image()
     brokers = _brokers(context, image)
     live = {broker.node_id for broker in brokers}
     found = _Topics(context, image, live, creation_codes, gone, request.include_topic_authorized_operations)
     if wanted is None:
-        topics = [found.topic(topic) for topic in image.topics.by_name.values()]
+        topics = [found.topic(topic) async for topic in in_slices(image.topics.by_name.values())]
     else:
-        topics = [found.asked(topic) for topic in _distinct(wanted)]
+        topics = [found.asked(topic) async for topic in in_slices(_distinct(wanted))]
     return MetadataResponse(
         brokers=brokers,
         cluster_id=context.services.cluster_id,

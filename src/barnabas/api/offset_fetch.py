@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import gathered, mapped
+from barnabas.coordinator.future_steps import gathered, mapped
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse

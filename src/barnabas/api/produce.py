@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barnabas.api.advertised import advertised_endpoint
@@ -76,7 +76,7 @@ class NotABatch(KafkaError):
 
 def handle(
     context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append everything, then answer now, later (acks=-1 with followers), or never (acks=0)."""
     if not -1 <= request.acks <= 1:
         return _wrong_acks(context, request)
@@ -86,9 +86,7 @@ def handle(
         # A broker without transactions starts without their code.
         from barnabas.api import transactional_produce
 
-        response: ProduceResponse | asyncio.Future[ProduceResponse] | None
-        response = transactional_produce.handle(context, request, _find, _append)
-        return response
+        return transactional_produce.handle(context, request, _find, _append)
     return _append(context, request, None)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
-from barnabas.coordinator.share.share_state_records import ShareGroupOffset
 from barnabas.protocol.messages import ReadShareGroupStateRequest, ReadShareGroupStateResponse
+from barnabas.share.state_records import ShareGroupOffset
 
 
 def handle(context: RequestContext, request: ReadShareGroupStateRequest) -> asyncio.Future[Any]:

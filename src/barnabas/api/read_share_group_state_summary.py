@@ -11,8 +11,8 @@ from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
-from barnabas.coordinator.share.share_coordinator_shard import StateSummary
 from barnabas.protocol.messages import ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryResponse
+from barnabas.share.share_coordinator_shard import StateSummary
 
 
 def handle(context: RequestContext, request: ReadShareGroupStateSummaryRequest) -> asyncio.Future[Any]:

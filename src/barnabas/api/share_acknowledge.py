@@ -25,11 +25,11 @@ from barnabas.api.share_requests import (
     lead_hints,
     read_acknowledgements,
 )
-from barnabas.coordinator.runtime.future_steps import mapped
+from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
-from barnabas.replication.share_partition_manager import AcknowledgeAnswer
+from barnabas.share.share_partition_manager import AcknowledgeAnswer
 
 __all__ = ["handle"]
 

@@ -7,7 +7,7 @@ Behaviour:
 - Records acquired are given with their offsets and delivery counts; the record batches sent may hold others, which the client skips. At
   most max_records, rounded up to whole batches, or strictly so with acquire mode 1 (record_limit).
 - Waits up to max_wait_ms for min_bytes; released records and locks that run out end the wait as new records do.
-- Share sessions as in `replication.share_sessions`. Without a free slot the answer, SHARE_SESSION_LIMIT_REACHED, comes after max_wait_ms,
+- Share sessions as in `share.sessions`. Without a free slot the answer, SHARE_SESSION_LIMIT_REACHED, comes after max_wait_ms,
   so that the client does not spin. Epoch 0 with acknowledgements is INVALID_REQUEST. The last request (epoch -1) acquires nothing, and what
   the member still holds is released.
 - Acknowledgements are answered in the same partitions, as error and message of their own.
@@ -32,14 +32,14 @@ from barnabas.api.share_requests import (
     read_acknowledgements,
 )
 from barnabas.api.throttling import fetch_bytes_limit
-from barnabas.coordinator.runtime.future_steps import gathered
+from barnabas.coordinator.future_steps import gathered
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_epoch
-from barnabas.replication.share_fetch import ShareFetchParams
-from barnabas.replication.share_partition_manager import AcknowledgeAnswer, FetchAnswer
-from barnabas.replication.share_sessions import ShareSession, TopicPartitionId
+from barnabas.share.fetch import ShareFetchParams
+from barnabas.share.sessions import ShareSession, TopicPartitionId
+from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
 
 __all__ = ["handle"]
 
@@ -117,7 +117,7 @@ def _session(context: RequestContext, request: ShareFetchRequest, group_id: str,
     """The session that the request opens, continues or ends.
 
     Raises:
-        KafkaError: as `share_sessions`, and INVALID_REQUEST.
+        KafkaError: as `share.sessions`, and INVALID_REQUEST.
     """
     sessions = context.services.share.partitions.sessions
     epoch = request.share_session_epoch

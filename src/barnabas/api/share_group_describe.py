@@ -15,7 +15,7 @@ import asyncio
 from barnabas.api.context import RequestContext
 from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.share_requests import check_share_groups_enabled
-from barnabas.coordinator.runtime.future_steps import mapped
+from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import gathered, mapped
-from barnabas.coordinator.share.share_coordinator_shard import StateOutcome
-from barnabas.coordinator.share.share_state_records import SharePartitionKey
+from barnabas.coordinator.future_steps import gathered, mapped
 from barnabas.protocol.errors import ErrorCode
+from barnabas.share.share_coordinator_shard import StateOutcome
+from barnabas.share.state_records import SharePartitionKey
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.share_partition_manager import AcknowledgeAnswer
-from barnabas.replication.share_records import Acknowledgement, AcknowledgeType
-from barnabas.replication.share_sessions import TopicPartitionId
+from barnabas.share.records import Acknowledgement, AcknowledgeType
+from barnabas.share.sessions import TopicPartitionId
+from barnabas.share.share_partition_manager import AcknowledgeAnswer
 
 __all__ = [
     "Acknowledged",

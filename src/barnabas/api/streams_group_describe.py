@@ -18,8 +18,8 @@ import asyncio
 from barnabas.api.context import RequestContext
 from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.streams_group_heartbeat import check_streams_enabled
-from barnabas.coordinator import streams_service
-from barnabas.coordinator.runtime.future_steps import mapped
+from barnabas.coordinator.future_steps import mapped
+from barnabas.group.streams import service as streams_service
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 

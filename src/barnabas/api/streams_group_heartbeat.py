@@ -16,9 +16,9 @@ import asyncio
 
 from barnabas.api.context import RequestContext
 from barnabas.api.streams_internal_topics import create_internal_topics
-from barnabas.coordinator import streams_service
-from barnabas.coordinator.runtime.future_steps import mapped
-from barnabas.coordinator.streams.streams_heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
+from barnabas.coordinator.future_steps import mapped
+from barnabas.group.streams import service as streams_service
+from barnabas.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
 from barnabas.metadata.topic_names import fault, is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse

@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.streams.streams_heartbeat import StreamsHeartbeatResult
-from barnabas.coordinator.streams.streams_topic_configuration import (
+from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
+from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
     ConfiguredInternalTopic,
     StreamsStatus,

@@ -1,12 +1,12 @@
-"""Topics created because someone asked about them. Control plane.
+"""Topics created because a client asked about them.
 
-Metadata creates a topic that a client asks about, FindCoordinator the internal one that it needs; both wait for the controller here.
+Metadata creates a topic that a client asks about, FindCoordinator the internal topic that it needs; both wait for the controller here.
 
-- A topic on its way is asked for once: a second request for it waits for the first's answer (`creating_topics`).
+- A topic is created once: a second request for it waits for the creation that is under way (`creating_topics`).
 - A topic that exists by the time the controller looks counts as created.
-- A coordinator's topic gets the shape of its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*),
-  whoever asks for it.
-- A topic that a client's Metadata request creates counts against its mutation quota, which makes it rest and refuses nothing.
+- A coordinator's topic always gets the shape of its own settings (offsets.topic.*, transaction.state.log.*,
+  share.coordinator.state.topic.*).
+- A topic that a client's Metadata request creates counts against its mutation quota, which throttles the client and rejects nothing.
 - A replication factor above the number of live brokers is lowered to it, so that a single node works with any default.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -14,18 +14,18 @@ Source: Kafka's `DefaultAutoTopicCreationManager`.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
+from barnabas.quota.quota_manager import MutationQuota
+from barnabas.steps import in_background, shielded
 
-__all__ = ["create_internal_topic", "create_topics"]
+__all__ = ["begin_creation", "create_internal_topic", "create_topics"]
 
 _VERSION = 7
 
@@ -58,53 +58,56 @@ _INTERNAL = {
 _CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
-def create_topics(context: RequestContext, names: list[str], answer: Callable[[dict[str, int]], None]) -> None:
-    """Create topics with the broker's defaults.
+async def create_topics(context: RequestContext, names: list[str]) -> dict[str, int]:
+    """Create topics with the broker's defaults, and wait for the controller.
 
-    Args:
-        answer: called once when all are settled, with an error code for each name that the image may still lack:
-            LEADER_NOT_AVAILABLE for one that was created, the controller's code for one that was refused.
+    Returns: an error code for each name that the image may still lack: LEADER_NOT_AVAILABLE for a topic that was created, the
+        controller's code for one that it rejected.
     """
-    services = context.services
-    creating = services.creating_topics
+    creations = begin_creation(context, names)
+    return {name: (await shielded(creations[name], context.services.loop))[name] for name in names}
+
+
+def begin_creation(context: RequestContext, names: list[str]) -> dict[str, Creation]:
+    """Create topics with the broker's defaults; returns the creation of each, which others may wait for too."""
+    creating = context.services.creating_topics
     new = [name for name in names if name not in creating]
+    under_way = {name: creating[name] for name in names if name in creating}
     if new:
-        future = services.controller.handle(
-            ApiKey.CREATE_TOPICS,
-            _VERSION,
-            _request(services, new),
-            principal=context.connection.principal,
-            mutation_quota=mutation_quota(context),
-        )
-        for name in new:
-            creating[name] = future
-        future.add_done_callback(lambda _: _forget(creating, new))
-    waits = list({id(creating[name]): creating[name] for name in names}.values())
-    left = len(waits)
-
-    def on_done(_: asyncio.Future[Any]) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            answer(_codes(names, waits))
-
-    for future in waits:
-        future.add_done_callback(on_done)
+        principal, quota = context.connection.principal, mutation_quota(context)
+        creation = in_background(_create(context.services, new, principal, quota), context.services.loop)
+        under_way |= dict.fromkeys(new, creation)
+        if not creation.done():
+            creating |= dict.fromkeys(new, creation)
+    return under_way
 
 
-def _forget(creating: dict[str, asyncio.Future[Any]], names: list[str]) -> None:
-    for name in names:
-        creating.pop(name, None)
-
-
-def create_internal_topic(services: BrokerServices, name: str) -> asyncio.Future[Any]:
-    """Create a coordinator's topic on the broker's own account; the controller's answer, or that of who asked before."""
+async def create_internal_topic(services: BrokerServices, name: str) -> None:
+    """Create a coordinator's topic on the broker's own account, or wait until a creation that is under way has ended."""
     creating = services.creating_topics
-    future = creating.get(name)
-    if future is None:
-        future = creating[name] = services.controller.handle(ApiKey.CREATE_TOPICS, _VERSION, _request(services, [name]))
-        future.add_done_callback(lambda _: _forget(creating, [name]))
-    return future
+    creation = creating.get(name)
+    if creation is None:
+        creation = in_background(_create(services, [name]), services.loop)
+        if not creation.done():
+            creating[name] = creation
+    await shielded(creation, services.loop)
+
+
+async def _create(
+    services: BrokerServices, names: list[str], principal: str = ANONYMOUS, quota: MutationQuota | None = None
+) -> dict[str, int]:
+    codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+    try:
+        response = await services.controller.handle(
+            ApiKey.CREATE_TOPICS, _VERSION, _request(services, names), principal=principal, mutation_quota=quota
+        )
+    except KafkaError as error:
+        return dict.fromkeys(names, error.code)
+    finally:
+        for name in names:
+            services.creating_topics.pop(name, None)
+    codes.update({topic.name: topic.error_code for topic in response.topics if topic.error_code not in _CREATED})
+    return codes
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
@@ -131,19 +134,3 @@ def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.Creat
         replication_factor=min(config.int_value(f"{internal.prefix}.replication.factor"), live),
         configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
     )
-
-
-def _codes(names: list[str], waits: list[asyncio.Future[Any]]) -> dict[str, int]:
-    codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-    for future in waits:
-        if future.cancelled():
-            continue
-        error = future.exception()
-        if error is not None:
-            code = error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
-            codes.update(dict.fromkeys(names, code))
-            continue
-        for topic in future.result().topics:
-            if topic.name in codes and topic.error_code not in _CREATED:
-                codes[topic.name] = topic.error_code
-    return codes

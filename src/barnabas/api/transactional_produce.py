@@ -3,12 +3,12 @@
     Produce ─► a guard for each partition whose transaction has not begun here ─► the transaction coordinator ─► append with the guards
 
 A partition that has the producer's transaction open already needs no question, so this costs something once per transaction and
-partition. On one node the coordinator answers at once and the request is appended in the same turn. When it cannot, the records
-are copied out of the connection's buffer, and the connection handles nothing more until the answer has left: what the client sent
-behind this request must not be appended before it.
+partition. On one node the coordinator answers at once and the request is appended in the same turn. If the answer takes time, the
+records are copied out of the connection's buffer, and the connection handles nothing more until the response has left: what the client
+sent behind this request must not be appended before it.
 
-- From version 12 (transaction version 2) the question adds the partition. A coordinator that is still ending the previous
-  transaction is asked again for a moment (add.partitions.to.txn.retry.backoff.*): the producer would have to send all its records again.
+- From version 12 (transaction version 2) the question adds the partition. A coordinator that is still ending the previous transaction
+  is asked again for a moment (add.partitions.to.txn.retry.backoff.*): the producer would have to send all its records again.
 - Errors of the coordinator that say "later" become NOT_ENOUGH_REPLICAS, on which every client tries again without a new
   look for leaders; before version 12 CONCURRENT_TRANSACTIONS is one of them.
 - The records of one request are of one producer: INVALID_PRODUCER_ID_MAPPING otherwise.
@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
 from barnabas.api.produce import is_transactional
-from barnabas.coordinator.runtime.future_steps import when_done
-from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.partition import Partition
+from barnabas.steps import sleep, start
+from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 
 # producerId, producerEpoch, baseSequence
 _PRODUCER = struct.Struct(">qhi")
@@ -70,14 +70,12 @@ Append = Callable[[RequestContext, Any, Verified | None], Any]
 Find = Callable[[RequestContext, Any, int], Partition | None]
 
 
-def handle(context: RequestContext, request: Any, find: Find, append: Append) -> Any:
+async def handle(context: RequestContext, request: Any, find: Find, append: Append) -> Any:
     """Verify what must be verified, then append.
 
     Args:
-        find: the replica that a topic's data and a partition index mean, None when there is none.
-        append: appends the request, given what is known.
-
-    Returns: the response, or a future of it.
+        find: the replica that a topic's data and a partition index mean, None if there is none.
+        append: appends the request, given the outcome of the verification.
 
     Raises:
         KafkaError: INVALID_PRODUCER_ID_MAPPING.
@@ -88,9 +86,9 @@ def handle(context: RequestContext, request: Any, find: Find, append: Append) ->
     operation = TransactionSupportedOperation.of_produce(context.version)
     if not operation.supports_epoch_bump:
         batches = [b for b in batches if b.partition.topic.config.transaction_partition_verification_enable]
-    if not batches:
-        return append(context, request, None)
-    return _Verification(context, request, batches, operation, append).run()
+    verified = await _verify(context, request, batches, operation) if batches else None
+    response = append(context, request, verified)
+    return await response if isinstance(response, asyncio.Future) else response
 
 
 def _transactional_batches(context: RequestContext, request: Any, find: Find) -> list[_Batch]:
@@ -106,136 +104,76 @@ def _transactional_batches(context: RequestContext, request: Any, find: Find) ->
     return found
 
 
-class _Verification:
-    """One request on its way to being appended."""
-
-    def __init__(
-        self,
-        context: RequestContext,
-        request: Any,
-        batches: list[_Batch],
-        operation: TransactionSupportedOperation,
-        append: Append,
-    ) -> None:
-        self._context = context
-        self._request = request
-        self._batches = batches
-        self._operation = operation
-        self._append = append
-        self._deadline_ms = 0
-        self._response: asyncio.Future[Any] | None = None
-
-    def run(self) -> Any:
-        """The response, or a future of it when the coordinator's answer takes time."""
-        config = self._context.services.transaction_coordinator.config
-        self._deadline_ms = self._context.services.now_ms() + min(
-            config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms
-        )
-        verified = self._attempt()
-        if verified is not None:
-            return self._append(self._context, self._request, verified)
-        self._keep_records()
-        self._context.holds_order = True
-        self._response = self._context.services.loop.create_future()
-        return self._response
-
-    def _attempt(self) -> Verified | None:
-        """Ask the coordinator; None when the answer takes time, and `_appended` will be called."""
-        guards: dict[Partition, VerificationGuard] = {}
-        errors: dict[Partition, KafkaError] = {}
-        for batch in self._batches:
-            try:
-                guard = batch.partition.begin_verification(
-                    batch.producer_id,
-                    batch.base_sequence,
-                    batch.producer_epoch,
-                    supports_epoch_bump=self._operation.supports_epoch_bump,
-                )
-            except KafkaError as error:
-                errors[batch.partition] = error
-            else:
-                if guard is not None:
-                    guards[batch.partition] = guard
-        if not guards:
-            return Verified(guards, errors)
-        by_name = {(partition.topic.name, partition.index): partition for partition in guards}
-        producer = self._batches[0]
-        services = self._context.services
-        asked = add_or_verify(
-            services.transaction_coordinator,
+async def _verify(
+    context: RequestContext, request: Any, batches: list[_Batch], operation: TransactionSupportedOperation
+) -> Verified:
+    services = context.services
+    config = services.transaction_coordinator.config
+    deadline_ms = services.now_ms() + min(config.add_partitions_retry_backoff_max_ms, config.request_timeout_ms)
+    producer = batches[0]
+    while True:
+        verified = _begin(batches, operation)
+        if not verified.guards:
+            return verified
+        by_name = {(partition.topic.name, partition.index): partition for partition in verified.guards}
+        asked = start(
+            add_or_verify(
+                services.transaction_coordinator,
+                request.transactional_id,
+                producer.producer_id,
+                producer.producer_epoch,
+                list(by_name),
+                operation,
+            ),
             services.loop,
-            self._request.transactional_id,
-            producer.producer_id,
-            producer.producer_epoch,
-            list(by_name),
-            self._operation,
         )
+        if not asked.done():
+            _hold(context, request)
+        codes = await asked
+        may_retry = operation.supports_epoch_bump and services.now_ms() < deadline_ms
+        if not may_retry or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
+            verified.errors.update({by_name[name]: _error(code, operation) for name, code in codes.items()})
+            return verified
+        _hold(context, request)
+        await sleep(config.add_partitions_retry_backoff_ms / 1000, services.loop)
 
-        def answered(done: asyncio.Future[dict[tuple[str, int], ErrorCode]]) -> Verified | None:
-            codes = done.result()
-            if self._must_ask_again(codes):
-                backoff_ms = self._context.services.transaction_coordinator.config.add_partitions_retry_backoff_ms
-                self._context.services.loop.call_later(backoff_ms / 1000, self._retry)
-                return None
-            for name, code in codes.items():
-                errors[by_name[name]] = self._error(code)
-            return Verified(guards, errors)
 
-        if asked.done():
-            return answered(asked)
-        when_done(asked, lambda done: self._finish(answered(done)))
-        return None
-
-    def _must_ask_again(self, codes: dict[tuple[str, int], ErrorCode]) -> bool:
-        return (
-            self._operation.supports_epoch_bump
-            and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
-            and self._context.services.now_ms() < self._deadline_ms
-        )
-
-    def _retry(self) -> None:
-        assert self._response is not None, "a request is asked about again before it has a response to wait for"
-        if not self._response.done():
-            self._finish(self._attempt())
-
-    def _finish(self, verified: Verified | None) -> None:
-        """Append, now that the coordinator has answered, and give out the response."""
-        response = self._response
-        if verified is None or response is None or response.done():
-            return
+def _begin(batches: list[_Batch], operation: TransactionSupportedOperation) -> Verified:
+    """Return a guard for each partition that must be verified, or its error."""
+    verified = Verified({}, {})
+    for batch in batches:
         try:
-            result = self._append(self._context, self._request, verified)
-        except Exception as error:
-            response.set_exception(error)
-            return
-        if isinstance(result, asyncio.Future):
-            result.add_done_callback(lambda done: _pass_on(done, response))
-        else:
-            response.set_result(result)
-
-    def _keep_records(self) -> None:
-        """Copy the records: the connection's buffer is used again after this turn."""
-        for data in self._request.topic_data:
-            for wanted in data.partition_data:
-                if wanted.records is not None:
-                    wanted.records = memoryview(bytearray(wanted.records))
-
-    def _error(self, code: ErrorCode) -> KafkaError:
-        if code is ErrorCode.INVALID_TXN_STATE:
-            return NotVerified(code, "Partition was not added to the transaction")
-        if code in _LATER or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not self._operation.supports_epoch_bump):
-            return NotVerified(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}",
+            guard = batch.partition.begin_verification(
+                batch.producer_id,
+                batch.base_sequence,
+                batch.producer_epoch,
+                supports_epoch_bump=operation.supports_epoch_bump,
             )
-        return KafkaError(code)
+        except KafkaError as error:
+            verified.errors[batch.partition] = error
+        else:
+            if guard is not None:
+                verified.guards[batch.partition] = guard
+    return verified
 
 
-def _pass_on(done: asyncio.Future[Any], response: asyncio.Future[Any]) -> None:
-    if done.cancelled() or response.done():
+def _hold(context: RequestContext, request: Any) -> None:
+    """Copy the records, because the connection reuses its buffer after this turn; nothing behind this request may overtake it."""
+    if context.holds_order:
         return
-    error = done.exception()
-    if error is None:
-        response.set_result(done.result())
-    else:
-        response.set_exception(error)
+    context.holds_order = True
+    for data in request.topic_data:
+        for wanted in data.partition_data:
+            if wanted.records is not None:
+                wanted.records = memoryview(bytearray(wanted.records))
+
+
+def _error(code: ErrorCode, operation: TransactionSupportedOperation) -> KafkaError:
+    if code is ErrorCode.INVALID_TXN_STATE:
+        return NotVerified(code, "Partition was not added to the transaction")
+    if code in _LATER or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not operation.supports_epoch_bump):
+        return NotVerified(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}",
+        )
+    return KafkaError(code)

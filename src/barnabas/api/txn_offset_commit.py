@@ -17,28 +17,34 @@ partition (KIP-890); 6 topic ids (KIP-1319).
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, when_done
-from barnabas.coordinator.transaction_partitions import TransactionSupportedOperation, add_or_verify
+from barnabas.coordinator.append_error import append_error
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 
 LOADING_SINCE = 2
 TOPIC_ID_SINCE = 6
 NO_SEQUENCE = -1
 
+_OF_THE_LOG = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
 _Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 _Partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
 
 
-def handle(
-    context: RequestContext, request: TxnOffsetCommitRequest
-) -> asyncio.Future[TxnOffsetCommitResponse] | TxnOffsetCommitResponse:
+async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Commit what exists."""
     services = context.services
     known, refused = _split(context, request)
@@ -56,31 +62,12 @@ def handle(
         return _response(context, [], refused)
     if not request.group_id:
         return _response(context, _all_with(known, ErrorCode.INVALID_GROUP_ID), refused)
-    response: asyncio.Future[Any] = services.loop.create_future()
-
-    def committed(done: asyncio.Future[Any]) -> None:
-        if not response.done():
-            response.set_result(done.result())
-
-    def verified(guard: VerificationGuard | None, error: KafkaError | None) -> None:
-        if error is not None:
-            code = _translated(context, error.code)
-            if not response.done():
-                response.set_result(_response(context, _all_with(known, code), refused))
-            return
-        future = services.group_coordinator.commit_transactional_offsets(accepted, context.version, guard)
-        when_done(
-            answered(
-                services.loop,
-                future,
-                lambda answer: _response(context, answer.topics, refused),
-                lambda error: _response(context, _all_with(known, _translated(context, error.code)), refused),
-            ),
-            committed,
-        )
-
-    _verify(context, request, verified)
-    return response
+    try:
+        guard = await _verified(context, accepted)
+        answer = await services.group_coordinator.commit_transactional_offsets(accepted, context.version, guard)
+    except KafkaError as error:
+        return _response(context, _all_with(known, _translated(context, error)), refused)
+    return _response(context, answer.topics, refused)
 
 
 def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[Any], list[_Topic]]:
@@ -108,52 +95,44 @@ def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[li
     return known, refused
 
 
-def _verify(context: RequestContext, request: TxnOffsetCommitRequest, then: Any) -> None:
-    """Have the transaction include the group's partition; `then` is called with a guard, or with the error."""
+async def _verified(context: RequestContext, request: TxnOffsetCommitRequest) -> VerificationGuard | None:
+    """Have the transaction include the group's partition.
+
+    Returns: a guard for the append, None if none is needed.
+    Raises: KafkaError.
+    """
     services = context.services
     operation = TransactionSupportedOperation.of_txn_offset_commit(context.version)
     index = services.group_coordinator.partition_of(request.group_id)
-    try:
-        partition = services.replica_manager.partition(GROUP_METADATA, index)
-        must_verify = partition.topic.config.transaction_partition_verification_enable
-        if not operation.supports_epoch_bump and not must_verify:
-            then(None, None)
-            return
-        guard = partition.begin_verification(
-            request.producer_id,
-            NO_SEQUENCE,
-            request.producer_epoch,
-            supports_epoch_bump=operation.supports_epoch_bump,
-        )
-    except KafkaError as error:
-        then(None, error)
-        return
-    if guard is None:
-        then(None, None)
-        return
-
-    def answered_by_coordinator(done: asyncio.Future[Any]) -> None:
-        code = done.result().get((GROUP_METADATA, index), ErrorCode.NONE)
-        then(guard, None if code is ErrorCode.NONE else KafkaError(code))
-
-    asked = add_or_verify(
-        services.transaction_coordinator,
-        services.loop,
-        request.transactional_id,
+    partition = services.replica_manager.partition(GROUP_METADATA, index)
+    must_verify = partition.topic.config.transaction_partition_verification_enable
+    if not operation.supports_epoch_bump and not must_verify:
+        return None
+    guard = partition.begin_verification(
         request.producer_id,
+        NO_SEQUENCE,
         request.producer_epoch,
-        [(GROUP_METADATA, index)],
-        operation,
+        supports_epoch_bump=operation.supports_epoch_bump,
     )
-    when_done(asked, answered_by_coordinator)
+    if guard is not None:
+        errors = await add_or_verify(
+            services.transaction_coordinator,
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [(GROUP_METADATA, index)],
+            operation,
+        )
+        for code in errors.values():
+            raise KafkaError(code)
+    return guard
 
 
-def _translated(context: RequestContext, code: ErrorCode) -> ErrorCode:
-    """The code for the client: a log's error becomes a coordinator's, and old clients do not know all of those."""
-    if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.REQUEST_TIMED_OUT):
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    elif code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR):
-        code = ErrorCode.NOT_COORDINATOR
+def _translated(context: RequestContext, error: KafkaError) -> ErrorCode:
+    """Return the code for the client: a log's error becomes a coordinator's, and old clients do not know all of those."""
+    code = error.code
+    if code in _OF_THE_LOG:
+        code = append_error(error)
     elif code is ErrorCode.NETWORK_EXCEPTION:
         code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.version < LOADING_SINCE:

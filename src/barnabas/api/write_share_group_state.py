@@ -11,8 +11,8 @@ from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
-from barnabas.coordinator.share.share_coordinator_shard import StateWrite, state_batches
 from barnabas.protocol.messages import WriteShareGroupStateRequest, WriteShareGroupStateResponse
+from barnabas.share.share_coordinator_shard import StateWrite, state_batches
 
 
 def handle(context: RequestContext, request: WriteShareGroupStateRequest) -> asyncio.Future[Any]:

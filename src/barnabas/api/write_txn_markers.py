@@ -16,15 +16,15 @@ Version notes: 2 the transaction version, which decides how strict the epoch is 
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from typing import NamedTuple
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.runtime.future_steps import answered, gathered
-from barnabas.coordinator.transaction.transaction_marker_writer import Marker
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from barnabas.steps import gather
+from barnabas.transaction.marker_writer import Marker
 
 TRANSACTION_VERSION_SINCE = 2
 
@@ -35,53 +35,58 @@ _NOT_READY = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
+
+
+class _Outcome(NamedTuple):
+    """What became of a marker in a partition."""
+
+    producer_id: int
+    topic: str
+    partition: int
+    code: ErrorCode
+
+
 _MarkerResult = WriteTxnMarkersResponse.WritableTxnMarkerResult
 _TopicResult = WriteTxnMarkersResponse.WritableTxnMarkerTopicResult
 _PartitionResult = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
 
 
-def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> asyncio.Future[WriteTxnMarkersResponse]:
+async def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     """Write each marker into each of its partitions."""
-    written = []
-    for wanted in request.markers:
-        marker = Marker(
-            wanted.producer_id,
-            wanted.producer_epoch,
-            wanted.coordinator_epoch,
-            wanted.transaction_result,
-            wanted.transaction_version if context.version >= TRANSACTION_VERSION_SINCE else 0,
-        )
-        for topic in wanted.topics:
-            for index in topic.partition_indexes:
-                written.append(_write(context, marker, topic.name, index))
-    return gathered(context.services.loop, written, _response)
+
+    def writes() -> Iterator[Coroutine[None, None, _Outcome]]:
+        for wanted in request.markers:
+            marker = Marker(
+                wanted.producer_id,
+                wanted.producer_epoch,
+                wanted.coordinator_epoch,
+                wanted.transaction_result,
+                wanted.transaction_version if context.version >= TRANSACTION_VERSION_SINCE else 0,
+            )
+            for topic in wanted.topics:
+                for index in topic.partition_indexes:
+                    yield _write(context, marker, topic.name, index)
+
+    return _response(await gather(writes(), context.services.loop))
 
 
-def _write(
-    context: RequestContext, marker: Marker, topic: str, index: int
-) -> asyncio.Future[tuple[int, str, int, ErrorCode]]:
+async def _write(context: RequestContext, marker: Marker, topic: str, index: int) -> _Outcome:
     services = context.services
-    outcome: asyncio.Future[tuple[int, str, int, ErrorCode]] = services.loop.create_future()
     hosted = services.replica_manager.topics.get(topic)
+    code = ErrorCode.NONE
     if hosted is None or index not in hosted.partitions:
-        outcome.set_result((marker.producer_id, topic, index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        return outcome
-
-    def failed(error: KafkaError) -> tuple[int, str, int, ErrorCode]:
-        code = error.code
-        if topic == GROUP_METADATA and code in _NOT_READY:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return marker.producer_id, topic, index, code
-
-    def done(_: Any) -> tuple[int, str, int, ErrorCode]:
-        return marker.producer_id, topic, index, ErrorCode.NONE
-
-    return answered(
-        services.loop, services.transaction_coordinator.marker_writer.write(marker, (topic, index)), done, failed
-    )
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        try:
+            await services.transaction_coordinator.marker_writer.write(marker, (topic, index))
+        except KafkaError as error:
+            code = error.code
+            if topic == GROUP_METADATA and code in _NOT_READY:
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return _Outcome(marker.producer_id, topic, index, code)
 
 
-def _response(outcomes: list[tuple[int, str, int, ErrorCode]]) -> WriteTxnMarkersResponse:
+def _response(outcomes: list[_Outcome]) -> WriteTxnMarkersResponse:
     """The outcomes by producer and topic; a producer named twice has one entry, as in Kafka."""
     producers: dict[int, dict[str, list[_PartitionResult]]] = {}
     for producer_id, topic, index, code in outcomes:

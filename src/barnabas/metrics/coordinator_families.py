@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.metrics.exposition import Family, family, labels
 from barnabas.metrics.source import PartitionRow
+from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 if TYPE_CHECKING:
-    from barnabas.replication.share_partition_manager import SharePartitionManager
+    from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["cleaner", "share_groups", "transactions"]
 
@@ -29,7 +29,7 @@ _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
     """Transactions as their coordinator and their partitions see them."""
-    from barnabas.coordinator.transaction.transaction_state import TransactionState
+    from barnabas.transaction.transaction_state import TransactionState
 
     by_state: Counter[TransactionState] = Counter()
     oldest_ms = now_ms

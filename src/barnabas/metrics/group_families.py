@@ -20,8 +20,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from barnabas.coordinator.group.group import Group, GroupType
-from barnabas.coordinator.group.offset_store import TopicOffsets
+from barnabas.group.group import Group, GroupType
+from barnabas.group.offset_store import TopicOffsets
 from barnabas.log.partition_log import PartitionLog
 from barnabas.metrics.exposition import Family, family, labels
 from barnabas.metrics.group_owners import NOBODY, Owner, owners

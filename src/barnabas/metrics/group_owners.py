@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from barnabas.coordinator.classic.classic_group import ClassicGroup
-from barnabas.coordinator.group.group import Group, GroupType
+from barnabas.group.classic.group import ClassicGroup
+from barnabas.group.group import Group, GroupType
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import MalformedMessage
 
@@ -43,7 +43,7 @@ def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
 def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
     if not group.uses_consumer_group_protocol:
         return {}
-    from barnabas.coordinator.classic.consumer_protocol import read_assignment
+    from barnabas.group.classic.consumer_protocol import read_assignment
 
     found = {}
     for member in group.members.values():
@@ -57,7 +57,7 @@ def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
 
 
 def _consumer(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
-    from barnabas.coordinator.consumer.consumer_group import ConsumerGroup
+    from barnabas.group.consumer.group import ConsumerGroup
 
     assert isinstance(group, ConsumerGroup), group
     found = {}

@@ -19,7 +19,7 @@ from barnabas.quota.connection_quotas import ConnectionQuotas
 from barnabas.replication.partition import Partition
 
 if TYPE_CHECKING:
-    from barnabas.replication.share_partition_manager import SharePartitionManager
+    from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["PartitionRow", "QuorumState", "Source", "partition_rows"]
 

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
 from barnabas.log.disk import Disk, DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
@@ -61,6 +60,7 @@ from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.server.storage import StorageError, claim_directory, read_bootstrap
+from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
     from barnabas.server.metrics_endpoint import MetricsEndpoint

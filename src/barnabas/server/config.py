@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from barnabas.coordinator.group.group_config import KNOWN_ASSIGNORS, assignor_names
+from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.log.log_config import LogConfig
 from barnabas.metadata.config_schema import (
     ConfigError,

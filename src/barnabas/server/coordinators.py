@@ -22,19 +22,20 @@ import random as random_module
 from collections.abc import Callable
 from typing import Protocol
 
-from barnabas.coordinator.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
-from barnabas.coordinator.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
-from barnabas.coordinator.runtime.coordinator_log import ReplicaCoordinatorLog
-from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
-from barnabas.coordinator.transaction.producer_id_manager import ProducerIdManager
-from barnabas.coordinator.transaction.transaction_config import TransactionCoordinatorConfig
-from barnabas.coordinator.transaction.transaction_marker_writer import LocalMarkerWriter
-from barnabas.coordinator.transaction_coordinator import TRANSACTION_STATE_TOPIC, TransactionCoordinator
+from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
+from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.topic_names import TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
+from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.transaction.config import TransactionCoordinatorConfig
+from barnabas.transaction.marker_writer import LocalMarkerWriter
+from barnabas.transaction.producer_id_manager import ProducerIdManager
+from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 __all__ = ["Coordinators"]
 
@@ -94,12 +95,10 @@ class Coordinators:
         self.producer_ids = producer_ids
         self.transaction = TransactionCoordinator(
             _transaction_config(config),
-            ReplicaCoordinatorLog(replica_manager, TRANSACTION_STATE_TOPIC),
+            ReplicaCoordinatorLog(replica_manager, TRANSACTION_STATE),
             LocalMarkerWriter(
                 replica_manager,
                 self.group,
-                GROUP_METADATA_TOPIC,
-                create_future=loop.create_future,
                 now_ms=now_ms,
                 exists=lambda partition: image().topics.partition(*partition) is not None,
             ),
@@ -107,7 +106,7 @@ class Coordinators:
             loop=loop,
             now_ms=now_ms,
             partition_count=lambda: self._partition_count(
-                TRANSACTION_STATE_TOPIC, config.transaction_state_log_num_partitions
+                TRANSACTION_STATE, config.transaction_state_log_num_partitions
             ),
             transaction_version=lambda: image().features.level(TRANSACTION_VERSION),
         )
@@ -124,7 +123,7 @@ class Coordinators:
         )
         self._by_topic: dict[str, Elected] = {
             GROUP_METADATA_TOPIC: self.group,
-            TRANSACTION_STATE_TOPIC: self.transaction,
+            TRANSACTION_STATE: self.transaction,
             SHARE_STATE_TOPIC: self.share,
         }
         # The leader epoch of each partition that this node's coordinators are elected for.

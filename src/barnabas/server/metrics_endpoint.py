@@ -17,8 +17,8 @@ from barnabas.quota.connection_quotas import ConnectionQuotas
 from barnabas.server.http_listener import Answer, HttpListener
 
 if TYPE_CHECKING:
-    from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.broker import BrokerServer
+    from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["MetricsEndpoint"]
 

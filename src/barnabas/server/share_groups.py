@@ -16,19 +16,20 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from barnabas.coordinator.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.protocol.api_keys import ApiKey
+from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
+from barnabas.steps import start
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
-    from barnabas.coordinator.group.group_config import GroupConfigs
-    from barnabas.coordinator.share_group_service import ShareGroupService
+    from barnabas.group.group_config import GroupConfigs
+    from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.replication.share_dead_letters import DeadLetterWriter
-    from barnabas.replication.share_partition_manager import SharePartitionManager
     from barnabas.server.share_persister import LocalPersister
+    from barnabas.share.dead_letters import DeadLetterWriter
+    from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["ShareServices"]
 
@@ -103,15 +104,15 @@ class ShareServices:
             self.coordinator,
             services.loop,
             has_topic=lambda: SHARE_STATE_TOPIC in services.image().topics.by_name,
-            create_topic=lambda: create_internal_topic(services, SHARE_STATE_TOPIC),
+            create_topic=lambda: start(create_internal_topic(services, SHARE_STATE_TOPIC), services.loop),
         )
 
     @cached_property
     def partitions(self) -> SharePartitionManager:
         """The share partitions of this node."""
-        from barnabas.replication.share_partition_manager import SharePartitionManager
-        from barnabas.replication.share_sessions import ShareSessionCache
-        from barnabas.replication.share_settings import ShareSettings
+        from barnabas.share.sessions import ShareSessionCache
+        from barnabas.share.settings import ShareSettings
+        from barnabas.share.share_partition_manager import SharePartitionManager
 
         services = self._services()
         return SharePartitionManager(
@@ -124,7 +125,7 @@ class ShareServices:
         )
 
     def _dead_letters(self, services: BrokerServices) -> DeadLetterWriter:
-        from barnabas.replication.share_dead_letters import DeadLetterWriter
+        from barnabas.share.dead_letters import DeadLetterWriter
 
         return DeadLetterWriter(
             services.replica_manager,
@@ -137,7 +138,7 @@ class ShareServices:
     @cached_property
     def groups(self) -> ShareGroupService:
         """The share groups that this node coordinates."""
-        from barnabas.coordinator.share_group_service import ShareGroupService
+        from barnabas.group.share.service import ShareGroupService
 
         services = self._services()
         replicas = services.replica_manager

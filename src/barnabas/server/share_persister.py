@@ -16,12 +16,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from barnabas.coordinator.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
-from barnabas.coordinator.share.share_state_batches import StateBatch
-from barnabas.coordinator.share.share_state_records import SharePartitionKey
-from barnabas.coordinator.share_coordinator import ShareCoordinator
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.replication.share_settings import PersistedState
+from barnabas.share.settings import PersistedState
+from barnabas.share.share_coordinator import ShareCoordinator
+from barnabas.share.share_coordinator_shard import StateOutcome, StateSummary, StateWrite
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import SharePartitionKey
 
 __all__ = ["LocalPersister"]
 
@@ -64,7 +64,7 @@ class LocalPersister:
     def read_state(
         self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
     ) -> asyncio.Future[PersistedState]:
-        """The state, as `replication.share_settings.Persister` asks for it."""
+        """The state, as `share.settings.Persister` asks for it."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(
             lambda: self._coordinator.read(key, leader_epoch),

@@ -1,1 +1,0 @@
-"""The runtime that every coordinator lives on: operations in, records to a log, responses out (control plane)."""

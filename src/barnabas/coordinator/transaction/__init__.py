@@ -1,1 +1,0 @@
-"""Transactional ids and their transactions: states, records, markers, producer ids (control plane)."""

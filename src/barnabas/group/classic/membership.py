@@ -1,0 +1,96 @@
+"""Heartbeat and LeaveGroup: staying in a classic group, and going (control plane).
+
+A heartbeat keeps the session, and is how a member learns of a rebalance (REBALANCE_IN_PROGRESS). A leave may name several
+members (v3, KIP-345): by member id, by both ids, or, for administrators, by instance id alone; each has its own outcome.
+
+Source: Kafka class `GroupMetadataManager`, `classicGroupHeartbeat` and `classicGroupLeave`.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.classic.group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
+from barnabas.group.classic.rebalance import NOTHING, Rebalance
+from barnabas.group.group_environment import GroupEnvironment
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse, LeaveGroupRequest, LeaveGroupResponse
+
+logger = logging.getLogger(__name__)
+
+
+class GroupMembership:
+    """Handles Heartbeat and LeaveGroup for the groups of one shard."""
+
+    def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
+        self._environment = environment
+        self._rebalance = rebalance
+
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+        """Renew a member's session.
+
+        Raises: KafkaError COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        group = self._environment.find(request.group_id, ClassicGroup)
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group.is_in_state(ClassicGroupState.DEAD):
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        group.validate_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation_id:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        # While the group completes its rebalance a heartbeat is fine: members send them once they have the join's answer.
+        self._rebalance.reschedule_heartbeat(group, group.members[request.member_id])
+        preparing = group.is_in_state(ClassicGroupState.PREPARING_REBALANCE)
+        error = ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
+        return CoordinatorResult(HeartbeatResponse(error_code=error))
+
+    def leave(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
+        """Remove members, and rebalance if any was removed.
+
+        Raises: KafkaError UNKNOWN_MEMBER_ID when there is no such group.
+        """
+        group = self._environment.find(request.group_id, ClassicGroup)
+        if group is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group.is_in_state(ClassicGroupState.DEAD):
+            return CoordinatorResult(LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        response = LeaveGroupResponse()
+        left = []
+        for identity in request.members:
+            error = self._leave_one(group, identity)
+            if error is ErrorCode.NONE:
+                left.append(identity.member_id or identity.group_instance_id)
+            response.members.append(
+                LeaveGroupResponse.MemberResponse(
+                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+                )
+            )
+        after: CoordinatorResult[None] = NOTHING
+        if left:
+            if group.is_in_state(ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
+                after = self._rebalance.prepare_or_complete_join(group, f"members {left} left")
+            elif group.is_in_state(ClassicGroupState.PREPARING_REBALANCE):
+                after = self._rebalance.maybe_complete_join(group)
+        return CoordinatorResult(response, after.records, replay=after.replay, on_append=after.on_append)
+
+    def _leave_one(self, group: ClassicGroup, identity: LeaveGroupRequest.MemberIdentity) -> ErrorCode:
+        member_id, instance_id = identity.member_id, identity.group_instance_id
+        if member_id == UNKNOWN_MEMBER_ID:
+            current = None if instance_id is None else group.static_members.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            member_id = current
+        elif group.is_pending_member(member_id):
+            group.remove(member_id)
+            self._rebalance.cancel_heartbeat(group, member_id)
+            return ErrorCode.NONE
+        else:
+            try:
+                group.validate_member(member_id, instance_id)
+            except KafkaError as error:
+                return error.code
+        logger.info("group %s: member %s left: %s", group.group_id, member_id, identity.reason or "not provided")
+        self._rebalance.drop_member(group, member_id)
+        return ErrorCode.NONE

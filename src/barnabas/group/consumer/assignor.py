@@ -1,0 +1,62 @@
+"""What an assignor is given and what it gives back (control plane, pure).
+
+An assignor spreads the partitions of the topics that members consume over the members, and is sticky: it looks at what each has now.
+It is a plain function of its input, so that the same group gets the same assignment on every broker.
+
+Sources: Kafka's `org.apache.kafka.coordinator.group.api.assignor`; KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSubscription:
+    """What a member consumes.
+
+    Attributes:
+        topic_ids: of topics that exist.
+        instance_id: of a static member.
+        rack_id: where it is; the assignors here do not look at it.
+    """
+
+    topic_ids: frozenset[bytes]
+    instance_id: str | None = None
+    rack_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group, as an assignor sees it.
+
+    Attributes:
+        members: by member id, in the order in which they came.
+        homogeneous: all members consume the same topics.
+        assigned: what each member should have by the last assignment.
+        owners: the same from the partitions' side: topic id to partition index to member id.
+        partition_counts: of every topic that is consumed, by topic id.
+    """
+
+    members: Mapping[str, MemberSubscription]
+    homogeneous: bool
+    assigned: Mapping[str, Assignment]
+    owners: Mapping[bytes, Mapping[int, str]]
+    partition_counts: Mapping[bytes, int]
+
+    def assignment_of(self, member_id: str) -> Assignment:
+        """What a member should have by the last assignment."""
+        return self.assigned.get(member_id, NO_ASSIGNMENT)
+
+    def is_assigned(self, topic_id: bytes, partition: int) -> bool:
+        """Whether the last assignment gives the partition to anyone."""
+        return partition in self.owners.get(topic_id, {})
+
+
+GroupAssignment = dict[str, Assignment]
+"""Member id to what it should have; a member left out should have nothing."""
+
+Assignor = Callable[[GroupSpec], GroupAssignment]

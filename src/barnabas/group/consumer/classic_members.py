@@ -1,0 +1,324 @@
+"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (control plane).
+
+A group on its way from one protocol to the other has members of both. To one of the classic protocol the coordinator plays the group
+that it knows: an epoch is its generation, a rebalance is REBALANCE_IN_PROGRESS in its heartbeat, and its assignment comes as if a
+leader had made it. It gives partitions back by joining again without them.
+
+    JoinGroup   its subscription and what it owns, out of the consumers' own message; one step of its reconciliation
+    SyncGroup   its assignment
+    Heartbeat   its session; REBALANCE_IN_PROGRESS when a join would bring it further
+
+Source: Kafka class `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and its kin); KIP-848, "Migration".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.classic.consumer_protocol import read_subscription, version_of
+from barnabas.group.classic.join_group import MEMBER_ID_REQUIRED_SINCE, Joining
+from barnabas.group.classic.member import SyncReply
+from barnabas.group.consumer.current_assignment import Owned
+from barnabas.group.consumer.group import CONSUMER_PROTOCOL_TYPE, ConsumerGroup
+from barnabas.group.consumer.heartbeat import (
+    check_instance,
+    check_size,
+    new_member_id,
+    replace_static_member,
+)
+from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, MemberState
+from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
+from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
+from barnabas.group.consumer.timers import NOTHING, ConsumerGroupTimers
+from barnabas.group.group_environment import GroupEnvironment
+from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.messages import (
+    ConsumerProtocolSubscription,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class ClassicMembers:
+    """Serves the classic protocol's members of the consumer groups of one shard."""
+
+    def __init__(
+        self,
+        environment: GroupEnvironment,
+        steps: ConsumerGroupSteps,
+        timers: ConsumerGroupTimers,
+        migration: GroupMigration,
+    ) -> None:
+        self._environment = environment
+        self._steps = steps
+        self._timers = timers
+        self._migration = migration
+
+    # -- joining -----------------------------------------------------------------------------------------------------
+
+    def join(self, group: ConsumerGroup, joining: Joining) -> CoordinatorResult[None]:
+        """Handle JoinGroup; the answer goes to its `reply` when the step is written.
+
+        Raises: KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        request = joining.request
+        self._check_may_join(group, joining)
+        is_unknown = not request.member_id
+        member_id = request.member_id or new_member_id(self._environment.rng)
+        check_size(group, member_id, request.group_instance_id, self._environment.config.group_consumer_max_size)
+        if not group.supports_classic_protocols(request.protocol_type, joining.protocols):
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported."
+            )
+        if is_unknown and request.group_instance_id is None and joining.version >= MEMBER_ID_REQUIRED_SINCE:
+            return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+        subscription = _subscription(joining)
+        records: Records = []
+        static = group.static_member(request.group_instance_id)
+        old = self._member(group, joining, member_id, static, records)
+        new = _updated(joining, subscription, old)
+        names_changed = self._steps.names_changed(group, old, new, records)
+        changed = names_changed or self._steps.update_regex(group, old, new, records) is not RegexUpdate.NONE
+        epoch, homogeneous = group.group_epoch, group.homogeneous
+        cause = f"member {member_id} joined or changed its subscription, by the classic protocol" if changed else None
+        if changed or group.has_metadata_expired(self._environment.now_ms()):
+            epoch, homogeneous = self._steps.update_metadata(group, cause, old, new, records)
+        owned = self._owned(subscription)
+        if static is not None and self._migration.may_downgrade_replacing(group, static):
+            return self._downgrade(group, joining, static, new, epoch, changed, owned, records)
+        target_epoch, target = self._steps.update_target(group, epoch, old, new, homogeneous, records)
+        joined = self._steps.reconcile(
+            group, new, target_epoch, target, subscription_changed=changed, owned=owned, records=records
+        )
+
+        def on_append(error: KafkaError | None) -> None:
+            if error is None:
+                self._timers.cancel_join(group.group_id, joined.member_id)
+                self._timers.schedule_session(group.group_id, joined)
+                self._timers.schedule_sync(group.group_id, joined, request.rebalance_timeout_ms)
+                joining.reply(_joined(joined))
+
+        return CoordinatorResult(None, records, on_append=on_append)
+
+    def _check_may_join(self, group: ConsumerGroup, joining: Joining) -> None:
+        if self._environment.config.group_consumer_migration_policy.lower() == "disabled":
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                f"Cannot join the consumer group {group.group_id} with the classic protocol because the group "
+                "migration is disabled.",
+            )
+
+    def _member(
+        self,
+        group: ConsumerGroup,
+        joining: Joining,
+        member_id: str,
+        static: ConsumerGroupMember | None,
+        records: Records,
+    ) -> ConsumerGroupMember:
+        instance_id = joining.request.group_instance_id
+        if instance_id is not None and joining.request.member_id:
+            return check_instance(static, member_id, instance_id)
+        if static is not None:
+            return replace_static_member(group, static, member_id, self._timers, records)
+        return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
+
+    def _owned(self, subscription: ConsumerProtocolSubscription) -> Owned:
+        by_name = self._environment.image().topics.by_name
+        return {
+            by_name[owned.topic].topic_id: owned.partitions
+            for owned in subscription.owned_partitions
+            if owned.topic in by_name
+        }
+
+    def _downgrade(
+        self,
+        group: ConsumerGroup,
+        joining: Joining,
+        static: ConsumerGroupMember,
+        new: ConsumerGroupMember,
+        epoch: int,
+        changed: bool,
+        owned: Owned,
+        records: Records,
+    ) -> CoordinatorResult[None]:
+        """The last member of the new protocol has come back with the old one: make the group classic."""
+        rebalance = None
+        if group.assignment_epoch < epoch:
+            rebalance = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
+        else:
+            new = self._steps.reconcile(
+                group,
+                new,
+                group.assignment_epoch,
+                self._steps.target_of(group, new),
+                subscription_changed=changed,
+                owned=owned,
+                records=records,
+            )
+        written: Callable[[KafkaError | None], None] = self._migration.downgrade_replacing(
+            group, static, new, rebalance, records
+        )
+
+        def on_append(error: KafkaError | None) -> None:
+            written(error)
+            if error is None:
+                joining.reply(_joined(new))
+
+        return CoordinatorResult(None, records, replay=False, on_append=on_append)
+
+    # -- the rest of the protocol ------------------------------------------------------------------------------------
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
+        """Handle SyncGroup: the member's own assignment, whoever it says leads.
+
+        Raises:
+            KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
+                REBALANCE_IN_PROGRESS.
+        """
+        member = _known(group, request.member_id, request.group_instance_id)
+        _check_generation(member, request.generation_id)
+        assert member.classic is not None, member
+        protocol_name, metadata = member.classic.protocols[0]
+        if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in (
+            None,
+            protocol_name,
+        ):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.assignment_epoch > member.member_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._timers.schedule_join_if_absent(group.group_id, member)
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        response = SyncGroupResponse(
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocol_name,
+            assignment=assignment_bytes(member.assigned, version_of(metadata), self._environment.image()),
+        )
+
+        def on_append(error: KafkaError | None) -> None:
+            if error is None:
+                self._timers.cancel_sync(group.group_id, member.member_id)
+                self._timers.schedule_session(group.group_id, member)
+                reply(response)
+
+        return CoordinatorResult(None, on_append=on_append)
+
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+        """Handle Heartbeat.
+
+        Raises: KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        member = _known(group, request.member_id, request.group_instance_id)
+        _check_generation(member, request.generation_id)
+        self._timers.schedule_session(group.group_id, member)
+        if (
+            member.member_epoch >= group.assignment_epoch
+            and member.state is not MemberState.UNREVOKED_PARTITIONS
+            and (member.state is not MemberState.UNRELEASED_PARTITIONS or group.waits_for_others(member))
+        ):
+            return CoordinatorResult(HeartbeatResponse())
+        self._timers.schedule_join_if_absent(group.group_id, member)
+        return CoordinatorResult(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
+    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
+        """Handle LeaveGroup, for members of either protocol: an administrator may remove any."""
+        response = LeaveGroupResponse()
+        leaving: dict[str, ConsumerGroupMember] = {}
+        for identity in request.members:
+            error = ErrorCode.NONE
+            try:
+                if identity.group_instance_id is None:
+                    member = group.member(identity.member_id)
+                else:
+                    static = group.static_member(identity.group_instance_id)
+                    named = identity.member_id or ("" if static is None else static.member_id)
+                    member = check_instance(static, named, identity.group_instance_id)
+                logger.info("group %s: member %s left: %s", group.group_id, member.member_id, identity.reason)
+                leaving[member.member_id] = member
+            except KafkaError as refused:
+                error = refused.code
+            response.members.append(
+                LeaveGroupResponse.MemberResponse(
+                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
+                )
+            )
+        cause = f"members {list(leaving)} left by LeaveGroup"
+        return self._migration.fence(group, list(leaving.values()), response, cause)
+
+
+def refuse_join(joining: Joining) -> CoordinatorResult[None]:
+    """JoinGroup of a group that is neither classic nor of consumers."""
+    joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
+    return NOTHING
+
+
+def _subscription(joining: Joining) -> ConsumerProtocolSubscription:
+    """What the member subscribes to, by the protocol that it prefers."""
+    try:
+        return read_subscription(next(iter(joining.protocols.values())))
+    except MalformedMessage:
+        raise KafkaError(
+            ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+            "Malformed embedded consumer protocol in subscription deserialization.",
+        ) from None
+
+
+def _updated(
+    joining: Joining, subscription: ConsumerProtocolSubscription, member: ConsumerGroupMember
+) -> ConsumerGroupMember:
+    request = joining.request
+    return replace(
+        member,
+        instance_id=request.group_instance_id or member.instance_id,
+        rack_id=subscription.rack_id or member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms
+        if joining.rebalance_timeout_ms == -1
+        else joining.rebalance_timeout_ms,
+        subscribed_topic_names=frozenset(subscription.topics),
+        subscribed_topic_regex="",
+        client_id=joining.client_id,
+        client_host=joining.client_host,
+        classic=ClassicMemberMetadata(
+            request.session_timeout_ms, tuple((name, bytes(metadata)) for name, metadata in joining.protocols.items())
+        ),
+    )
+
+
+def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
+    """The answer to a member that follows: nobody leads, the coordinator assigns."""
+    assert member.classic is not None, member
+    return JoinGroupResponse(
+        member_id=member.member_id,
+        generation_id=member.member_epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=member.classic.protocols[0][0],
+    )
+
+
+def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
+    """The member of the classic protocol that a request speaks for."""
+    if instance_id is None:
+        member = group.member(member_id)
+    else:
+        member = check_instance(group.static_member(instance_id), member_id, instance_id)
+    if not member.uses_classic_protocol:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
+    return member
+
+
+def _check_generation(member: ConsumerGroupMember, generation_id: int) -> None:
+    if member.member_epoch != generation_id:
+        raise KafkaError(
+            ErrorCode.ILLEGAL_GENERATION,
+            f"The request generation id {generation_id} is not equal to the member epoch {member.member_epoch} of "
+            f"member {member.member_id}.",
+        )

@@ -1,0 +1,300 @@
+"""The steps that a member's heartbeat or join goes through in a consumer group (control plane).
+
+    what it says of itself has changed?     a member record; its topics, its expression or its assignor bump the group epoch
+    a topic has changed?                    the metadata hash is another: bump
+    group epoch > assignment epoch?         a new target assignment, not more often than the group's assignment interval
+    has it what it should have?             the next step of its reconciliation
+
+Each step adds records to those of the request, and works on what the members would be after them: nothing is changed here but timers
+and what is kept for people. Both protocols' members use the same steps.
+
+Expressions are looked up after the request, in an operation of their own, at most every 10 seconds; until then the member has only what
+it names.
+
+Source: Kafka class `GroupMetadataManager` (`hasMemberSubscriptionChanged` … `maybeReconcile`).
+"""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.group.consumer import records as records_of
+from barnabas.group.consumer.assignor import GroupSpec, MemberSubscription
+from barnabas.group.consumer.assignors import find_assignor
+from barnabas.group.consumer.current_assignment import Owned, Reconciliation
+from barnabas.group.consumer.group import ConsumerGroup, is_homogeneous
+from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
+from barnabas.group.consumer.timers import ConsumerGroupTimers
+from barnabas.group.consumer.topic_regex import check_regex, resolve_regexes
+from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
+
+logger = logging.getLogger(__name__)
+
+REGEX_REFRESH_MIN_MS = 10_000
+"""Expressions are not looked up again before this (a constant in Kafka)."""
+METADATA_REFRESH_MS = 2_147_483_647
+"""When a group that nobody told of a change looks at its topics by itself (Kafka: Integer.MAX_VALUE)."""
+
+Records = list[CoordinatorRecord]
+
+
+class RegexUpdate(Enum):
+    """What a request has done to the member's expression."""
+
+    NONE = "unchanged"
+    UPDATED = "changed, and not looked up yet"
+    RESOLVED = "changed to one whose topics are known, or to none"
+
+
+class ConsumerGroupSteps:
+    """The steps, for the consumer groups of one shard."""
+
+    def __init__(self, environment: GroupEnvironment, timers: ConsumerGroupTimers) -> None:
+        self._environment = environment
+        self._timers = timers
+
+    @property
+    def _default_assignor(self) -> str:
+        return self._environment.config.group_consumer_assignors[0]
+
+    # -- what the member says ----------------------------------------------------------------------------------------
+
+    def names_changed(
+        self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
+    ) -> bool:
+        """Write the member if anything that it says has changed; whether its topic names have."""
+        if new is not old and new != old:
+            records.append(records_of.member_record(group.group_id, new))
+        return new.subscribed_topic_names != old.subscribed_topic_names
+
+    def assignor_changed(self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember) -> bool:
+        """Whether the group would now be assigned by another assignor."""
+        if old.server_assignor == new.server_assignor:
+            return False
+        before = group.preferred_assignor() or self._default_assignor
+        return before != (group.preferred_assignor(old, new) or self._default_assignor)
+
+    def update_regex(
+        self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
+    ) -> RegexUpdate:
+        """Take in a changed expression, and have the group's expressions looked up if that is due.
+
+        Raises: KafkaError INVALID_REGULAR_EXPRESSION.
+        """
+        update, refresh = RegexUpdate.NONE, False
+        if old.subscribed_topic_regex != new.subscribed_topic_regex:
+            update = RegexUpdate.UPDATED
+            if old.regex and group.regex_subscribers[old.regex] == 1:
+                records.append(records_of.regex_tombstone(group.group_id, old.regex))
+            if new.regex and group.regex_subscribers[new.regex] == 0:
+                check_regex(new.regex)
+                refresh = True
+            elif (new.regex and new.regex in group.resolved_regexes) or (old.regex and not new.regex):
+                update = RegexUpdate.RESOLVED
+        if refresh or group.regex_subscribers:
+            self._maybe_look_up(group, old, new, refresh)
+        return update
+
+    def _maybe_look_up(
+        self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, refresh: bool
+    ) -> None:
+        environment = self._environment
+        key = f"{group.group_id}-regex"
+        if key in environment.timer:
+            return
+        now_ms = environment.now_ms()
+        # All expressions of a group are looked up together: any of them says when.
+        last = next(iter(group.resolved_regexes.values()), None)
+        if last is not None and now_ms <= last.timestamp_ms + REGEX_REFRESH_MIN_MS:
+            return
+        regexes = group.regex_subscribers_with(old, new)
+        if not regexes:
+            return
+        if (
+            refresh
+            or last is None
+            or len(regexes) != len(group.resolved_regexes)
+            or last.version < environment.last_new_topics_version
+            or now_ms > last.timestamp_ms + environment.config.group_consumer_regex_refresh_interval_ms
+        ):
+            environment.timer.schedule(key, 0, lambda: self._look_up(group.group_id, list(regexes)))
+
+    def _look_up(self, group_id: str, regexes: list[str]) -> CoordinatorResult[None]:
+        """Write what expressions match now, and bump the group epoch when that is something else than before."""
+        environment = self._environment
+        group = environment.find(group_id, ConsumerGroup)
+        if group is None:
+            return CoordinatorResult(None)
+        image = environment.image()
+        version = max(image.provenance.offset, 0)
+        resolved = resolve_regexes(regexes, image.topics.by_name, version=version, now_ms=environment.now_ms())
+        records: Records = []
+        counts = dict(group.subscribed_topic_names)
+        changed = False
+        for regex, found in resolved.items():
+            if not group.regex_subscribers[regex]:
+                continue
+            before = group.resolved_regexes.get(regex)
+            topics = frozenset[str]() if before is None else before.topics
+            if found.topics != topics:
+                changed = True
+                add_to_counts(counts, topics, by_regex=-1)
+                add_to_counts(counts, found.topics, by_regex=1)
+            records.append(records_of.regex_record(group_id, regex, found))
+        metadata_hash = group.compute_metadata_hash(counts, environment.topic_hashes, image)
+        if changed or metadata_hash != group.metadata_hash:
+            epoch = group.group_epoch + 1
+            cause = "topics that a regular expression matches" if changed else "metadata of subscribed topics changed"
+            environment.history.because(group_id, epoch, cause)
+            records.append(records_of.epoch_record(group_id, epoch, metadata_hash))
+            group.set_metadata_refresh_deadline(environment.now_ms() + METADATA_REFRESH_MS, epoch)
+        return CoordinatorResult(None, records)
+
+    # -- the group epoch ---------------------------------------------------------------------------------------------
+
+    def update_metadata(
+        self,
+        group: ConsumerGroup,
+        cause: str | None,
+        old: ConsumerGroupMember,
+        new: ConsumerGroupMember,
+        records: Records,
+    ) -> tuple[int, bool]:
+        """Bump the group epoch for a cause, or because a topic has changed.
+
+        Returns: the group epoch and whether the group is homogeneous, after the records.
+        """
+        environment = self._environment
+        counts = group.counts_with(old, new)
+        metadata_hash = group.compute_metadata_hash(counts, environment.topic_hashes, environment.image())
+        is_new = not group.has_member(new.member_id) and new.instance_id not in group.static_members
+        homogeneous = is_homogeneous(group.regex_subscribers_with(old, new), counts, len(group.members) + is_new)
+        epoch = group.group_epoch
+        if cause is None and metadata_hash != group.metadata_hash:
+            cause = "metadata of subscribed topics changed"
+        if cause is not None:
+            epoch += 1
+            environment.history.because(group.group_id, epoch, cause, new.member_id, new.client_id)
+            logger.info("group %s: epoch %d: %s", group.group_id, epoch, cause)
+            records.append(records_of.epoch_record(group.group_id, epoch, metadata_hash))
+        group.set_metadata_refresh_deadline(environment.now_ms() + METADATA_REFRESH_MS, epoch)
+        if group.has_partition_metadata_record:
+            records.append(records_of.partition_metadata_tombstone(group.group_id))
+        return epoch, homogeneous
+
+    # -- the target assignment ---------------------------------------------------------------------------------------
+
+    def update_target(
+        self,
+        group: ConsumerGroup,
+        epoch: int,
+        old: ConsumerGroupMember,
+        new: ConsumerGroupMember,
+        homogeneous: bool,
+        records: Records,
+    ) -> tuple[int, Assignment]:
+        """Compute the target assignment of a group epoch, unless it is there or the last one is too young.
+
+        Returns: the assignment epoch, and what the member should have at it.
+        """
+        if group.assignment_epoch >= epoch or not self._may_assign(group):
+            return group.assignment_epoch, self.target_of(group, new)
+        members, targets = self._with(group, new)
+        image = self._environment.image()
+        by_name = image.topics.by_name
+        spec = GroupSpec(
+            members={
+                member_id: MemberSubscription(
+                    frozenset(by_name[topic].topic_id for topic in group.topics_of(member) if topic in by_name),
+                    member.instance_id,
+                    member.rack_id,
+                )
+                for member_id, member in members.items()
+            },
+            homogeneous=homogeneous,
+            assigned=targets,
+            owners=group.inverted_target_assignment,
+            partition_counts={topic_id: len(topic.partitions) for topic_id, topic in image.topics.by_id.items()},
+        )
+        assignor = group.preferred_assignor(old, new) or self._default_assignor
+        assignment = find_assignor(assignor)(spec)
+        logger.info("group %s: assignment of epoch %d by %s", group.group_id, epoch, assignor)
+        for member_id in members:
+            target = assignment.get(member_id, NO_ASSIGNMENT)
+            if member_id not in targets or target != targets[member_id]:
+                records.append(records_of.target_record(group.group_id, member_id, target))
+        records.append(records_of.target_epoch_record(group.group_id, epoch, self._environment.now_ms()))
+        return epoch, assignment.get(new.member_id, NO_ASSIGNMENT)
+
+    def _may_assign(self, group: ConsumerGroup) -> bool:
+        """Whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
+        interval_ms = self._environment.group_configs.int_value(group.group_id, "consumer.assignment.interval.ms")
+        if group.assignment_timestamp_ms == 0 or interval_ms == 0:
+            return True
+        return self._environment.now_ms() >= group.assignment_timestamp_ms + interval_ms
+
+    @staticmethod
+    def target_of(group: ConsumerGroup, member: ConsumerGroupMember) -> Assignment:
+        """What a member should have by the present target; one that takes a static member's place gets what that had."""
+        member_id = member.member_id
+        if member.instance_id is not None:
+            member_id = group.static_members.get(member.instance_id, "")
+        return group.target_assignment.get(member_id, NO_ASSIGNMENT)
+
+    @staticmethod
+    def _with(
+        group: ConsumerGroup, new: ConsumerGroupMember
+    ) -> tuple[dict[str, ConsumerGroupMember], dict[str, Assignment]]:
+        """Members and targets as they would be with a member changed, or in the place of a static one."""
+        replaced = None if new.instance_id is None else group.static_members.get(new.instance_id)
+        targets = dict(group.target_assignment)
+        if replaced is None or replaced == new.member_id:
+            return {**group.members, new.member_id: new}, targets
+        members = {}
+        for member_id, member in group.members.items():
+            if member_id == replaced:
+                members[new.member_id] = new
+            else:
+                members[member_id] = member
+        targets[new.member_id] = targets.pop(replaced, NO_ASSIGNMENT)
+        return members, targets
+
+    # -- the member's assignment -------------------------------------------------------------------------------------
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerGroupMember,
+        target_epoch: int,
+        target: Assignment,
+        *,
+        subscription_changed: bool,
+        owned: Owned | None,
+        records: Records,
+    ) -> ConsumerGroupMember:
+        """Bring a member one step nearer to its target, and watch over it while it has something to give back."""
+        if not subscription_changed and member.is_reconciled_to(target_epoch):
+            return member
+        by_name = self._environment.image().topics.by_name
+        updated = Reconciliation(
+            member=member,
+            target_epoch=target_epoch,
+            target=target,
+            subscribed_topic_ids=frozenset(
+                by_name[topic].topic_id for topic in group.topics_of(member) if topic in by_name
+            ),
+            subscription_changed=subscription_changed,
+            partition_epoch=group.partition_epoch,
+            owned=owned,
+        ).next_member()
+        if updated != member:
+            records.append(records_of.current_record(group.group_id, updated))
+            if not updated.uses_classic_protocol:
+                if updated.state is MemberState.UNREVOKED_PARTITIONS:
+                    self._timers.schedule_rebalance(group.group_id, updated)
+                else:
+                    self._timers.cancel_rebalance(group.group_id, updated.member_id)
+        return updated

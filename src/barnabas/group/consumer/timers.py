@@ -1,0 +1,156 @@
+"""The timers of consumer group members, and what happens when one fires: the member is fenced (control plane).
+
+    session-timeout-G-M     no heartbeat for a session timeout
+    rebalance-timeout-G-M   partitions not given back within the member's rebalance timeout
+    consumer-join-G-M, consumer-sync-G-M
+                            a classic member that was told to rejoin, or has joined, and does not go on
+
+A fenced member is removed as if it had left. When the log refuses that, it is tried again.
+
+Source: Kafka class `GroupMetadataManager` (`scheduleConsumerGroupSessionTimeout` and its kin); KIP-848.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.group.consumer.group import ConsumerGroup
+from barnabas.group.consumer.member import ConsumerGroupMember
+from barnabas.group.group_environment import GroupEnvironment
+from barnabas.protocol.errors import KafkaError
+
+logger = logging.getLogger(__name__)
+
+NOTHING: CoordinatorResult[None] = CoordinatorResult(None)
+RETRY_MS = 500
+SESSION_TIMEOUT = "consumer.session.timeout.ms"
+
+
+class Fence(Protocol):
+    """Removes members, for a cause."""
+
+    def __call__(
+        self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: None, cause: str
+    ) -> CoordinatorResult[None]: ...
+
+
+class ConsumerGroupTimers:
+    """The timers of the consumer groups of one shard.
+
+    Attributes:
+        fence: what removes members; set by who makes both.
+    """
+
+    def __init__(self, environment: GroupEnvironment) -> None:
+        self._environment = environment
+        self.fence: Fence
+
+    # -- sessions ----------------------------------------------------------------------------------------------------
+
+    def schedule_session(self, group_id: str, member: ConsumerGroupMember) -> None:
+        """The member is alive: its session starts again, with the group's timeout or a classic member's own."""
+        timeout_ms = (
+            self._environment.group_configs.int_value(group_id, SESSION_TIMEOUT)
+            if member.classic is None
+            else member.classic.session_timeout_ms
+        )
+        self._fence_later(_session_key(group_id, member.member_id), timeout_ms, group_id, member, "session timed out")
+
+    def schedule_rebalance(self, group_id: str, member: ConsumerGroupMember) -> None:
+        """The member has something to give back: it must do so at this epoch within its rebalance timeout."""
+        epoch, timeout_ms = member.member_epoch, member.rebalance_timeout_ms
+
+        def still_there(current: ConsumerGroupMember) -> bool:
+            return current.member_epoch == epoch
+
+        self._fence_later(
+            _rebalance_key(group_id, member.member_id),
+            timeout_ms,
+            group_id,
+            member,
+            f"did not give its partitions back at epoch {epoch} within {timeout_ms} ms",
+            still_there,
+        )
+
+    def cancel_rebalance(self, group_id: str, member_id: str) -> None:
+        """The member has given back what it should."""
+        self._environment.timer.cancel(_rebalance_key(group_id, member_id))
+
+    # -- members of the classic protocol -----------------------------------------------------------------------------
+
+    def schedule_join_if_absent(self, group_id: str, member: ConsumerGroupMember) -> None:
+        """The member has been told to rejoin: the first time counts."""
+        key = _join_key(group_id, member.member_id)
+        if key not in self._environment.timer:
+            self._fence_later(key, member.rebalance_timeout_ms, group_id, member, "did not rejoin in time")
+
+    def cancel_join(self, group_id: str, member_id: str) -> None:
+        """The member has rejoined."""
+        self._environment.timer.cancel(_join_key(group_id, member_id))
+
+    def schedule_sync(self, group_id: str, member: ConsumerGroupMember, timeout_ms: int) -> None:
+        """The member has joined: it must ask for its assignment."""
+        self._fence_later(
+            _sync_key(group_id, member.member_id), timeout_ms, group_id, member, "sent no SyncGroup in time"
+        )
+
+    def cancel_sync(self, group_id: str, member_id: str) -> None:
+        """The member has asked for its assignment."""
+        self._environment.timer.cancel(_sync_key(group_id, member_id))
+
+    # -- all ---------------------------------------------------------------------------------------------------------
+
+    def cancel_all(self, group_id: str, member_id: str) -> None:
+        """The member is gone: none of its timers may fire."""
+        for key in (_session_key, _rebalance_key, _join_key, _sync_key):
+            self._environment.timer.cancel(key(group_id, member_id))
+
+    def _fence_later(
+        self,
+        key: str,
+        delay_ms: int,
+        group_id: str,
+        member: ConsumerGroupMember,
+        why: str,
+        still: Callable[[ConsumerGroupMember], bool] | None = None,
+    ) -> None:
+        member_id = member.member_id
+
+        def fire() -> CoordinatorResult[Any]:
+            group = self._environment.find(group_id, ConsumerGroup)
+            current = None if group is None else group.members.get(member_id)
+            if group is None or current is None or (still is not None and not still(current)):
+                return NOTHING
+            logger.info("group %s: member %s is fenced: %s", group_id, member_id, why)
+            result = self.fence(group, [current], None, f"member {member_id}: {why}")
+            first = result.on_append
+
+            def on_append(error: KafkaError | None) -> None:
+                if first is not None:
+                    first(error)
+                if error is not None and self._environment.find(group_id, ConsumerGroup) is not None:
+                    logger.warning("group %s: fencing %s is not written: %s", group_id, member_id, error)
+                    self._environment.timer.schedule(key, RETRY_MS, fire)
+
+            return result._replace(on_append=on_append)
+
+        self._environment.timer.schedule(key, delay_ms, fire)
+
+
+def _session_key(group_id: str, member_id: str) -> str:
+    return f"session-timeout-{group_id}-{member_id}"
+
+
+def _rebalance_key(group_id: str, member_id: str) -> str:
+    return f"rebalance-timeout-{group_id}-{member_id}"
+
+
+def _join_key(group_id: str, member_id: str) -> str:
+    return f"consumer-join-{group_id}-{member_id}"
+
+
+def _sync_key(group_id: str, member_id: str) -> str:
+    return f"consumer-sync-{group_id}-{member_id}"

@@ -1,0 +1,151 @@
+"""Group: what every type of group answers, whatever protocol its members speak (control plane).
+
+    classic     JoinGroup, SyncGroup: the members assign (ClassicGroup)
+    consumer    ConsumerGroupHeartbeat: the coordinator assigns (KIP-848)
+    share       ShareGroupHeartbeat: members share partitions (KIP-932)
+    streams     StreamsGroupHeartbeat: tasks of a topology (KIP-1071)
+
+A shard keeps groups of all types in one map; a group id has one type at a time. Offsets, listing, deletion and expiry go through the
+questions here, so that they need not know the type. Types differ in the records that they leave in the log, and in the
+requests that they answer; that is in the modules of each type.
+
+Invariant: durable state of a group moves in `replay` of its type only; the methods here only read it.
+
+Source: Kafka's interface `Group`, `CommitPartitionValidator`, `OffsetExpirationCondition`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ListGroupsResponse
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.result import CoordinatorRecord
+    from barnabas.group.group_config import GroupCoordinatorConfig
+    from barnabas.group.offset_store import OffsetAndMetadata
+
+PartitionCheck = Callable[[str, bytes, int], ErrorCode]
+"""Whether one partition (topic name, topic id, index) of a commit may be written: NONE, or its error (KIP-1251)."""
+
+ExpiryBase = Callable[["OffsetAndMetadata"], int]
+"""From when an offset's retention counts, epoch milliseconds."""
+
+
+class GroupType(Enum):
+    """The types, by the names that ListGroups filters by."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+
+class Group(ABC):
+    """One group of any type."""
+
+    group_id: str
+    type: ClassVar[GroupType]
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def protocol_name_of_type(self) -> str:
+        """The protocol type that ListGroups shows, such as "consumer"; empty when there is none."""
+
+    @abstractmethod
+    def state_name(self) -> str:
+        """The state as Kafka's tools show it, such as "Stable"."""
+
+    @property
+    @abstractmethod
+    def is_empty(self) -> bool:
+        """Whether the group is there and has no members."""
+
+    @abstractmethod
+    def has_member(self, member_id: str) -> bool:
+        """Whether this is the id of a member."""
+
+    def unknown_member(self, member_id: str) -> KafkaError:
+        """What is raised for the id of nobody here: UNKNOWN_MEMBER_ID."""
+        return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+
+    @property
+    @abstractmethod
+    def member_count(self) -> int:
+        """How many members the group has."""
+
+    @abstractmethod
+    def is_subscribed_to_topic(self, topic: str) -> bool:
+        """Whether a member consumes the topic; its offsets are then neither deleted nor expired."""
+
+    def listed(self) -> ListGroupsResponse.ListedGroup:
+        """For ListGroups."""
+        return ListGroupsResponse.ListedGroup(
+            group_id=self.group_id,
+            protocol_type=self.protocol_name_of_type,
+            group_state=self.state_name(),
+            group_type=self.type.value,
+        )
+
+    # -- what may be done to it --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def validate_offset_commit(
+        self,
+        member_id: str,
+        group_instance_id: str | None,
+        generation_or_epoch: int,
+        *,
+        is_transactional: bool,
+        version: int,
+    ) -> PartitionCheck | None:
+        """Check that a commit may be accepted.
+
+        Args:
+            version: of OffsetCommit or, `is_transactional`, of TxnOffsetCommit.
+
+        Returns: a check to make for each partition, or None when all are accepted.
+        Raises: KafkaError, by type of group.
+        """
+
+    @abstractmethod
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Check that offsets may be fetched; without a member id and with epoch -1 anyone may.
+
+        Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND.
+        """
+
+    @abstractmethod
+    def validate_offset_delete(self) -> None:
+        """Check that offsets may be deleted (of topics that nobody consumes). Raises: KafkaError."""
+
+    def validate_delete_group(self) -> None:
+        """Check that the group may be deleted. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        if not self.is_empty:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+
+    @abstractmethod
+    def tombstones(self) -> Sequence[CoordinatorRecord]:
+        """The records that delete the group from the log, offsets aside."""
+
+    def on_removed(self) -> None:  # noqa: B027 -- most types keep nothing about their groups elsewhere
+        """The group is gone: forget what is kept about it outside of it."""
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def offset_expiry_base(self) -> ExpiryBase | None:
+        """From when the retention of the group's offsets counts; None while they do not expire."""
+        return lambda offset: offset.commit_timestamp_ms
+
+    def should_expire(self, config: GroupCoordinatorConfig) -> bool:
+        """Whether the group goes when it is empty and its last offset has expired."""
+        return True
+
+    def request_metadata_refresh(self) -> None:  # noqa: B027 -- a group whose members look themselves does nothing
+        """A topic that the group consumes has changed: look again at the next heartbeat."""

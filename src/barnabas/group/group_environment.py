@@ -1,0 +1,109 @@
+"""What the groups of one shard share, whatever their type (control plane).
+
+The shard makes one `GroupEnvironment` and gives it to the part of each type (`ClassicGroups`, `ConsumerGroups`, …): settings, clock,
+timers and randomness, the map of groups, the cluster's metadata, who consumes which topic, and the history of rebalances.
+
+Source: the fields of Kafka's class `GroupMetadataManager`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.group.group import Group
+from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.group.rebalance_history import RebalanceHistory
+from barnabas.metadata.image import MetadataImage
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import Uuid, uuid_to_str
+
+G = TypeVar("G", bound=Group)
+
+
+class TopicSubscribers:
+    """Which groups consume a topic: kept by each group as its subscriptions change in `replay`."""
+
+    __slots__ = ("_by_topic",)
+
+    def __init__(self) -> None:
+        self._by_topic: dict[str, dict[str, None]] = {}
+
+    def __repr__(self) -> str:
+        return f"TopicSubscribers({len(self._by_topic)} topics)"
+
+    def add(self, group_id: str, topic: str) -> None:
+        """The group consumes the topic from now on."""
+        self._by_topic.setdefault(topic, {})[group_id] = None
+
+    def remove(self, group_id: str, topic: str) -> None:
+        """The group consumes the topic no more."""
+        groups = self._by_topic.get(topic, {})
+        groups.pop(group_id, None)
+        if not groups:
+            self._by_topic.pop(topic, None)
+
+    def of(self, topic: str) -> list[str]:
+        """The ids of the groups that consume a topic, in the order in which they came to it."""
+        return list(self._by_topic.get(topic, ()))
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupEnvironment:
+    """One shard's surroundings, and its groups.
+
+    Attributes:
+        now_ms: wall clock, epoch milliseconds.
+        groups: of every type, by id; changed in `replay` only (classic groups, whose rebalances are not durable, excepted).
+        image: the committed metadata as of now; ask again rather than keep it.
+        group_configs: the settings that a group may have of its own.
+    """
+
+    partition: int
+    config: GroupCoordinatorConfig
+    group_configs: GroupConfigs
+    timer: CoordinatorTimer
+    now_ms: Callable[[], int]
+    rng: random.Random
+    image: Callable[[], MetadataImage]
+    history: RebalanceHistory
+    groups: dict[str, Group] = field(default_factory=dict)
+    subscribers: TopicSubscribers = field(default_factory=TopicSubscribers)
+    topic_hashes: dict[str, int] = field(default_factory=dict)
+    """Hashes of topics' metadata by name, dropped when the topic changes (`topic_hash`)."""
+    is_loaded: bool = False
+    """The log has been replayed; what is replayed from now on is new."""
+    last_new_topics_version: int = -1
+    """The metadata offset at which the newest topic came, as far as this shard has been told."""
+
+    def named(self, assignments: Mapping[str, Mapping[bytes, Iterable[int]]]) -> dict[str, frozenset[tuple[str, int]]]:
+        """Members' partitions by topic name, for people; topics that are gone by their id."""
+        topics = self.image().topics
+        return {
+            member_id: frozenset(
+                (topics.name_of(topic_id) or uuid_to_str(Uuid(topic_id)), partition)
+                for topic_id, partitions in assignment.items()
+                for partition in partitions
+            )
+            for member_id, assignment in assignments.items()
+        }
+
+    def find(self, group_id: str, kind: type[G]) -> G | None:
+        """The group of this id if it is of this type; None when it is absent or of another type."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, kind) else None
+
+    def require(self, group_id: str, kind: type[G]) -> G:
+        """The group of this id and type.
+
+        Raises: KafkaError GROUP_ID_NOT_FOUND, also for a group of another type.
+        """
+        group = self.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if not isinstance(group, kind):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.type.value} group.")
+        return group

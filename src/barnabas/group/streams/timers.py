@@ -1,0 +1,150 @@
+"""The timers of streams groups (control plane).
+
+    session     a member that sends no heartbeat for streams.session.timeout.ms is removed
+    rebalance   a member that does not give up what it must within its rebalance timeout is removed
+    initial     the first assignment of an empty group waits streams.initial.rebalance.delay.ms for more members
+
+A timer that fires while the log refuses its records is set again; the others' removal is in `replay`, where the member goes.
+
+Source: Kafka class `GroupMetadataManager` (`scheduleStreamsGroup*`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
+from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.streams import records
+from barnabas.group.streams.group import StreamsGroup
+from barnabas.group.streams.member import MemberState, StreamsGroupMember
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+logger = logging.getLogger(__name__)
+
+RETRY_MS = 500
+"""How long a timer waits after the log has refused its records."""
+
+
+class StreamsTimers:
+    """Watches members of streams groups."""
+
+    def __init__(self, env: GroupEnvironment) -> None:
+        self._env = env
+
+    # -- the initial delay -------------------------------------------------------------------------------------------
+
+    def is_delayed(self, group_id: str) -> bool:
+        """Whether the group's first assignment is being waited for."""
+        return _initial_key(group_id) in self._env.timer
+
+    def begin_initial_delay(self, group_id: str, delay_ms: int, then: Callable[[], CoordinatorResult[None]]) -> None:
+        """Wait for more members, unless that has begun already."""
+        if not self.is_delayed(group_id):
+            self._env.timer.schedule(_initial_key(group_id), delay_ms, then)
+
+    def cancel_initial_delay(self, group_id: str) -> None:
+        self._env.timer.cancel(_initial_key(group_id))
+
+    # -- members -----------------------------------------------------------------------------------------------------
+
+    def cancel_member(self, group_id: str, member_id: str) -> None:
+        """The member is gone."""
+        self._env.timer.cancel(_session_key(group_id, member_id))
+        self._env.timer.cancel(_rebalance_key(group_id, member_id))
+
+    def watch_session(self, group_id: str, member_id: str) -> None:
+        """A heartbeat has come: the session begins anew."""
+        timeout_ms = self._env.group_configs.int_value(group_id, "streams.session.timeout.ms")
+        self._schedule_session(group_id, member_id, timeout_ms)
+
+    def _schedule_session(self, group_id: str, member_id: str, delay_ms: int) -> None:
+        def expire() -> CoordinatorResult[None]:
+            return self._fence(
+                group_id,
+                member_id,
+                "its session expired",
+                lambda: self._schedule_session(group_id, member_id, RETRY_MS),
+            )
+
+        self._env.timer.schedule(_session_key(group_id, member_id), delay_ms, expire)
+
+    def watch_revocation(self, group_id: str, member: StreamsGroupMember) -> None:
+        """The member must give tasks up before its rebalance timeout."""
+        self._schedule_rebalance(group_id, member.member_id, member.member_epoch, member.rebalance_timeout_ms)
+
+    def cancel_revocation(self, group_id: str, member_id: str) -> None:
+        """The member has nothing to give up any more."""
+        self._env.timer.cancel(_rebalance_key(group_id, member_id))
+
+    def _schedule_rebalance(self, group_id: str, member_id: str, member_epoch: int, delay_ms: int) -> None:
+        def expire() -> CoordinatorResult[None]:
+            group = self._env.find(group_id, StreamsGroup)
+            member = None if group is None else group.members.get(member_id)
+            if member is None or member.member_epoch != member_epoch:
+                return CoordinatorResult(None)
+            return self._fence(
+                group_id,
+                member_id,
+                f"it did not leave epoch {member_epoch} within its rebalance timeout",
+                lambda: self._schedule_rebalance(group_id, member_id, member_epoch, RETRY_MS),
+            )
+
+        self._env.timer.schedule(_rebalance_key(group_id, member_id), delay_ms, expire)
+
+    def watch_loaded(self, group: StreamsGroup) -> None:
+        """The group has been read from the log: its members have a session from now."""
+        for member in group.members.values():
+            self.watch_session(group.group_id, member.member_id)
+            if member.state is MemberState.UNREVOKED_TASKS:
+                self.watch_revocation(group.group_id, member)
+
+    # -- the end of a member -----------------------------------------------------------------------------------------
+
+    def _fence(self, group_id: str, member_id: str, reason: str, again: Callable[[], None]) -> CoordinatorResult[None]:
+        group = self._env.find(group_id, StreamsGroup)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            return CoordinatorResult(None)
+        logger.info("streams group %s: member %s is removed because %s", group_id, member_id, reason)
+
+        def on_append(error: KafkaError | None) -> None:
+            if error is not None and error.code is not ErrorCode.NOT_COORDINATOR:  # Else the timers have ended.
+                logger.warning("streams group %s: could not remove member %s: %s", group_id, member_id, error)
+                again()
+
+        return CoordinatorResult(None, self.removal(group, member, reason), on_append=on_append)
+
+    def removal(self, group: StreamsGroup, member: StreamsGroupMember, reason: str) -> list[CoordinatorRecord]:
+        """The records that remove a member; the next heartbeat of another gets the new assignment."""
+        group_id, epoch = group.group_id, group.group_epoch + 1
+        self._env.history.because(
+            group_id, epoch, f"member {member.member_id} was removed: {reason}", member.member_id, member.client_id
+        )
+        removal = records.removed_member_tombstones(group_id, member.member_id)
+        removal.append(
+            records.group_metadata_record(
+                group_id,
+                epoch,
+                metadata_hash=group.metadata_hash,
+                validated_topology_epoch=group.validated_topology_epoch,
+                assignment_configs=group.assignment_configs,
+            )
+        )
+        if group.member_count == 1:
+            # An empty group is assigned: nothing waits for the assignment interval when the next member comes.
+            removal.append(records.target_assignment_metadata_record(group_id, epoch, 0))
+        return removal
+
+
+def _session_key(group_id: str, member_id: str) -> str:
+    return f"streams-session-{group_id}-{member_id}"
+
+
+def _rebalance_key(group_id: str, member_id: str) -> str:
+    return f"streams-rebalance-{group_id}-{member_id}"
+
+
+def _initial_key(group_id: str) -> str:
+    return f"streams-initial-rebalance-{group_id}"

@@ -1,0 +1,242 @@
+"""Steps: a coroutine runs on the spot and becomes a future only if it must wait.
+
+Handlers and coordinators are coroutines, but most of their answers are there at once: on one replica an append is committed when
+it returns. A task for each request would put every answer off to a later turn of the loop. So a coroutine is stepped instead:
+
+    step(coroutine, loop)   ── runs to its first wait ──►  finished: its result, in this turn of the loop
+                                                           waits:    a `Waiting`, a future that steps on when the wait is over
+
+- Awaiting a future that is done does not suspend. Awaiting one that is not suspends every coroutine up to the `Waiting`.
+- An exception leaves by the same way as a result: `step` raises it, or the `Waiting` fails with it. None is lost.
+- Cancelling a `Waiting` cancels what the coroutine waits for; the coroutine sees `CancelledError`, as in a task.
+- `turn()` gives the loop a turn. `in_slices` and `gather` do so after each `SLICE` elements, so that a request with a
+  long array does not keep other clients waiting. The slices are counted, not timed: the same input runs the same way in every run.
+
+Invariant: a coroutine that is stepped never runs in two places; after `step` returned a `Waiting`, only callbacks of the loop run it.
+
+What is left out: `asyncio.timeout` and all that asks for the current task. There is no task; `sleep` of this module takes the loop.
+
+Sources: PEP 492 (coroutines), the protocol between `asyncio.Task` and `asyncio.Future` (`_asyncio_future_blocking`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Generator, Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+__all__ = ["Loop", "Waiting", "gather", "in_background", "in_slices", "shielded", "sleep", "start", "step", "turn"]
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+SLICE = 16
+"""Elements of a long array that are handled in one turn of the loop."""
+
+
+class Loop(Protocol):
+    """The part of an event loop that steps need; the tests' loop in virtual time is another."""
+
+    def create_future(self) -> asyncio.Future[Any]: ...
+
+    def call_soon(self, callback: Any, /, *args: Any) -> Any: ...
+
+    def call_later(self, delay: float, callback: Any, /, *args: Any) -> Any: ...
+
+
+class Waiting(asyncio.Future[R]):
+    """The result of a coroutine that waits; made by `step` and `start`."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, R], awaited: asyncio.Future[Any] | None, loop: Loop) -> None:
+        super().__init__(loop=loop)  # type: ignore[arg-type]
+        self._coroutine = coroutine
+        self._awaited: asyncio.Future[Any] | None = None
+        self._is_cancel_requested = False
+        self._wait_for(awaited)
+
+    def __repr__(self) -> str:
+        return f"<Waiting {self._coroutine!r} done={self.done()}>"
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """Cancel what the coroutine waits for; returns False if the coroutine has ended."""
+        if self.done():
+            return False
+        if self._awaited is None or not self._awaited.cancel(msg):
+            self._is_cancel_requested = True
+        return True
+
+    def _wait_for(self, awaited: asyncio.Future[Any] | None) -> None:
+        self._awaited = awaited
+        if awaited is None:
+            self.get_loop().call_soon(self._resume)
+            return
+        awaited._asyncio_future_blocking = False
+        awaited.add_done_callback(self._resume)
+        if self._is_cancel_requested and awaited.cancel():
+            self._is_cancel_requested = False
+
+    def _resume(self, _: object = None) -> None:
+        self._awaited = None
+        try:
+            if self._is_cancel_requested:
+                self._is_cancel_requested = False
+                awaited = self._coroutine.throw(asyncio.CancelledError())
+            else:
+                awaited = self._coroutine.send(None)
+        except StopIteration as finished:
+            self.set_result(finished.value)
+        except asyncio.CancelledError:
+            super().cancel()
+        except (KeyboardInterrupt, SystemExit) as error:
+            self.set_exception(error)
+            raise
+        except BaseException as error:
+            self.set_exception(error)
+        else:
+            self._wait_for(awaited)
+
+
+def step(coroutine: Coroutine[Any, Any, R], loop: Loop) -> R | asyncio.Future[R]:
+    """Run a coroutine to its end or its first wait.
+
+    Returns: the coroutine's result, or a future: a `Waiting`, or a cancelled one if what the coroutine needs is cancelled.
+    Raises: what the coroutine raises before it waits.
+    """
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as finished:
+        result: R = finished.value
+        return result
+    except asyncio.CancelledError:
+        return _cancelled(loop)
+    return Waiting(coroutine, awaited, loop)
+
+
+def start(coroutine: Coroutine[Any, Any, R], loop: Loop) -> asyncio.Future[R]:
+    """As `step`, but return a future in every case: it is done if the coroutine has ended."""
+    done: asyncio.Future[R] = loop.create_future()
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as finished:
+        done.set_result(finished.value)
+    except asyncio.CancelledError:
+        done.cancel()
+    except Exception as error:
+        done.set_exception(error)
+    else:
+        return Waiting(coroutine, awaited, loop)
+    return done
+
+
+def _cancelled(loop: Loop) -> asyncio.Future[Any]:
+    future: asyncio.Future[Any] = loop.create_future()
+    future.cancel()
+    return future
+
+
+def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio.Future[Any]:
+    """Run a coroutine for which nobody waits; an exception is logged."""
+
+    def log_failure(done: asyncio.Future[Any]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logger.error("%r failed", coroutine, exc_info=error)
+
+    started = start(coroutine, loop)
+    if started.done():
+        log_failure(started)
+    else:
+        started.add_done_callback(log_failure)
+    return started
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, per_turn: int = SLICE) -> list[R]:
+    """Run coroutines side by side and return their results in order.
+
+    Each is stepped when it is taken from `coroutines`; the loop gets a turn after each `per_turn` of them. The first failure (in the
+    order of the coroutines) cancels those that still wait.
+    """
+    started: list[asyncio.Future[R]] = []
+    try:
+        for coroutine in coroutines:
+            started.append(start(coroutine, loop))
+            if len(started) % per_turn == 0:
+                await turn()
+        return [await one for one in started]
+    except GeneratorExit:
+        raise  # The loop is gone, and nothing can be cancelled.
+    except BaseException:
+        for one in started:
+            if not one.cancel() and not one.cancelled():
+                one.exception()  # Seen, so that the loop does not report it.
+        raise
+
+
+async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
+    """Wait for work that goes on to its end when the one who waits is cancelled.
+
+    For a coroutine that must not stop half-way because its client closed the connection, and for a future that several wait for.
+    """
+    if not isinstance(work, asyncio.Future):
+        work = start(work, loop)
+    if work.done():
+        return work.result()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake(done: asyncio.Future[R]) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+        elif not done.cancelled() and (error := done.exception()) is not None:
+            logger.info("%r failed after its waiter was cancelled: %s", done, error)
+
+    work.add_done_callback(wake)
+    await waiter
+    return work.result()
+
+
+async def sleep(seconds: float, loop: Loop) -> None:
+    """Wait for a time of the given loop."""
+    over: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(seconds, _wake, over)
+    try:
+        await over
+    finally:
+        timer.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class turn:
+    """`await turn()` gives the loop a turn: whatever is ready runs before the coroutine goes on."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+class in_slices(Generic[T]):
+    """`async for item in in_slices(items)` gives the loop a turn after each `SLICE` elements."""
+
+    __slots__ = ("_items", "_left")
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._items: Iterator[T] = iter(items)
+        self._left = SLICE
+
+    def __aiter__(self) -> in_slices[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        for item in self._items:
+            if not self._left:
+                self._left = SLICE
+                await turn()
+            self._left -= 1
+            return item
+        raise StopAsyncIteration

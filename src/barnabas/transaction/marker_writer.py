@@ -1,0 +1,90 @@
+"""Appending one marker to one partition: the seam between transactions and the partitions they end in.
+
+A marker in `__consumer_offsets` goes through the group coordinator, whose pending offsets it settles; any other is appended to the
+replica. The partitions are this node's; in a cluster others will be reached by requests.
+
+Source: Kafka's `KafkaApis.handleWriteTxnMarkersRequest`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from barnabas.coordinator.coordinator_log import InternalLog
+from barnabas.metadata.topic_names import GROUP_METADATA
+from barnabas.records.control import build_end_transaction_marker
+
+TopicPartition = tuple[str, int]
+
+
+class Marker(NamedTuple):
+    """What a marker says.
+
+    Attributes:
+        coordinator_epoch: the leader epoch of the transaction coordinator's partition.
+        transaction_version: from 2 on the epoch must be above that of the transaction's batches.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    commit: bool
+    transaction_version: int
+
+
+class MarkerWriter(Protocol):
+    """The partitions in which transactions end."""
+
+    def exists(self, partition: TopicPartition) -> bool:
+        """Return whether the metadata has the partition."""
+        ...
+
+    async def write(self, marker: Marker, partition: TopicPartition) -> None:
+        """Append a marker and wait for its commit.
+
+        Raises: KafkaError.
+        """
+        ...
+
+
+class GroupTransactions(Protocol):
+    """What the group coordinator does with markers in `__consumer_offsets`."""
+
+    def complete_transaction(self, partition: int, marker: Marker, batch: bytearray) -> asyncio.Future[None]: ...
+
+
+class LocalMarkerWriter:
+    """`MarkerWriter` over the replicas of this broker.
+
+    Args:
+        exists: whether the metadata has a partition.
+    """
+
+    def __init__(
+        self,
+        replicas: InternalLog,
+        groups: GroupTransactions,
+        *,
+        now_ms: Callable[[], int],
+        exists: Callable[[TopicPartition], bool],
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._now_ms = now_ms
+        self.exists = exists
+
+    async def write(self, marker: Marker, partition: TopicPartition) -> None:
+        topic, index = partition
+        batch = build_end_transaction_marker(
+            commit=marker.commit,
+            coordinator_epoch=marker.coordinator_epoch,
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            timestamp=self._now_ms(),
+        )
+        if topic == GROUP_METADATA:
+            await self._groups.complete_transaction(index, marker, batch)
+        else:
+            await self._replicas.append_internal(topic, index, batch, transaction_version=marker.transaction_version)

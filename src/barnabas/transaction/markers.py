@@ -1,0 +1,114 @@
+"""Writing the markers of decided transactions.
+
+    Prepare is committed ─► a marker into each partition of the transaction ─► all written: Complete
+                               │ not now (no leader, too few replicas …): retried in a moment
+                               │ the topic is gone: nothing to write
+                               └ fenced (a newer epoch, or a newer coordinator): given up
+
+The commit of the Prepare record decides the outcome. Writing markers never changes it, and never ends while a partition lacks its marker.
+A coordinator that is elected later writes all of them again, since it cannot know which were written; the log takes a repeated marker
+without effect.
+
+On one node the markers are written in the turn in which the Prepare record is committed, before the client has its answer, so that the
+client's next transaction finds nothing in its way. A transaction with very many partitions takes turns with the rest of the node.
+
+Source: Kafka classes `TransactionMarkerChannelManager`, `TransactionMarkerRequestCompletionHandler`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.steps import Loop, gather, sleep
+from barnabas.transaction.marker_writer import Marker, MarkerWriter
+from barnabas.transaction.transaction_metadata import TopicPartition, TransactionMetadata
+from barnabas.transaction.transaction_state import TransactionState
+
+logger = logging.getLogger(__name__)
+
+RETRY_BACKOFF_MS = 100
+MARKERS_PER_TURN = 500
+
+_FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+_NOTHING_TO_END = frozenset({ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION})
+
+
+@dataclass(eq=False, slots=True)
+class _Ending:
+    """A transaction whose markers are being written."""
+
+    coordinator_partition: int
+    metadata: TransactionMetadata
+    marker: Marker
+    is_given_up: bool = False
+
+
+class TransactionMarkers:
+    """The transactions of this coordinator whose markers are being written."""
+
+    def __init__(self, writer: MarkerWriter, loop: Loop) -> None:
+        self._writer = writer
+        self._loop = loop
+        self._endings: dict[str, _Ending] = {}
+
+    def __repr__(self) -> str:
+        return f"<TransactionMarkers transactions={len(self._endings)}>"
+
+    async def write(self, coordinator_partition: int, coordinator_epoch: int, metadata: TransactionMetadata) -> bool:
+        """Write the markers of a transaction whose Prepare record is committed.
+
+        Returns: True when every marker is committed; False if the writing was given up.
+        """
+        marker = Marker(
+            metadata.producer_id,
+            metadata.producer_epoch,
+            coordinator_epoch,
+            metadata.state is TransactionState.PREPARE_COMMIT,
+            metadata.client_transaction_version,
+        )
+        ending = _Ending(coordinator_partition, metadata, marker)
+        replaced = self._endings.get(metadata.transactional_id)
+        if replaced is not None:
+            replaced.is_given_up = True
+        self._endings[metadata.transactional_id] = ending
+        writes = (self._write(ending, partition) for partition in sorted(metadata.partitions))
+        try:
+            await gather(writes, self._loop, per_turn=MARKERS_PER_TURN)
+        finally:
+            if self._endings.get(metadata.transactional_id) is ending:
+                del self._endings[metadata.transactional_id]
+        return not ending.is_given_up
+
+    def forget(self, coordinator_partition: int) -> None:
+        """Give up what belongs to a partition of the coordinator that this broker no longer leads."""
+        for transactional_id, ending in list(self._endings.items()):
+            if ending.coordinator_partition == coordinator_partition:
+                ending.is_given_up = True
+                del self._endings[transactional_id]
+
+    def close(self) -> None:
+        """Give up every transaction."""
+        for ending in self._endings.values():
+            ending.is_given_up = True
+        self._endings.clear()
+
+    async def _write(self, ending: _Ending, partition: TopicPartition) -> None:
+        """Write one marker, as often as it takes."""
+        while not ending.is_given_up:
+            if not self._writer.exists(partition):
+                logger.info("%r: %s-%d is deleted and needs no marker", ending.metadata, *partition)
+                return
+            try:
+                await self._writer.write(ending.marker, partition)
+                return
+            except KafkaError as error:
+                if error.code in _NOTHING_TO_END or ending.is_given_up:
+                    return
+                if error.code in _FENCED:
+                    logger.warning("%r: %s-%d rejects its marker for good: %s", ending.metadata, *partition, error)
+                    ending.is_given_up = True
+                    return
+                logger.info("%r: the marker of %s-%d is retried: %s", ending.metadata, *partition, error)
+            await sleep(RETRY_BACKOFF_MS / 1000, self._loop)

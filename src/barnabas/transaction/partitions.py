@@ -1,0 +1,92 @@
+"""Asking the transaction coordinator about partitions before records or offsets are appended to them.
+
+    operation                 asked by                           question                   not in the transaction
+    DEFAULT_ERROR             Produce -10, TxnOffsetCommit -3    is the partition in it?    INVALID_TXN_STATE
+    GENERIC_ERROR_SUPPORTED   Produce 11, TxnOffsetCommit 4      is the partition in it?    TRANSACTION_ABORTABLE
+    ADD_PARTITION             Produce 12+, TxnOffsetCommit 5+    add it (version 2)
+
+Errors come back as producers expect them of an append: a fenced producer is INVALID_PRODUCER_EPOCH, which it survives by aborting.
+
+Limits: the coordinator of the transactional id must be this node.
+
+Source: Kafka class `AddPartitionsToTxnManager`; KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+
+if TYPE_CHECKING:
+    from barnabas.transaction.transaction_metadata import TopicPartition
+
+PRODUCE_ADDS_SINCE = 12
+PRODUCE_GENERIC_ERROR_SINCE = 11
+OFFSET_COMMIT_ADDS_SINCE = 5
+OFFSET_COMMIT_GENERIC_ERROR_SINCE = 4
+CLIENT_TRANSACTION_VERSION = 2
+
+Errors = dict["TopicPartition", ErrorCode]
+
+
+class TransactionSupportedOperation(Enum):
+    """What a client's request version lets the broker do for it."""
+
+    DEFAULT_ERROR = 0
+    GENERIC_ERROR_SUPPORTED = 1
+    ADD_PARTITION = 2
+
+    @property
+    def supports_epoch_bump(self) -> bool:
+        """The client speaks transaction version 2."""
+        return self is TransactionSupportedOperation.ADD_PARTITION
+
+    @classmethod
+    def of_produce(cls, version: int) -> TransactionSupportedOperation:
+        return cls._of(version, PRODUCE_GENERIC_ERROR_SINCE, PRODUCE_ADDS_SINCE)
+
+    @classmethod
+    def of_txn_offset_commit(cls, version: int) -> TransactionSupportedOperation:
+        return cls._of(version, OFFSET_COMMIT_GENERIC_ERROR_SINCE, OFFSET_COMMIT_ADDS_SINCE)
+
+    @classmethod
+    def _of(cls, version: int, generic_since: int, adds_since: int) -> TransactionSupportedOperation:
+        if version >= adds_since:
+            return cls.ADD_PARTITION
+        return cls.GENERIC_ERROR_SUPPORTED if version >= generic_since else cls.DEFAULT_ERROR
+
+
+async def add_or_verify(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: Collection[TopicPartition],
+    operation: TransactionSupportedOperation,
+) -> Errors:
+    """Add partitions to a transaction, or ask whether it includes them.
+
+    Returns: the error of each partition that may not be appended to; a KafkaError of the coordinator is one for all partitions.
+    """
+    asked = frozenset(partitions)
+    producer = (transactional_id, producer_id, producer_epoch, asked)
+    try:
+        if operation.supports_epoch_bump:
+            await coordinator.add_partitions(*producer, CLIENT_TRANSACTION_VERSION)
+            return {}
+        codes = await coordinator.verify_partitions(*producer)
+    except KafkaError as error:
+        codes = dict.fromkeys(asked, error.code)
+    return {partition: _for_append(code, operation) for partition, code in codes.items() if code}
+
+
+def _for_append(code: ErrorCode, operation: TransactionSupportedOperation) -> ErrorCode:
+    if code is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and operation is TransactionSupportedOperation.DEFAULT_ERROR:
+        return ErrorCode.INVALID_TXN_STATE
+    return code

@@ -1,0 +1,81 @@
+"""ProducerIdManager: hands out producer ids from blocks that the controller allocates.
+
+The controller gives each broker blocks of ids (ALLOCATE_PRODUCER_IDS, 1000 at a time) and records in the metadata log where the next
+block begins, so no id is given twice, not even after a restart. What was left of a block is then lost, which is harmless. The next
+block is fetched when nine tenths of the present one are used; while there is none, requests wait.
+
+Invariants: at most one allocation is under way; ids leave in ascending order within a block.
+
+Sources: Kafka class `RPCProducerIdManager`; KIP-730.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import AllocateProducerIdsResponse
+from barnabas.steps import Loop, in_background, shielded
+
+PREFETCH_PARTS_LEFT = 10  # Fetch the next block when a tenth of this one is left.
+
+
+class ProducerIdManager:
+    """The producer ids of one broker.
+
+    Args:
+        allocate: asks the controller for a block.
+    """
+
+    def __init__(self, loop: Loop, allocate: Callable[[], asyncio.Future[AllocateProducerIdsResponse]]) -> None:
+        self._loop = loop
+        self._allocate = allocate
+        self._next_id = 0
+        self._end_id = 0
+        self._prefetch_at = 0
+        self._following: tuple[int, int] | None = None
+        self._allocation: asyncio.Future[bool] | None = None
+
+    def __repr__(self) -> str:
+        return f"<ProducerIdManager next={self._next_id} end={self._end_id}>"
+
+    async def generate(self) -> int:
+        """Return a producer id that no producer has had.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, on which clients retry, if the controller allocates no block.
+        """
+        while self._next_id == self._end_id and not self._begin_following_block():
+            if not await shielded(self._following_block(), self._loop):
+                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        producer_id = self._next_id
+        self._next_id += 1
+        if self._next_id >= self._prefetch_at and self._following is None:
+            self._following_block()
+        return producer_id
+
+    def _begin_following_block(self) -> bool:
+        if self._following is None:
+            return False
+        self._next_id, self._end_id = self._following
+        self._prefetch_at = self._end_id - (self._end_id - self._next_id) // PREFETCH_PARTS_LEFT
+        self._following = None
+        return True
+
+    def _following_block(self) -> asyncio.Future[bool]:
+        """Return the allocation that is under way, or begin one."""
+        if self._allocation is None or self._allocation.done():
+            self._allocation = in_background(self._allocate_following(), self._loop)
+        return self._allocation
+
+    async def _allocate_following(self) -> bool:
+        try:
+            response = await self._allocate()
+        except (KafkaError, asyncio.CancelledError):
+            return False
+        if response.error_code != ErrorCode.NONE or response.producer_id_len <= 0:
+            return False
+        assert self._following is None, self
+        self._following = (response.producer_id_start, response.producer_id_start + response.producer_id_len)
+        return True

@@ -1,0 +1,315 @@
+"""TransactionCoordinator: the front of the transactional ids of this broker.
+
+It finds the partition of a transactional id, runs the operation on that partition's shard through the runtime, has markers written when
+a transaction's outcome is committed, and returns the error codes that producers know. A transactional id's partition is Java's hash of
+it modulo the number of partitions of `__transaction_state`.
+
+    EndTxn ─► Prepare record, committed ─► markers ─► Complete record
+                                     └───► the client has its answer
+
+A Complete record that cannot be written is retried; until then the transactional id answers CONCURRENT_TRANSACTIONS. After a restart
+each transaction found in a Prepare state goes through the second half again. A client that closes its connection stops nothing of this.
+
+The first partition led imports the code of the transactions: most brokers start without it.
+
+Sources: Kafka class `TransactionCoordinator`; KIP-98, KIP-890, KIP-939.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.coordinator.append_error import append_error
+from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
+from barnabas.coordinator.partition_for import partition_for
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.steps import gather, in_background, shielded, sleep
+from barnabas.transaction.config import TransactionCoordinatorConfig
+
+if TYPE_CHECKING:
+    from barnabas.coordinator.result import CoordinatorResult
+    from barnabas.coordinator.timer import CoordinatorTimer
+    from barnabas.transaction.marker_writer import MarkerWriter
+    from barnabas.transaction.markers import TransactionMarkers
+    from barnabas.transaction.producer_id_manager import ProducerIdManager
+    from barnabas.transaction.transaction_metadata import TopicPartition, TransactionMetadata
+    from barnabas.transaction.transaction_shard import (
+        Ended,
+        EndTxn,
+        Initialized,
+        InitProducerId,
+        TransactionCoordinatorShard,
+    )
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+Outcome = TypeVar("Outcome", "Ended", "Initialized")
+
+NO_PRODUCER_ID = -1
+COMPLETE_RETRY_MS = 100
+
+
+class TransactionCoordinator:
+    """The transaction coordinator of one broker.
+
+    Args:
+        log: the partitions of `__transaction_state`.
+        marker_writer: the partitions that transactions write to, and that administrators may end them in.
+        producer_ids: where fresh producer ids come from.
+        partition_count: how many partitions the topic has.
+        transaction_version: the finalized level of transaction.version, as of now.
+    """
+
+    def __init__(
+        self,
+        config: TransactionCoordinatorConfig,
+        log: CoordinatorLog,
+        marker_writer: MarkerWriter,
+        producer_ids: ProducerIdManager,
+        *,
+        loop: Loop,
+        now_ms: Callable[[], int],
+        partition_count: Callable[[], int],
+        transaction_version: Callable[[], int],
+    ) -> None:
+        self.config = config
+        self.marker_writer = marker_writer
+        self._loop = loop
+        self._now_ms = now_ms
+        self._producer_ids = producer_ids
+        self._partition_count = partition_count
+        self._transaction_version = transaction_version
+        self._markers: TransactionMarkers | None = None
+        self._runtime: CoordinatorRuntime[TransactionCoordinatorShard] = CoordinatorRuntime(
+            name="transaction",
+            log=log,
+            serde=RecordSerde("transaction"),
+            new_shard=self._new_shard,
+            loop=loop,
+            now_ms=now_ms,
+            write_timeout_ms=config.request_timeout_ms,
+            max_batch_bytes=config.max_batch_bytes,
+        )
+
+    def _new_shard(self, partition: int, timer: CoordinatorTimer) -> TransactionCoordinatorShard:
+        # A broker without transactions starts without their code.
+        from barnabas.transaction.markers import TransactionMarkers
+        from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
+
+        self._markers = self._markers or TransactionMarkers(self.marker_writer, self._loop)
+        return TransactionCoordinatorShard(
+            partition,
+            timer,
+            config=self.config,
+            now_ms=self._now_ms,
+            transaction_version=self._transaction_version,
+            on_prepared=self._end_prepared,
+            on_timed_out=self._on_timed_out,
+        )
+
+    def __repr__(self) -> str:
+        return f"<TransactionCoordinator active={self._runtime.active_partitions()}>"
+
+    # Elections
+
+    def partition_of(self, transactional_id: str) -> int:
+        """Return the partition of `__transaction_state` that a transactional id belongs to."""
+        return partition_for(transactional_id, self._partition_count())
+
+    def on_elected(self, partition: int, epoch: int) -> None:
+        """Load a partition of `__transaction_state` that this broker leads now."""
+        if self._markers is not None:
+            self._markers.forget(partition)
+        self._runtime.on_elected(partition, epoch)
+
+    def on_resigned(self, partition: int, epoch: int | None = None) -> None:
+        """Give up a partition that this broker no longer leads."""
+        self._runtime.on_resigned(partition, epoch)
+        if self._markers is not None:
+            self._markers.forget(partition)
+
+    def close(self) -> None:
+        """Give up all transactional ids; their next coordinator continues where the log ends."""
+        self._runtime.close()
+        if self._markers is not None:
+            self._markers.close()
+
+    def active_shards(self) -> list[TransactionCoordinatorShard]:
+        """Return the shards that answer, for metrics."""
+        return self._runtime.active_shards()
+
+    # Requests
+
+    async def init_producer_id(self, request: InitProducerId) -> Initialized:
+        """Give a producer its id and epoch.
+
+        Raises:
+            KafkaError: CONCURRENT_TRANSACTIONS (an open transaction is being aborted first), PRODUCER_FENCED, or the
+                coordinator's own errors.
+        """
+        initialized = await self._decide(
+            request.transactional_id, lambda shard, fresh: shard.init_producer_id(request, fresh)
+        )
+        if initialized.prepared is not None:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return initialized
+
+    async def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: frozenset[TopicPartition],
+        client_transaction_version: int,
+    ) -> None:
+        """Record that a transaction includes partitions.
+
+        Raises: KafkaError.
+        """
+        _check(transactional_id)
+        await _translated(
+            self._runtime.schedule_write(
+                self.partition_of(transactional_id),
+                lambda shard: shard.add_partitions(
+                    transactional_id, producer_id, producer_epoch, partitions, client_transaction_version
+                ),
+            )
+        )
+
+    async def verify_partitions(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: frozenset[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Return for each partition whether the open transaction includes it.
+
+        Raises: KafkaError.
+        """
+        _check(transactional_id)
+        return await _translated(
+            self._runtime.schedule_read(
+                self.partition_of(transactional_id),
+                lambda shard: shard.verify_partitions(transactional_id, producer_id, producer_epoch, partitions),
+            )
+        )
+
+    async def end_transaction(self, request: EndTxn) -> Ended:
+        """Commit or abort; the answer leaves when the outcome is committed.
+
+        Raises: KafkaError.
+        """
+        _check(request.transactional_id)
+        return await self._decide(request.transactional_id, lambda shard, fresh: shard.end(request, fresh))
+
+    async def describe(self, transactional_id: str) -> TransactionMetadata:
+        """Return the state of one transactional id.
+
+        Raises:
+            KafkaError: TRANSACTIONAL_ID_NOT_FOUND, or the coordinator's own errors.
+        """
+        _check(transactional_id)
+
+        def look(shard: TransactionCoordinatorShard) -> TransactionMetadata:
+            found = shard.transactions.get(transactional_id)
+            if found is None:
+                raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+            return found
+
+        return await _translated(self._runtime.schedule_read(self.partition_of(transactional_id), look))
+
+    async def list_all(self) -> list[TransactionMetadata]:
+        """Return every transactional id of this broker.
+
+        Raises:
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS while a partition is being loaded.
+        """
+
+        async def of_partition(read: asyncio.Future[list[TransactionMetadata]]) -> list[TransactionMetadata]:
+            try:
+                return await read
+            except KafkaError as error:
+                if error.code is ErrorCode.NOT_COORDINATOR:
+                    return []  # A partition that could not be loaded hides no other.
+                raise
+
+        reads = self._runtime.schedule_read_all(lambda shard: list(shard.transactions.values()))
+        return [found for part in await gather(map(of_partition, reads), self._loop) for found in part]
+
+    # Endings
+
+    async def _decide(
+        self,
+        transactional_id: str,
+        operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
+    ) -> Outcome:
+        """Run an operation that may end a transaction, and then have its markers written.
+
+        The client may close its connection meanwhile: a decided transaction gets its markers all the same.
+        """
+        return await shielded(self._run(transactional_id, operation), self._loop)
+
+    async def _run(
+        self,
+        transactional_id: str,
+        operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
+    ) -> Outcome:
+        partition = self.partition_of(transactional_id)
+
+        async def run(fresh_producer_id: int) -> Outcome | None:
+            written = self._runtime.schedule_write(partition, lambda shard: operation(shard, fresh_producer_id))
+            return await _translated(written)
+
+        outcome = await run(NO_PRODUCER_ID)
+        while outcome is None:
+            outcome = await run(await self._producer_ids.generate())
+        if outcome.prepared is not None:
+            self._end_prepared(partition, outcome.prepared)
+        return outcome
+
+    def _end_prepared(self, partition: int, prepared: TransactionMetadata) -> None:
+        epoch = self._runtime.epoch(partition)
+        if epoch is not None:  # Else the broker that leads the partition now has read the record.
+            in_background(self._write_markers_and_complete(partition, epoch, prepared), self._loop)
+
+    async def _write_markers_and_complete(self, partition: int, epoch: int, prepared: TransactionMetadata) -> None:
+        assert self._markers is not None, "a transaction is decided before a partition is led"
+        if not await self._markers.write(partition, epoch, prepared):
+            return
+        while self._runtime.epoch(partition) == epoch:
+            try:
+                await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared))
+                return
+            except KafkaError as error:
+                logger.info("%r: its Complete record is retried: %s", prepared, error)
+            await sleep(COMPLETE_RETRY_MS / 1000, self._loop)
+
+    def _on_timed_out(self, metadata: TransactionMetadata) -> None:
+        in_background(self._abort_timed_out(metadata), self._loop)
+
+    async def _abort_timed_out(self, metadata: TransactionMetadata) -> None:
+        try:
+            aborted = await self._run(
+                metadata.transactional_id, lambda shard, fresh: shard.abort_timed_out(metadata, fresh)
+            )
+        except KafkaError as error:
+            logger.debug("%r cannot be aborted now; the next look finds it again: %s", metadata, error)
+            return
+        if aborted.prepared is not None:
+            logger.info("%r was open for more than %d ms and is aborted", metadata, metadata.timeout_ms)
+
+
+def _check(transactional_id: str) -> None:
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
+
+
+async def _translated(future: asyncio.Future[R]) -> R:
+    """Wait for the runtime, and raise the log's errors as a coordinator's."""
+    try:
+        return await future
+    except KafkaError as error:
+        code = append_error(error)
+        raise error if code is error.code else KafkaError(code) from None

@@ -1,0 +1,293 @@
+"""The runtime, with a shard that adds up numbers, and with groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.coordinator.shard_context import ContextState
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.record_batch import check_batch
+from tests.coordinator.sums import Hosted, Sum, code, number
+from tests.group.scripts_of import name_of, play, scripts_of
+
+
+def test_write_appends_then_replays_then_answers() -> None:
+    host = Hosted()
+    host.elect()
+    assert host.add(3, 4).result() == 7
+    assert host.total().result() == 7
+    assert [offset for offset, _ in host.shards[0].replayed] == [0, 1]
+    assert len(host.log.batches[0]) == 1
+
+
+def test_answers_wait_for_commits_in_order() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    first, read, second = host.add(1), host.total(), host.add(2)
+    assert not any(future.done() for future in (first, read, second))
+    host.log.release()
+    host.loop.run_ready()
+    assert (first.result(), read.result(), second.result()) == (1, 1, 2)
+
+
+def test_refused_append_changes_nothing() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    told: list[Any] = []
+    assert code(host.add(1, on_append=told.append)) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert [error.code for error in told] == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    assert host.total().result() == 0
+
+
+def test_lost_append_is_forgotten_by_loading_again() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    host.log.hold_commits = True
+    lost, read = host.add(10), host.total()
+    host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    host.loop.run_ready()
+    assert code(lost) is ErrorCode.NOT_COORDINATOR
+    assert code(read) is ErrorCode.NOT_COORDINATOR
+    assert host.shards[0].events == ["loaded", "unloaded"]
+    assert host.total().result() == 1
+
+
+def test_a_record_that_cannot_be_replayed_is_read_again_from_the_log() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+
+    def stumble(*_: object) -> None:
+        raise AttributeError("a bug")
+
+    host.shards[0].replay = stumble  # type: ignore[method-assign]
+    assert code(host.add(2)) is ErrorCode.NOT_COORDINATOR
+    assert code(host.total()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    host.loop.run_ready()
+    assert host.total().result() == 3
+    assert host.shards[0].events == ["loaded", "unloaded"]
+
+
+def test_a_partition_that_cannot_be_replayed_at_all_fails_alone() -> None:
+    host = Hosted()
+    host.elect(0)
+    host.add(1)
+    host.runtime.on_resigned(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sum, "replay", lambda *_: 1 // 0)
+        host.elect(0, epoch=1)
+        host.elect(1)
+    assert host.runtime.state(0) is ContextState.FAILED
+    assert host.runtime.state(1) is ContextState.ACTIVE
+    host.elect(0, epoch=2)
+    assert host.total().result() == 1
+
+
+def test_commit_that_takes_too_long() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    late = host.add(1)
+    host.loop.advance(5000)
+    assert code(late) is ErrorCode.REQUEST_TIMED_OUT
+    read = host.total()
+    host.log.release()
+    host.loop.run_ready()
+    assert read.result() == 1, "the append itself came through"
+
+
+def test_an_operation_that_raises_writes_nothing() -> None:
+    host = Hosted()
+    host.elect()
+
+    def refuse(shard: Sum) -> CoordinatorResult[None]:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    assert code(host.runtime.schedule_write(0, refuse)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert host.log.batches == {}
+
+
+def test_a_bug_in_an_operation_is_not_an_answer() -> None:
+    host = Hosted()
+    host.elect()
+    with pytest.raises(ZeroDivisionError):
+        host.runtime.schedule_read(0, lambda shard: 1 // shard.total)
+
+
+def test_state_moved_already_is_not_replayed() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(5, replay=False)
+    assert host.total().result() == 0
+    host.elect(epoch=1)
+    assert host.total().result() == 5
+
+
+def test_states_and_epochs() -> None:
+    host = Hosted()
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    host.runtime.on_elected(0, 3)
+    assert code(host.total()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    host.loop.run_ready()
+    host.elect(epoch=2)
+    host.elect(epoch=3)
+    assert len(host.shards) == 1, "the same and older epochs change nothing"
+    host.runtime.on_resigned(0, 2)
+    assert host.runtime.state(0) is ContextState.ACTIVE
+    host.elect(epoch=4)
+    assert (len(host.shards), host.shards[0].events) == (2, ["loaded", "unloaded"])
+    host.runtime.on_resigned(0, 4)
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    assert host.runtime.state(0) is None
+
+
+def test_operations_on_all_shards() -> None:
+    host = Hosted()
+    host.elect(2)
+    host.elect(0)
+    written = host.runtime.schedule_write_all(lambda shard: CoordinatorResult(None, [number(1)]))
+    assert all(future.done() for future in written)
+    assert sorted(host.log.batches) == [0, 2]
+    host.runtime.on_elected(1, 0)
+    outcomes = [future.exception() is None for future in host.runtime.schedule_read_all(lambda shard: shard.total)]
+    assert outcomes == [True, False, True], "a shard that loads has no answer"
+
+
+def test_timers_write_and_end_with_the_shard() -> None:
+    host = Hosted()
+    host.elect()
+    host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(100)
+    assert host.total().result() == 2
+    host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(2)]))
+    host.runtime.on_resigned(0)
+    host.loop.advance(1000)
+    assert len(host.log.batches[0]) == 1
+
+
+def test_a_timer_whose_write_is_refused_tells_its_operation() -> None:
+    host = Hosted()
+    host.elect()
+    told: list[Any] = []
+    host.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+    host.shards[0].timer.schedule("k", 0, lambda: CoordinatorResult(None, [number(2)], on_append=told.append))
+    host.shards[0].timer.schedule("l", 0, lambda: CoordinatorResult(None, [number(2)]))
+    host.loop.advance(0)
+    assert [error.code for error in told] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert host.total().result() == 0
+
+
+def test_too_large() -> None:
+    host = Hosted(max_batch_bytes=300)
+    host.elect()
+    assert code(host.add(*range(30))) is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert host.log.batches == {}
+    assert host.add(*range(30), atomic=False).result() == sum(range(30))
+    assert len(host.log.batches[0]) > 1
+    assert all(len(batch) <= 300 for batch in host.log.batches[0])
+    assert host.total().result() == sum(range(30))
+
+
+def test_what_is_written_is_a_plain_batch() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    header = check_batch(host.log.batches[0][0], 0)
+    assert (header.producer_id, header.is_transactional, header.max_timestamp) == (-1, False, host.loop.now_ms)
+
+
+def test_close_gives_up_every_shard() -> None:
+    host = Hosted()
+    host.elect(0)
+    host.elect(1)
+    host.runtime.close()
+    assert [shard.events[-1] for shard in host.shards] == ["unloaded", "unloaded"]
+    assert host.runtime.active_partitions() == []
+
+
+@pytest.mark.parametrize("path", scripts_of("coordinator_runtime"), ids=name_of)
+def test_script(path: Path) -> None:
+    play(path)
+
+
+class TestTransactions:
+    """Records inside a producer's transaction, and the marker that settles them."""
+
+    def add(self, host: Hosted, value: int, guard: object = None) -> Any:
+        return host.runtime.schedule_transactional_write(
+            0, 7, 3, lambda shard: CoordinatorResult(value, [number(value)]), guard
+        )
+
+    def end(self, host: Hosted, *, committed: bool = True) -> Any:
+        batch = build_end_transaction_marker(
+            commit=committed, coordinator_epoch=0, producer_id=7, producer_epoch=4, timestamp=0
+        )
+        return host.runtime.complete_transaction(0, 7, batch=batch, committed=committed, transaction_version=2)
+
+    def test_records_carry_their_producer(self) -> None:
+        host = Hosted()
+        host.elect()
+        guard = object()
+        assert self.add(host, 5, guard).result() == 5
+        header = check_batch(host.log.batches[0][0], 0)
+        assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, -1)
+        assert header.is_transactional
+        assert host.shards[0].replayed == [(0, 7)]
+        assert host.log.last_options == (guard, 0)
+
+    def test_the_marker_settles_them_now_and_when_loaded_again(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        assert self.end(host, committed=False).result() is None
+        assert host.log.last_options == (None, 2)
+        host.add(1)
+        host.elect(0, 1)
+        for shard in host.shards:
+            assert "abort 7" in shard.events
+            assert shard.replayed == [(0, 7), (2, -1)]
+
+    def test_a_marker_waits_for_its_commit_and_for_those_before(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.hold_commits = True
+        written, marked = self.add(host, 5), self.end(host)
+        assert not marked.done()
+        host.log.release()
+        host.loop.run_ready()
+        assert written.done()
+        assert marked.result() is None
+
+    def test_a_refused_marker_settles_nothing(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.refuse = ErrorCode.INVALID_PRODUCER_EPOCH
+        assert code(self.end(host)) is ErrorCode.INVALID_PRODUCER_EPOCH
+        assert host.shards[0].events == ["loaded"]
+
+    def test_a_lost_marker_is_forgotten_by_loading_again(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        host.log.hold_commits = True
+        marked = self.end(host)
+        host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        host.loop.run_ready()
+        assert code(marked) is ErrorCode.NOT_COORDINATOR
+        assert host.shards[-1].events == ["loaded"]
+
+    def test_without_a_shard(self) -> None:
+        host = Hosted()
+        assert code(self.end(host)) is ErrorCode.NOT_COORDINATOR
+        assert code(self.add(host, 1)) is ErrorCode.NOT_COORDINATOR
+        assert host.runtime.epoch(0) is None
+        host.elect(0, 9)
+        assert host.runtime.epoch(0) == 9

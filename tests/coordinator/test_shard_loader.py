@@ -1,0 +1,85 @@
+"""Reading shards from their logs."""
+
+from __future__ import annotations
+
+from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.coordinator.shard_context import ContextState
+from barnabas.coordinator.shard_loader import LOAD_RECORDS_PER_TURN
+from barnabas.protocol.errors import ErrorCode
+from barnabas.records.builder import build_batch
+from barnabas.records.control import build_end_transaction_marker
+from tests.coordinator.sums import Hosted, code, number
+
+
+def test_loading_lets_the_loop_turn() -> None:
+    host = Hosted()
+    host.elect()
+    for _ in range(3):
+        host.add(*([1] * LOAD_RECORDS_PER_TURN))
+    host.runtime.on_elected(0, 1)
+    turns = 0
+    while host.runtime.state(0) is ContextState.LOADING:
+        host.loop._ready.popleft().run()
+        turns += 1
+    assert turns == 4
+    assert host.total().result() == 3 * LOAD_RECORDS_PER_TURN
+
+
+def test_resignation_while_loading() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
+    host.runtime.on_elected(0, 1)
+    host.loop._ready.popleft().run()
+    host.runtime.on_resigned(0, 1)
+    host.elect(epoch=2)
+    assert host.shards[1].events == [], "never loaded, so never unloaded"
+    assert host.total().result() == 2 * LOAD_RECORDS_PER_TURN
+
+
+def test_offsets_go_on_after_a_load() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1, 2)
+    host.elect(epoch=1)
+    host.add(3)
+    assert [offset for offset, _ in host.shards[1].replayed] == [0, 1, 2]
+
+
+def marker(producer_id: int, *, commit: bool) -> bytearray:
+    return build_end_transaction_marker(
+        commit=commit, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0, timestamp=0
+    )
+
+
+def test_transactions_in_the_log() -> None:
+    host = Hosted()
+    serde = RecordSerde("group")
+    fields = [(0, *serde.encode(number(7)), [])]
+    host.log.append(0, build_batch(fields, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True))
+    host.log.append(0, marker(5, commit=True))
+    host.log.append(0, marker(6, commit=False))
+    # An idempotent producer's id is no transaction.
+    host.log.append(0, build_batch(fields, producer_id=9, producer_epoch=0, base_sequence=0))
+    host.elect()
+    assert host.shards[0].replayed == [(0, 5), (3, -1)]
+    assert host.shards[0].events == ["commit 5", "abort 6", "loaded"]
+
+
+def test_records_of_unknown_types_are_passed_over() -> None:
+    host = Hosted()
+    host.log.append(0, build_batch([(0, b"\x7f\xff??", b"??", []), (0, None, b"no key", [])]))
+    host.log.append(0, build_batch([(0, *RecordSerde("group").encode(number(1)), [])]))
+    host.elect()
+    assert host.total().result() == 1
+
+
+def test_a_log_that_cannot_be_read() -> None:
+    host = Hosted()
+    host.log.append(0, build_batch([(0, b"\x00\x01garbage", b"\x00\x04garbage", [])]))
+    host.elect()
+    assert host.runtime.state(0) is ContextState.FAILED
+    assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+    host.log.batches[0] = []
+    host.elect(epoch=0)
+    assert host.total().result() == 0, "a failed shard may be elected again"

@@ -1,0 +1,48 @@
+"""Named timers."""
+
+from __future__ import annotations
+
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.coordinator.timer import CoordinatorTimer
+from tests.coordinator.virtual_loop import VirtualLoop
+
+
+def test_a_key_has_one_timer() -> None:
+    loop, fired = VirtualLoop(), list[str]()
+    timer = CoordinatorTimer(loop.call_later, lambda key, operation: fired.append(f"{key} {operation().response}"))
+    timer.schedule("a", 10, lambda: CoordinatorResult("first"))
+    timer.schedule("b", 10, lambda: CoordinatorResult("b"))
+    timer.schedule("a", 20, lambda: CoordinatorResult("second"))
+    assert (len(timer), "a" in timer, repr(timer)) == (2, True, "CoordinatorTimer(['a', 'b'])")
+    loop.advance(10)
+    assert fired == ["b b"]
+    loop.advance(10)
+    assert fired == ["b b", "a second"]
+    assert len(timer) == 0
+
+
+def test_cancel() -> None:
+    loop, fired = VirtualLoop(), list[str]()
+    timer = CoordinatorTimer(loop.call_later, lambda key, operation: fired.append(key))
+    for key in ("a", "b", "c"):
+        timer.schedule(key, 10, lambda: CoordinatorResult(None))
+    timer.cancel("a")
+    timer.cancel("unknown")
+    loop.advance(5)
+    timer.cancel_all()
+    loop.advance(10)
+    assert fired == []
+
+
+def test_a_fired_timer_may_schedule_itself() -> None:
+    loop, count = VirtualLoop(), 0
+
+    def again(key: str, operation: object) -> None:
+        nonlocal count
+        count += 1
+        timer.schedule(key, 10, lambda: CoordinatorResult(None))
+
+    timer = CoordinatorTimer(loop.call_later, again)
+    timer.schedule("a", 10, lambda: CoordinatorResult(None))
+    loop.advance(35)
+    assert count == 3

@@ -1,0 +1,14 @@
+"""The leader's assignment on its way to all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.group.scripts_of import name_of, play, scripts_of
+
+
+@pytest.mark.parametrize("path", scripts_of("classic/sync_group"), ids=name_of)
+def test_script(path: Path) -> None:
+    play(path)

@@ -1,0 +1,207 @@
+"""`__consumer_offsets` and `__transaction_state` stay small however much is committed: compaction, on real files and real records."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.group.group_config import GroupCoordinatorConfig
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.cleanable_log import CleanerConfig
+from barnabas.log.cleaner_worker import InlineWorker
+from barnabas.log.disk import OsDisk
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import OffsetCommitRequest, OffsetFetchRequest, TransactionLogValue
+from barnabas.protocol.primitives import Uuid
+from barnabas.records.builder import build_batch
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
+from barnabas.transaction.records import metadata_of, transaction_record
+from barnabas.transaction.transaction_metadata import TransactionMetadata
+from barnabas.transaction.transaction_state import TransactionState
+from tests.coordinator.virtual_loop import VirtualLoop
+
+pytestmark = pytest.mark.slow
+
+SEGMENT_BYTES = 4 << 20
+CONFIG = LogConfig(
+    cleanup_policy=frozenset({"compact"}),
+    segment_bytes=SEGMENT_BYTES,
+    min_cleanable_dirty_ratio=0.5,
+    file_delete_delay_ms=0,
+)
+GROUPS, PARTITIONS, COMMITS = 20, 100, 1_000_000
+IDS, TRANSACTIONS = 200, 60_000
+
+
+class FileLog:
+    """`CoordinatorLog` over one partition on files."""
+
+    def __init__(self, loop: VirtualLoop, log: PartitionLog) -> None:
+        self._loop = loop
+        self.log = log
+
+    def append(
+        self, partition: int, batch: bytearray, *, guard: object = None, transaction_version: int = 0
+    ) -> asyncio.Future[int]:
+        info = self.log.append_as_leader(batch, 0, origin=AppendOrigin.COORDINATOR)
+        self.log.high_watermark = self.log.log_end_offset
+        future: asyncio.Future[int] = self._loop.create_future()
+        future.set_result(info.last_offset)
+        return future
+
+    def read(self, partition: int) -> Iterator[bytes]:
+        offset = self.log.log_start_offset
+        while offset < self.log.log_end_offset:
+            data = self.log.read(offset, 1 << 20, max_offset=self.log.log_end_offset).read()
+            *_, (_, last) = iter_batches(data)
+            offset = last.next_offset
+            yield data
+
+
+def opened(folder: Path, topic: str, now_ms: Callable[[], int]) -> tuple[LogManager, PartitionLog]:
+    disk = OsDisk()
+    manager = LogManager(
+        disk,
+        str(folder),
+        now_ms=now_ms,
+        make_cleaner_worker=lambda _: InlineWorker(disk),
+        cleaner_config=CleanerConfig(backoff_ms=0, dedupe_buffer_bytes=1 << 20),
+    )
+    manager.open()
+    log = manager.get_or_create(topic, 0, Uuid(bytes(range(16))), CONFIG)
+    log.high_watermark = log.log_end_offset
+    return manager, log
+
+
+def coordinator(loop: VirtualLoop, log: PartitionLog) -> GroupCoordinator:
+    made = GroupCoordinator(
+        GroupCoordinatorConfig(offsets_topic_num_partitions=1),
+        FileLog(loop, log),
+        loop=loop,
+        now_ms=lambda: loop.now_ms,
+        rng=random.Random(1),
+    )
+    made.on_elected(0, 0)
+    loop.run_ready()
+    return made
+
+
+def commit(group: int, offset: int) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id=f"group-{group}",
+        topics=[
+            OffsetCommitRequest.OffsetCommitRequestTopic(
+                name="orders",
+                partitions=[
+                    OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=i, committed_offset=offset + i)
+                    for i in range(PARTITIONS)
+                ],
+            )
+        ],
+    )
+
+
+@pytest.mark.timeout(1200)
+def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
+    loop = VirtualLoop()
+    manager, log = opened(tmp_path, "__consumer_offsets", lambda: loop.now_ms)
+    groups = coordinator(loop, log)
+    written = largest = 0
+    rounds = COMMITS // PARTITIONS
+    for i in range(rounds):
+        before = log.log_end_offset
+        answer = groups.offset_commit(commit(i % GROUPS, i), 8)
+        loop.run_ready()
+        assert answer.done()
+        written += log.log_end_offset - before
+        if i % 200 == 199:
+            loop.now_ms += 1000
+            manager.housekeeping()
+            largest = max(largest, log.size_in_bytes)
+    assert written >= COMMITS
+    assert manager.cleaner.stats.cleanings > 5
+    # The live records take a small part of a segment. Dirty segments wait for their share to exceed a half, beside the active one.
+    assert largest < 4 * SEGMENT_BYTES
+    assert log.segment_count <= 4
+    manager.close()
+    # Another broker reads the little that is left, and knows every last offset.
+    manager, log = opened(tmp_path, "__consumer_offsets", lambda: loop.now_ms)
+    groups = coordinator(loop, log)
+    for group in range(GROUPS):
+        request = OffsetFetchRequest.OffsetFetchRequestGroup(
+            group_id=f"group-{group}",
+            topics=[
+                OffsetFetchRequest.OffsetFetchRequestTopics(name="orders", partition_indexes=list(range(PARTITIONS)))
+            ],
+        )
+        fetched = groups.offset_fetch(request, require_stable=False)
+        loop.run_ready()
+        last = rounds - GROUPS + group
+        [topic] = fetched.result().topics
+        assert [(p.partition_index, p.error_code, p.committed_offset) for p in topic.partitions] == [
+            (i, ErrorCode.NONE, last + i) for i in range(PARTITIONS)
+        ]
+    manager.close()
+
+
+@pytest.mark.timeout(1200)
+def test_many_transactions_leave_one_record_of_each_id(tmp_path: Path) -> None:
+    now_ms = [1_000_000]
+    manager, log = opened(tmp_path, "__transaction_state", lambda: now_ms[0])
+    serde = RecordSerde("transaction")
+    steps = (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+    partitions = frozenset({("orders", 0), ("orders", 1)})
+    largest = 0
+    for number in range(TRANSACTIONS):
+        records = [
+            serde.encode(
+                transaction_record(
+                    TransactionMetadata(
+                        f"id-{number % IDS}",
+                        producer_id=number % IDS,
+                        producer_epoch=number // IDS,
+                        timeout_ms=60_000,
+                        state=state,
+                        partitions=frozenset() if state is TransactionState.COMPLETE_COMMIT else partitions,
+                        start_ms=now_ms[0],
+                        last_update_ms=now_ms[0],
+                    ),
+                    2,
+                )
+            )
+            for state in steps
+        ]
+        for key, value in records:
+            log.append_as_leader(build_batch([(now_ms[0], key, value, ())]), 0, origin=AppendOrigin.COORDINATOR)
+        log.high_watermark = log.log_end_offset
+        if number % 2000 == 1999:
+            now_ms[0] += 1000
+            manager.housekeeping()
+            largest = max(largest, log.size_in_bytes)
+    assert manager.cleaner.stats.cleanings > 2
+    assert largest < 4 * SEGMENT_BYTES
+    state: dict[str, TransactionMetadata] = {}
+    offset = 0
+    while offset < log.log_end_offset:
+        data = log.read(offset, 1 << 20, max_offset=log.log_end_offset).read()
+        for position, header in iter_batches(data):
+            offset = header.next_offset
+            for record in iter_records(data, position):
+                assert record.key is not None
+                found = serde.decode(record.key, record.value)
+                assert isinstance(found.value, TransactionLogValue)
+                state[found.key.transactional_id] = metadata_of(found.key.transactional_id, found.value)
+    assert len(state) == IDS
+    assert {metadata.producer_epoch for metadata in state.values()} == {TRANSACTIONS // IDS - 1}
+    assert {metadata.state for metadata in state.values()} == {TransactionState.COMPLETE_COMMIT}
+    manager.close()

@@ -1,0 +1,357 @@
+"""Coroutines that are stepped: answers in the same turn, waits, errors, cancellation, slices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.coordinator.future_steps import answered, gathered, mapped
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.steps import SLICE, Waiting, gather, in_background, in_slices, shielded, sleep, start, step, turn
+from tests.coordinator.virtual_loop import VirtualLoop
+
+ERROR = KafkaError(ErrorCode.NOT_COORDINATOR)
+BUG = ValueError("a bug")
+
+
+def outcome(future: asyncio.Future[Any]) -> object:
+    """What became of a future, as a value that can be compared."""
+    if not future.done():
+        return "waiting"
+    if future.cancelled():
+        return "cancelled"
+    return future.exception() or future.result()
+
+
+def settle(future: asyncio.Future[Any], how: str) -> None:
+    if future.done():
+        return
+    if how == "result":
+        future.set_result(7)
+    elif how == "error":
+        future.set_exception(ERROR)
+    elif how == "bug":
+        future.set_exception(BUG)
+    elif how == "cancel":
+        future.cancel()
+
+
+async def passed_on(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+ENDINGS = st.sampled_from(["result", "error", "bug", "cancel"])
+MOMENTS = st.sampled_from(["before", "after", "never"])
+
+
+@given(how=ENDINGS, moment=MOMENTS, cancels=st.booleans())
+def test_a_stepped_await_ends_as_the_future_combinators_ended(how: str, moment: str, cancels: bool) -> None:
+    loop = VirtualLoop()
+
+    async def caught(future: asyncio.Future[Any]) -> Any:
+        try:
+            return str(await future)
+        except KafkaError as error:
+            return error.code.name
+
+    async def changed(future: asyncio.Future[Any]) -> Any:
+        return str(await future)
+
+    old_ways: list[Callable[[asyncio.Future[Any]], asyncio.Future[Any]]] = [
+        lambda future: answered(loop, future, str, lambda error: error.code.name),
+        lambda future: mapped(loop, future, str),
+    ]
+    for old_way, new_way in zip(old_ways, (caught, changed), strict=True):
+        outcomes = []
+        for way in (old_way, lambda future, new_way=new_way: start(new_way(future), loop)):
+            future = loop.create_future()
+            if moment == "before":
+                settle(future, how)
+            answer = way(future)
+            was_there_at_once = answer.done()
+            if cancels:
+                answer.cancel()
+            if moment == "after":
+                settle(future, how)
+            loop.run_ready()
+            outcomes.append((was_there_at_once, outcome(answer)))
+            if not future.done():
+                future.cancel()
+                loop.run_ready()
+            if not future.cancelled():
+                future.exception()
+        assert outcomes[0] == outcomes[1]
+
+
+@given(endings=st.lists(st.tuples(ENDINGS, MOMENTS), max_size=5))
+def test_gather_gives_what_gathered_gave_or_its_first_failure(endings: list[tuple[str, str]]) -> None:
+    loop = VirtualLoop()
+    old, new = ([loop.create_future() for _ in endings] for _ in range(2))
+    for futures in (old, new):
+        for future, (how, moment) in zip(futures, endings, strict=True):
+            if moment == "before":
+                settle(future, how)
+    before = gathered(loop, old, list)
+    after = start(gather([passed_on(future) for future in new], loop), loop)
+    for futures in (old, new):
+        for future, (how, moment) in zip(futures, endings, strict=True):
+            if moment == "after":
+                settle(future, how)
+    loop.run_ready()
+    if all(how == "result" for how, _ in endings):
+        assert outcome(before) == outcome(after)
+    first = next((index for index, (how, moment) in enumerate(endings) if how != "result" or moment == "never"), None)
+    if first is not None:
+        how, moment = endings[first]
+        expected = {"error": ERROR, "bug": BUG, "cancel": "cancelled"}.get(how)
+        assert outcome(after) == ("waiting" if moment == "never" else expected)
+    for future in (*old, *new, before, after):
+        if not future.cancel() and not future.cancelled():
+            future.exception()
+    loop.run_ready()
+
+
+def test_a_result_that_is_there_is_given_in_the_same_turn() -> None:
+    loop = VirtualLoop()
+    there = loop.create_future()
+    there.set_result(1)
+    assert step(passed_on(passed_on(there)), loop) == 1
+    assert start(passed_on(there), loop).result() == 1
+
+
+def test_an_error_before_the_first_wait_is_raised_by_step_and_fails_the_future_of_start() -> None:
+    loop = VirtualLoop()
+
+    async def fails() -> None:
+        raise ERROR
+
+    with pytest.raises(KafkaError):
+        step(fails(), loop)
+    assert start(fails(), loop).exception() is ERROR
+
+
+def test_a_cancelled_future_gives_a_cancelled_future() -> None:
+    loop = VirtualLoop()
+    gone = loop.create_future()
+    gone.cancel()
+    stepped = step(passed_on(gone), loop)
+    assert isinstance(stepped, asyncio.Future)
+    assert stepped.cancelled()
+    assert start(passed_on(gone), loop).cancelled()
+
+
+def test_a_coroutine_may_wait_more_than_once() -> None:
+    loop = VirtualLoop()
+    first, second = loop.create_future(), loop.create_future()
+
+    async def both() -> int:
+        return int(await first) + int(await second)
+
+    answer = step(both(), loop)
+    assert isinstance(answer, Waiting)
+    first.set_result(1)
+    loop.run_ready()
+    assert not answer.done()
+    second.set_result(2)
+    loop.run_ready()
+    assert answer.result() == 3
+
+
+def test_cancelling_reaches_what_the_coroutine_waits_for() -> None:
+    loop = VirtualLoop()
+    inner = loop.create_future()
+    seen = []
+
+    async def tidy() -> None:
+        try:
+            await inner
+        finally:
+            seen.append("tidied")
+
+    answer = start(passed_on(tidy()), loop)
+    assert answer.cancel()
+    loop.run_ready()
+    assert inner.cancelled()
+    assert answer.cancelled()
+    assert seen == ["tidied"]
+    assert not answer.cancel()
+
+
+def test_cancelling_between_turns_reaches_the_coroutine() -> None:
+    loop = VirtualLoop()
+
+    async def waits_a_turn() -> None:
+        await turn()
+        raise AssertionError("went on although it was cancelled")
+
+    answer = start(waits_a_turn(), loop)
+    answer.cancel()
+    loop.run_ready()
+    assert answer.cancelled()
+
+
+def test_a_cancellation_that_comes_with_the_result_still_cancels() -> None:
+    loop = VirtualLoop()
+    inner, never = loop.create_future(), loop.create_future()
+
+    async def goes_on() -> None:
+        await inner
+        await never
+
+    answer = start(goes_on(), loop)
+    inner.set_result(None)
+    answer.cancel()  # The result is on its way: the coroutine is cancelled when it is resumed.
+    loop.run_ready()
+    assert answer.cancelled()
+
+
+def test_a_coroutine_that_cancels_its_own_future_is_cancelled_at_its_next_wait() -> None:
+    loop = VirtualLoop()
+    first, second = loop.create_future(), loop.create_future()
+    answers: list[asyncio.Future[None]] = []
+
+    async def cancels_itself() -> None:
+        await first
+        answers[0].cancel()
+        await second
+
+    answers.append(start(cancels_itself(), loop))
+    first.set_result(None)
+    loop.run_ready()
+    assert second.cancelled()
+    assert answers[0].cancelled()
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_the_process_is_not_kept_back(ending: BaseException) -> None:
+    loop = VirtualLoop()
+    inner = loop.create_future()
+
+    async def ends() -> None:
+        await inner
+        raise ending
+
+    answer = start(ends(), loop)
+    inner.set_result(None)
+    with pytest.raises(type(ending)):
+        loop.run_ready()
+    assert answer.exception() is ending
+
+
+def test_gather_cancels_the_others_at_the_first_failure() -> None:
+    loop = VirtualLoop()
+    fails, waits = loop.create_future(), loop.create_future()
+    both = start(gather([passed_on(fails), passed_on(waits)], loop), loop)
+    fails.set_exception(ERROR)
+    loop.run_ready()
+    assert both.exception() is ERROR
+    assert waits.cancelled()
+
+
+def test_cancelling_a_gather_cancels_all() -> None:
+    loop = VirtualLoop()
+    futures = [loop.create_future() for _ in range(3)]
+    answer = start(gather([passed_on(future) for future in futures], loop), loop)
+    answer.cancel()
+    loop.run_ready()
+    assert all(future.cancelled() for future in futures)
+    assert answer.cancelled()
+
+
+def test_long_arrays_give_the_loop_a_turn_after_each_slice() -> None:
+    loop = VirtualLoop()
+    seen: list[int] = []
+
+    async def walk() -> None:
+        async for item in in_slices(range(3 * SLICE)):
+            seen.append(item)
+
+    answer = start(walk(), loop)
+    lengths = [len(seen)]
+    while not answer.done():
+        loop.call_soon(lambda: lengths.append(len(seen)))
+        loop.run_one_turn()
+    assert lengths == [SLICE, 2 * SLICE, 3 * SLICE]
+    assert seen == list(range(3 * SLICE))
+
+
+def test_an_array_of_one_slice_is_walked_at_once() -> None:
+    loop = VirtualLoop()
+
+    async def walk() -> int:
+        return len([item async for item in in_slices(range(SLICE))])
+
+    assert step(walk(), loop) == SLICE
+
+
+def test_sleep_ends_with_its_time_and_takes_its_timer_along() -> None:
+    loop = VirtualLoop()
+    slept, cancelled = start(sleep(1.5, loop), loop), start(sleep(1.5, loop), loop)
+    cancelled.cancel()
+    loop.advance(1499)
+    assert not slept.done()
+    assert cancelled.cancelled()
+    loop.advance(1)
+    assert slept.done()
+
+
+def test_shielded_work_goes_on_when_its_waiter_is_cancelled() -> None:
+    loop = VirtualLoop()
+    inner = loop.create_future()
+    done = []
+
+    async def work() -> int:
+        done.append(await inner)
+        return 1
+
+    kept, left = start(shielded(work(), loop), loop), start(shielded(work(), loop), loop)
+    left.cancel()
+    loop.run_ready()
+    assert left.cancelled()
+    assert not inner.done()
+    inner.set_result("done")
+    loop.run_ready()
+    assert done == ["done", "done"]
+    assert kept.result() == 1
+
+
+def test_shielded_work_passes_its_error_on(caplog: pytest.LogCaptureFixture) -> None:
+    loop = VirtualLoop()
+    inner = loop.create_future()
+    heard, unheard = start(shielded(passed_on(inner), loop), loop), start(shielded(passed_on(inner), loop), loop)
+    unheard.cancel()
+    loop.run_ready()
+    with caplog.at_level(logging.INFO):
+        inner.set_exception(ERROR)
+        loop.run_ready()
+    assert heard.exception() is ERROR
+    assert "failed after its waiter was cancelled" in caplog.text
+
+
+def test_shielded_work_that_is_done_is_answered_at_once() -> None:
+    loop = VirtualLoop()
+
+    async def now() -> int:
+        return 1
+
+    assert step(shielded(now(), loop), loop) == 1
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_background_work_that_fails_is_logged(early: bool, caplog: pytest.LogCaptureFixture) -> None:
+    loop = VirtualLoop()
+    inner = loop.create_future()
+    if early:
+        inner.set_exception(BUG)
+    in_background(passed_on(inner), loop)
+    if not early:
+        inner.set_exception(BUG)
+        loop.run_ready()
+    assert "passed_on" in caplog.text
+    assert "a bug" in caplog.text

@@ -1,0 +1,225 @@
+"""Writing markers: all of them, again when they must wait, not where there is nothing, and not any more when they are fenced."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import check_batch
+from barnabas.steps import start
+from barnabas.transaction.marker_writer import LocalMarkerWriter, Marker
+from barnabas.transaction.markers import MARKERS_PER_TURN, RETRY_BACKOFF_MS, TransactionMarkers
+from barnabas.transaction.transaction_metadata import TransactionMetadata
+from barnabas.transaction.transaction_state import TransactionState
+from tests.coordinator.virtual_loop import VirtualLoop
+
+
+class Partitions:
+    """`MarkerWriter` that answers as told."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.missing: set[tuple[str, int]] = set()
+        self.errors: dict[tuple[str, int], ErrorCode] = {}
+        self.written: list[tuple[str, int]] = []
+        self.markers: set[Marker] = set()
+        self.held: list[asyncio.Future[Any]] | None = None
+
+    def exists(self, partition: tuple[str, int]) -> bool:
+        return partition not in self.missing
+
+    async def write(self, marker: Marker, partition: tuple[str, int]) -> None:
+        self.markers.add(marker)
+        if partition in self.errors:
+            raise KafkaError(self.errors[partition])
+        self.written.append(partition)
+        if self.held is not None:
+            self.held.append(self.loop.create_future())
+            await self.held[-1]
+
+
+class Subject:
+    def __init__(self) -> None:
+        self.loop = VirtualLoop()
+        self.partitions = Partitions(self.loop)
+        self.markers = TransactionMarkers(self.partitions, self.loop)
+
+    def end(self, *partitions: tuple[str, int], commit: bool = True) -> asyncio.Future[bool]:
+        metadata = TransactionMetadata(
+            "tx",
+            5,
+            4,
+            state=TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
+            partitions=frozenset(partitions),
+            client_transaction_version=2,
+        )
+        return start(self.markers.write(3, 7, metadata), self.loop)
+
+
+def test_every_partition_gets_one() -> None:
+    subject = Subject()
+    ended = subject.end(("t", 0), ("t", 1), ("u", 0), commit=False)
+    assert subject.partitions.written == [("t", 0), ("t", 1), ("u", 0)]
+    assert subject.partitions.markers == {Marker(5, 4, 7, False, 2)}
+    assert ended.result()
+
+
+def test_without_partitions_the_markers_are_written_at_once() -> None:
+    assert Subject().end().result()
+
+
+def test_the_writing_ends_when_the_last_marker_is_committed() -> None:
+    subject = Subject()
+    subject.partitions.held = []
+    ended = subject.end(("t", 0), ("t", 1))
+    subject.partitions.held[1].set_result(None)
+    subject.loop.run_ready()
+    assert not ended.done()
+    subject.partitions.held[0].set_result(None)
+    subject.loop.run_ready()
+    assert ended.result()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ],
+)
+def test_a_marker_that_cannot_be_written_now_is_retried(error: ErrorCode) -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 1] = error
+    ended = subject.end(("t", 0), ("t", 1))
+    subject.loop.advance(RETRY_BACKOFF_MS * 3)
+    assert not ended.done()
+    assert subject.partitions.written == [("t", 0)], "a marker that is written is not written again"
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert ended.result()
+
+
+def test_a_deleted_topic_needs_no_marker() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 1] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ended = subject.end(("t", 0), ("t", 1))
+    subject.partitions.missing.add(("t", 1))
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert ended.result()
+
+
+@pytest.mark.parametrize("error", [ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION])
+def test_a_log_that_can_hold_no_marker_needs_none(error: ErrorCode) -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = error
+    assert subject.end(("t", 0), ("t", 1)).result()
+
+
+@pytest.mark.parametrize("error", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
+def test_a_fenced_transaction_is_given_up(error: ErrorCode) -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = error
+    assert subject.end(("t", 0), ("t", 1)).result() is False
+    assert subject.partitions.written == []
+    assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
+
+
+def test_a_coordinator_that_has_moved_writes_no_more() -> None:
+    for forget in (lambda subject: subject.markers.forget(3), lambda subject: subject.markers.close()):
+        subject = Subject()
+        subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        ended = subject.end(("t", 0))
+        forget(subject)
+        subject.partitions.errors.clear()
+        subject.loop.advance(RETRY_BACKOFF_MS * 2)
+        assert subject.partitions.written == []
+        assert ended.result() is False
+
+
+def test_other_partitions_of_the_coordinator_go_on() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ended = subject.end(("t", 0))
+    subject.markers.forget(4)
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert ended.result()
+
+
+def test_a_newer_decision_of_the_same_id_replaces_the_older() -> None:
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    older, newer = subject.end(("t", 0), commit=False), subject.end(("t", 0))
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert (older.result(), newer.result()) == (False, True)
+    assert len(subject.partitions.written) == 1
+
+
+def test_a_very_large_transaction_takes_turns() -> None:
+    subject = Subject()
+    partitions = [("t", index) for index in range(2 * MARKERS_PER_TURN + 1)]
+    ended = subject.end(*partitions)
+    assert len(subject.partitions.written) == MARKERS_PER_TURN
+    subject.loop.run_ready()
+    assert sorted(subject.partitions.written) == partitions
+    assert ended.result()
+
+
+def test_a_bug_in_a_writer_reaches_the_one_who_waits() -> None:
+    subject = Subject()
+
+    async def broken(marker: Marker, partition: tuple[str, int]) -> None:
+        raise ValueError("a bug")
+
+    subject.partitions.write = broken  # type: ignore[method-assign]
+    assert isinstance(subject.end(("t", 0)).exception(), ValueError)
+    assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
+
+
+class TestLocal:
+    """Markers into this node's replicas, and those of the group coordinator."""
+
+    def test_where_a_marker_goes(self) -> None:
+        loop = VirtualLoop()
+        appended: list[Any] = []
+        settled: list[Any] = []
+
+        class Replicas:
+            def append_internal(
+                self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+            ) -> asyncio.Future[int]:
+                if topic == "gone":
+                    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                appended.append((topic, index, check_batch(batch, 0).producer_epoch, transaction_version))
+                return loop.create_future()
+
+            def read_internal(self, topic: str, index: int, from_offset: int) -> Any:
+                raise AssertionError
+
+        class Groups:
+            def complete_transaction(self, partition: int, marker: Marker, batch: bytearray) -> asyncio.Future[None]:
+                settled.append((partition, marker.commit, check_batch(batch, 0).is_control))
+                return loop.create_future()
+
+        writer = LocalMarkerWriter(
+            Replicas(),
+            Groups(),
+            now_ms=lambda: 5,
+            exists=lambda partition: True,
+        )
+        marker = Marker(5, 4, 7, True, 2)
+        start(writer.write(marker, ("t", 1)), loop)
+        start(writer.write(marker, ("__consumer_offsets", 2)), loop)
+        refused = start(writer.write(marker, ("gone", 0)), loop)
+        assert appended == [("t", 1, 4, 2)]
+        assert settled == [(2, True, True)]
+        error = refused.exception()
+        assert isinstance(error, KafkaError)
+        assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -1,0 +1,312 @@
+"""The coordinator's front on a log that can refuse and hold back: what waits for what, and what is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import AllocateProducerIdsResponse
+from barnabas.steps import start
+from barnabas.transaction.config import TransactionCoordinatorConfig
+from barnabas.transaction.marker_writer import Marker
+from barnabas.transaction.producer_id_manager import ProducerIdManager
+from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
+from barnabas.transaction.transaction_metadata import MAX_EPOCH
+from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
+from barnabas.transaction.transaction_state import TransactionState
+from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.virtual_loop import VirtualLoop
+
+T0 = frozenset({("t", 0)})
+
+
+class Partitions:
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.written: list[tuple[tuple[str, int], int, bool]] = []
+        self.error: ErrorCode | None = None
+
+    def exists(self, partition: tuple[str, int]) -> bool:
+        return True
+
+    async def write(self, marker: Marker, partition: tuple[str, int]) -> None:
+        if self.error is not None:
+            raise KafkaError(self.error)
+        self.written.append((partition, marker.producer_epoch, marker.commit))
+
+
+class Subject:
+    def __init__(self, **config: Any) -> None:
+        self.loop = VirtualLoop()
+        self.log = MemoryLog(self.loop)
+        self.partitions = Partitions(self.loop)
+        self.blocks = 0
+        self.refuse_ids = False
+        self.held_ids: list[asyncio.Future[Any]] | None = None
+        self.level = 2
+        self.coordinator = TransactionCoordinator(
+            TransactionCoordinatorConfig(transaction_state_log_num_partitions=1, **config),
+            self.log,
+            self.partitions,
+            ProducerIdManager(self.loop, self._allocate),
+            loop=self.loop,
+            now_ms=lambda: self.loop.now_ms,
+            partition_count=lambda: 1,
+            transaction_version=lambda: self.level,
+        )
+        self.elect(0)
+
+    def _allocate(self) -> asyncio.Future[Any]:
+        future = self.loop.create_future()
+        if self.held_ids is not None:
+            self.held_ids.append(future)
+        elif self.refuse_ids:
+            future.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER))
+        else:
+            self.blocks += 1
+            future.set_result(AllocateProducerIdsResponse(producer_id_start=1000 * self.blocks, producer_id_len=2))
+        return future
+
+    def elect(self, epoch: int) -> None:
+        self.coordinator.on_elected(0, epoch)
+        self.loop.run_ready()
+
+    def init(self, **fields: Any) -> Any:
+        return start(self.coordinator.init_producer_id(InitProducerId("tx", 60_000, **fields)), self.loop)
+
+    def add(self, producer: tuple[int, int]) -> Any:
+        return start(self.coordinator.add_partitions("tx", *producer, T0, 2), self.loop)
+
+    def end(self, producer: tuple[int, int], *, commit: bool = True) -> Any:
+        return start(self.coordinator.end_transaction(EndTxn("tx", *producer, commit, 2)), self.loop)
+
+    def begin(self) -> tuple[int, int]:
+        """A producer with an open transaction."""
+        begun = self.init().result()
+        producer = (begun.producer_id, begun.producer_epoch)
+        assert self.add(producer).result() is None
+        return producer
+
+    def state(self) -> TransactionState:
+        described = start(self.coordinator.describe("tx"), self.loop).result()
+        assert isinstance(described.state, TransactionState)
+        return described.state
+
+
+def code(future: Any) -> ErrorCode:
+    error = future.exception()
+    assert isinstance(error, KafkaError)
+    return error.code
+
+
+def test_no_marker_before_the_outcome_is_committed() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    assert not ended.done()
+    assert subject.partitions.written == []
+    subject.log.release()
+    subject.loop.run_ready()
+    assert ended.result().producer_epoch == 1
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_an_outcome_that_is_lost_was_none() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    subject.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    subject.loop.run_ready()
+    assert code(ended) is ErrorCode.NOT_COORDINATOR
+    assert subject.partitions.written == []
+    assert subject.state() is TransactionState.ONGOING
+    assert subject.end(producer, commit=False).result().producer_epoch == 1
+    assert subject.partitions.written == [(("t", 0), 1, False)]
+
+
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_what_a_producer_is_told_when_the_log_refuses(refused: ErrorCode, told: ErrorCode) -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.refuse = refused
+    assert code(subject.end(producer)) is told
+    subject.log.refuse = None
+    assert subject.end(producer).result().producer_epoch == 1
+
+
+def test_the_end_of_the_end_is_tried_again() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    subject.end(producer)
+    subject.partitions.error = None
+    subject.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+    subject.loop.advance(200)
+    assert subject.partitions.written, "the markers are written"
+    assert subject.state() is TransactionState.PREPARE_COMMIT
+    subject.log.refuse = None
+    subject.loop.advance(COMPLETE_RETRY_MS)
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_a_new_election_finishes_what_was_decided() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    subject.end(producer)
+    subject.elect(1)
+    subject.partitions.error = None
+    subject.loop.advance(500)
+    assert subject.partitions.written == [(("t", 0), 1, True)], "once: the first coordinator has given up"
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_nothing_is_written_after_a_resignation() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    subject.end(producer)
+    subject.coordinator.on_resigned(0)
+    subject.partitions.error = None
+    subject.loop.advance(500)
+    assert subject.partitions.written == []
+    assert code(subject.init()) is ErrorCode.NOT_COORDINATOR
+
+
+def test_while_loading() -> None:
+    subject = Subject()
+    subject.coordinator.on_elected(0, 1)
+    assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert code(start(subject.coordinator.list_all(), subject.loop)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
+    subject = Subject()
+    subject.begin()
+    subject.log.batches[1] = [b"no batch"]
+    subject.coordinator.on_elected(1, 0)
+    subject.loop.run_ready()
+    assert [found.transactional_id for found in start(subject.coordinator.list_all(), subject.loop).result()] == ["tx"]
+
+
+def test_without_producer_ids() -> None:
+    subject = Subject()
+    subject.refuse_ids = True
+    assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    subject.refuse_ids = False
+    assert subject.init().result().producer_id == 1000
+
+
+def test_a_repeated_request_after_a_restart_does_not_know_the_epoch_before() -> None:
+    """As in Kafka: the last epoch is not in the log."""
+    subject = Subject()
+    begun = subject.init().result()
+    expected = (begun.producer_id, begun.producer_epoch)
+    assert subject.init(expected=expected).result().producer_epoch == 1
+    assert subject.init(expected=expected).result().producer_epoch == 1
+    subject.elect(1)
+    assert code(subject.init(expected=expected)) is ErrorCode.PRODUCER_FENCED
+
+
+def exhaust(subject: Subject, epoch: int = MAX_EPOCH - 1) -> tuple[int, int]:
+    """An open transaction at the last epoch that a client may have."""
+    from dataclasses import replace
+
+    producer_id, _ = subject.begin()
+    shard = subject.coordinator._runtime._contexts[0].shard
+    shard.transactions["tx"] = replace(shard.transactions["tx"], producer_epoch=epoch)
+    return producer_id, epoch
+
+
+def test_an_exhausted_epoch_ends_under_a_new_producer_id() -> None:
+    subject = Subject()
+    producer = exhaust(subject)
+    ended = subject.end(producer).result()
+    assert (ended.producer_id, ended.producer_epoch) == (1001, 0)
+    assert subject.partitions.written == [(("t", 0), MAX_EPOCH, True)]
+    again = subject.end(producer).result()
+    assert (again.producer_id, again.producer_epoch) == (1001, 0)
+    initialized = subject.init(expected=producer).result()
+    assert (initialized.producer_id, initialized.producer_epoch) == (1001, 0), "its answer was lost"
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_fencing_at_the_last_epoch(level: int) -> None:
+    subject = Subject()
+    subject.level = level
+    exhaust(subject)
+    assert code(subject.init()) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert subject.partitions.written == [(("t", 0), MAX_EPOCH, False)]
+    begun = subject.init().result()
+    # Version 2 has taken the new id already and bumps its epoch; version 1 takes it now.
+    assert (begun.producer_id, begun.producer_epoch) == (1001, 1 if level == 2 else 0)
+
+
+def test_a_transaction_that_timed_out_and_ended_meanwhile_is_left_alone() -> None:
+    subject = Subject(abort_timed_out_interval_ms=1000)
+    producer = subject.begin()
+    found = start(subject.coordinator.describe("tx"), subject.loop).result()
+    subject.end(producer)
+    subject.coordinator._on_timed_out(found)
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    subject.loop.advance(70_000)
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_an_open_one_is_aborted_when_its_time_is_over() -> None:
+    subject = Subject(abort_timed_out_interval_ms=1000)
+    subject.begin()
+    subject.loop.advance(60_000)
+    assert subject.state() is TransactionState.ONGOING
+    subject.loop.advance(1000)
+    assert subject.state() is TransactionState.COMPLETE_ABORT
+    assert subject.partitions.written == [(("t", 0), 1, False)]
+
+
+def test_a_client_that_leaves_stops_no_marker() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    ended.cancel()  # As when the connection is closed.
+    subject.loop.run_ready()
+    assert ended.cancelled()
+    subject.log.release()
+    subject.loop.run_ready()
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_an_id_that_comes_late_is_used() -> None:
+    subject = Subject()
+    subject.held_ids = []
+    begun = subject.init()
+    assert not begun.done()
+    subject.held_ids[0].set_result(AllocateProducerIdsResponse(producer_id_start=70, producer_id_len=2))
+    subject.loop.run_ready()
+    assert begun.result().producer_id == 70
+
+
+@pytest.mark.parametrize(
+    ("failure", "type_"), [(KafkaError(ErrorCode.NOT_CONTROLLER), KafkaError), (ValueError("a bug"), ValueError)]
+)
+def test_a_failure_that_comes_late_reaches_the_answer(failure: Exception, type_: type[Exception]) -> None:
+    subject = Subject()
+    subject.held_ids = []
+    begun = subject.init()
+    subject.held_ids[0].set_exception(failure)
+    subject.loop.run_ready()
+    assert isinstance(begun.exception(), type_)
