@@ -1,7 +1,7 @@
 """List the small bugs that can be planted in a module: mutmut's mutations, without those that no test should notice.
 
 Nothing is planted in annotations, decorators, assertions, log messages, other prose, names of enum members, and `__repr__`. No
-constant becomes None: the type checker rejects that.
+constant becomes None, and None no string: the type checker rejects that.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ def _mutated(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                     continue
             value = getattr(before, "value", before)
             to_none = m.matches(getattr(after, "value", after) or after, m.Name("None"))
-            if not _is_prose(value) and not (to_none and m.matches(value, CONSTANT)):
+            from_none = isinstance(after, cst.Assign | cst.AnnAssign) and m.matches(value, m.Name("None"))
+            if not _is_prose(value) and not (to_none and m.matches(value, CONSTANT)) and not from_none:
                 yield mutated
 
 
