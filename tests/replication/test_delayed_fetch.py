@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
 from tests.replication.hosting import NODE, Hosting
+from tests.replication.test_fetch_reader import append_transaction, end_transaction
 
 
 def fetch(hosting: Hosting, offset: int = 0, *topics: str, min_bytes: int = 1, wait_ms: int = 500) -> Any:
@@ -64,9 +67,11 @@ def test_appends_add_up_to_the_wanted_bytes(hosting: Hosting) -> None:
     append(hosting)
     size, _ = fetch(hosting)
     waiting = fetch(hosting, min_bytes=3 * size)
+    reads = hosting.replicas.topics["t"].traffic.fetches
     append(hosting)
     hosting.spin()
     assert not waiting.done()
+    assert hosting.replicas.topics["t"].traffic.fetches == reads, "nothing is read before there is enough"
     append(hosting)
     hosting.spin()
     assert waiting.result() == (3 * size, [0])
@@ -83,7 +88,7 @@ def test_appends_elsewhere_do_not_count(hosting: Hosting) -> None:
 
 def test_records_that_are_not_committed_do_not_count(hosting: Hosting) -> None:
     hosting.create_topic("t", replicas=(NODE, 2))
-    waiting = fetch(hosting)
+    waiting = fetch(hosting, min_bytes=100)
     append(hosting)
     hosting.spin()
     assert not waiting.done()
@@ -92,6 +97,20 @@ def test_records_that_are_not_committed_do_not_count(hosting: Hosting) -> None:
     hosting.replicas.high_watermark_moved(partition)
     hosting.spin()
     assert waiting.result()[0] > 0
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_end_of_a_transaction_shows_all_of_it(hosting: Hosting, commit: bool) -> None:
+    hosting.create_topic("t")
+    append_transaction(hosting, commit=None)
+    append(hosting)
+    params = FetchParams(17, -1, 500, 150, 1 << 20, isolation_level=1)
+    waiting = hosting.replicas.fetch(params, [FetchPartition("t", ZERO_UUID, 0, 0, 1 << 20)], answer)
+    hosting.spin()
+    assert not waiting.done()
+    end_transaction(hosting, commit=commit)
+    hosting.spin()
+    assert waiting.result()[0] > 150
 
 
 def test_the_time_runs_out_and_what_is_there_is_the_answer(hosting: Hosting) -> None:

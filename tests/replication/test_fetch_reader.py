@@ -61,10 +61,14 @@ def append_transaction(hosting: Hosting, *, commit: bool | None, producer_id: in
         AppendOrigin.COORDINATOR,
     )
     if commit is not None:
-        marker = build_end_transaction_marker(
-            commit=commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
-        )
-        hosting.replicas.append("t", 0, memoryview(marker), -1, AppendOrigin.COORDINATOR)
+        end_transaction(hosting, commit=commit, producer_id=producer_id)
+
+
+def end_transaction(hosting: Hosting, *, commit: bool, producer_id: int = 5) -> None:
+    marker = build_end_transaction_marker(
+        commit=commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
+    )
+    hosting.replicas.append("t", 0, memoryview(marker), -1, AppendOrigin.COORDINATOR)
 
 
 class TestHowFar:
@@ -74,6 +78,7 @@ class TestHowFar:
         hosting.append("t", b"b")
         data = only(read(hosting, wants(0)))
         assert (data.high_watermark, data.log_start_offset, offsets(data)) == (0, 0, [])
+        assert (data.current_leader.leader_id, data.snapshot_id.epoch, data.diverging_epoch.epoch) == (-1, -1, -1)
         data = only(read(hosting, wants(0), replica_id=2))
         assert (data.high_watermark, offsets(data)) == (0, [0, 1])
         read(hosting, wants(1), replica_id=2)  # so it has the first one
@@ -102,7 +107,10 @@ class TestHowFar:
         assert (data.high_watermark, data.last_stable_offset, offsets(data)) == (3, 1, [0])
         data = only(read(hosting, wants(1), isolation_level=COMMITTED))
         assert (data.error_code, offsets(data), data.aborted_transactions) == (0, [], [])
-        assert offsets(only(read(hosting, wants(0)))) == [0, 1, 2]
+        data = only(read(hosting, wants(0)))
+        assert (offsets(data), data.aborted_transactions) == ([0, 1, 2], None)
+        data = only(read(hosting, wants(3)))
+        assert (offsets(data), data.aborted_transactions) == ([], None)
 
     def test_read_committed_names_the_aborted_transactions(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
@@ -282,6 +290,8 @@ class TestErrors:
         assert found.results[1][1].aborted_transactions == []
         assert not found.must_respond
         assert read(hosting, unknown).must_respond, "alone there is nothing to wait for"
+        params = FetchParams(17, -1, max_wait_ms=0, min_bytes=1, max_bytes=1000, isolation_level=0)
+        assert read_partitions(params, [unknown], hosting.replicas).must_respond
         assert not read(hosting, unknown, idle=True).must_respond
 
     def test_a_partition_that_is_deleted_ends_the_wait(self, hosting: Hosting) -> None:
@@ -314,11 +324,20 @@ class TestErrors:
         wanted = wants(topic=topic, id_=topic_id(number) if number else ZERO_UUID)
         assert only(read(hosting, wanted)).error_code == code
 
+    def test_the_id_of_a_deleted_topic_is_unknown(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t")
+        hosting.delete_topic(id_)
+        assert only(read(hosting, wants(topic=None, id_=id_))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
     def test_an_index_that_a_topic_by_id_does_not_have(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t")
         wanted = wants(topic=None, id_=id_, index=1)
-        assert only(read(hosting, wanted)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        with pytest.raises(KafkaError, match="t-1 does not exist") as refused:
+            hosting.replicas.partition_for_fetch(wanted)
+        assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert wanted.topic == "t"
+        with pytest.raises(KafkaError, match="u-3 does not exist"):
+            hosting.replicas.partition_for_fetch(wants(topic="u", id_=topic_id(9), index=3))
 
 
 def test_reads_are_counted_and_so_are_failures(hosting: Hosting) -> None:

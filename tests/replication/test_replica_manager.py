@@ -151,3 +151,20 @@ def test_the_volume_is_described(hosting: Hosting) -> None:
     assert root == hosting.logs.root_dir
     assert total >= free > 0
     assert OsDisk().exists(root)
+
+
+def test_a_volume_that_cannot_be_read_is_described_without_numbers(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OSError
+
+    monkeypatch.setattr(hosting.logs, "disk_usage", refuse)
+    assert hosting.replicas.describe_volume() == (hosting.logs.root_dir, -1, -1)
+
+
+def test_the_topics_of_coordinators_are_internal(hosting: Hosting) -> None:
+    names = ["__consumer_offsets", "__transaction_state", "__share_group_state", "__mine", "orders"]
+    for name in names:
+        hosting.create_topic(name)
+    assert [hosting.replicas.topics[name].is_internal for name in names] == [True, True, True, False, False]
