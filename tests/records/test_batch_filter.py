@@ -66,8 +66,8 @@ def test_spans_of_timestamps_far_apart(delta: int) -> None:
 
 
 def test_spans_of_many_records() -> None:
-    _, _, spans = spans_of(build_batch([(0, None, b"v", ())] * 8300))
-    assert [s.offset for s in spans] == list(range(8300))
+    _, _, spans = spans_of(build_batch([(0, b"k", b"v", ())] * 8300))
+    assert [(s.offset, s.key, s.has_value) for s in spans] == [(offset, b"k", True) for offset in range(8300)]
 
 
 def test_spans_have_the_time_of_append() -> None:
@@ -175,6 +175,7 @@ def test_an_emptied_marker_is_a_marker_still() -> None:
         b"\x0c\0\0\0\x02k\x01\0\0",  # bytes behind the last record
         b"\xff\xff\xff\xff\xff\xff",  # a length that never ends
         b"\x01\0\0\0\x01\x01\0",  # a negative length
+        b"\x0f\0\0\0\x01\x01\0",  # -8, and six bytes of fields
     ],
 )
 def test_broken_records_are_said(body: bytes) -> None:

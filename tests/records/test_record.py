@@ -135,6 +135,7 @@ def raw_batch(body: bytes, *, count: int, last_offset_delta: int | None = None, 
     [
         ("nothing", ""),
         ("length negative", "01 00 00 00 01 01 00"),
+        ("length minus eight and six bytes of fields", "0f 00 00 00 01 01 00"),
         ("length past the end", "7e 00 00 00 01 01 00"),
         ("length too short for the fields", "08 00 00 00 01 01 00"),
         ("length too long for the fields", "0e 00 00 00 01 01 00 00"),
@@ -167,6 +168,10 @@ def test_layouts_that_break_a_rule(what: str, body: str) -> None:
 
 def test_a_valid_twin_of_the_broken_layouts() -> None:
     assert check_records(raw_batch(bytes.fromhex("0c000000010100"), count=1)) == [Record(100, 0, None, None, [])]
+
+
+def test_no_headers_may_be_counted_in_two_bytes() -> None:
+    assert check_records(raw_batch(bytes.fromhex("0e0000000101 8000"), count=1)) == [Record(100, 0, None, None, [])]
 
 
 def test_offset_deltas_must_grow() -> None:
