@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType, batches_of
+from barnabas.coordinator.coordinator_log import RecordSerde, ReplicaCoordinatorLog, UnknownRecordType, batches_of
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.classic.records import group_metadata_tombstone
 from barnabas.group.offset_records import offset_commit_record, offset_commit_tombstone
 from barnabas.group.offset_store import OffsetAndMetadata
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.records.compression import Compression
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import read_header
+from barnabas.records.record_batch import BatchHeader, read_header
 
 SERDE = RecordSerde("group")
 OFFSET = OffsetAndMetadata(committed_offset=7, leader_epoch=2, metadata="m", commit_timestamp_ms=9)
@@ -59,9 +63,49 @@ def test_tombstones() -> None:
     assert SERDE.encode(group_metadata_tombstone("g")) == (b"\x00\x02\x00\x01g", None)
 
 
-def test_round_trip() -> None:
-    record = offset_commit_record("gr", "t", 3, OFFSET)
+@pytest.mark.parametrize(
+    "record", [offset_commit_record("gr", "t", 3, OFFSET), offset_commit_tombstone("gr", "t", 3)], ids=["value", "none"]
+)
+def test_round_trip(record: CoordinatorRecord) -> None:
     assert SERDE.decode(*SERDE.encode(record)) == record
+
+
+def test_a_record_has_version_0_and_a_result_no_records_unless_they_say_so() -> None:
+    assert CoordinatorRecord(2, None, None).value_version == 0
+    result = CoordinatorResult("answer")
+    assert (list(result.records), result.replay, result.atomic, result.on_append) == ([], True, True, None)
+
+
+def test_batches_of_a_transaction() -> None:
+    def header(**producer: int) -> BatchHeader:
+        records = [offset_commit_record("gr", "t", 0, OFFSET)]
+        ((_, batch),) = batches_of(records, SERDE, now_ms=5, max_batch_bytes=200, atomic=True, **producer)
+        return read_header(batch)
+
+    plain, first = header(), header(producer_id=0, producer_epoch=3)
+    assert (plain.is_transactional, plain.producer_id, plain.producer_epoch) == (False, -1, -1)
+    assert (first.is_transactional, first.producer_id, first.producer_epoch) == (True, 0, 3)
+
+
+def test_the_replicas_are_given_all_that_an_append_needs() -> None:
+    calls: list[Any] = []
+
+    class Replicas:
+        def append_internal(
+            self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+        ) -> Any:
+            calls.append((topic, index, batch, guard, transaction_version))
+
+        def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[bytes]:
+            calls.append((topic, index, from_offset))
+            return iter([b"batch"])
+
+    log = ReplicaCoordinatorLog(Replicas(), "__topic")
+    batch, guard = bytearray(b"b"), object()
+    log.append(3, batch)
+    log.append(4, batch, guard=guard, transaction_version=2)
+    assert list(log.read(5)) == [b"batch"]
+    assert calls == [("__topic", 3, batch, None, 0), ("__topic", 4, batch, guard, 2), ("__topic", 5, 0)]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ def test_write_appends_then_replays_then_answers() -> None:
     assert host.total().result() == 7
     assert [offset for offset, _ in host.shards[0].replayed] == [0, 1]
     assert len(host.log.batches[0]) == 1
+    host.add(5)
+    host.add(6, 7)
+    assert [offset for offset, _ in host.shards[0].replayed] == [0, 1, 2, 3, 4]
 
 
 def test_answers_wait_for_commits_in_order() -> None:
@@ -48,7 +51,7 @@ def test_refused_append_changes_nothing() -> None:
 
 def test_lost_append_is_forgotten_by_loading_again() -> None:
     host = Hosted()
-    host.elect()
+    host.elect(epoch=6)
     host.add(1)
     host.log.hold_commits = True
     lost, read = host.add(10), host.total()
@@ -58,6 +61,7 @@ def test_lost_append_is_forgotten_by_loading_again() -> None:
     assert code(read) is ErrorCode.NOT_COORDINATOR
     assert host.shards[0].events == ["loaded", "unloaded"]
     assert host.total().result() == 1
+    assert host.runtime.epoch(0) == 6
 
 
 def test_a_record_that_cannot_be_replayed_is_read_again_from_the_log() -> None:
@@ -194,6 +198,17 @@ def test_too_large() -> None:
     assert len(host.log.batches[0]) > 1
     assert all(len(batch) <= 300 for batch in host.log.batches[0])
     assert host.total().result() == sum(range(30))
+
+
+def test_a_batch_may_be_exactly_as_large_as_the_limit() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1, 2)
+    size = len(host.log.batches[0][0])
+    for limit, is_taken in ((size, True), (size - 1, False)):
+        limited = Hosted(max_batch_bytes=limit)
+        limited.elect()
+        assert (limited.add(1, 2).exception() is None) is is_taken
 
 
 def test_what_is_written_is_a_plain_batch() -> None:
