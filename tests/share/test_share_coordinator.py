@@ -153,6 +153,41 @@ def test_what_is_refused_before_anything_is_known(error: ErrorCode, ask: Any) ->
     assert host.records() == []
 
 
+def test_a_refusal_says_why() -> None:
+    host = Host()
+    refusals = [
+        host.read(),
+        host.coordinator.write(KEY, StateWrite(1, 0, 0, 0, ())).result(),
+        host.coordinator.read(KEY, -1).result(),
+        host.coordinator.initialize(KEY, -1, 0).result(),
+        host.coordinator.initialize(KEY._replace(partition=-1), 1, 0).result(),
+    ]
+    assert [refused.error for refused in refusals] == [ErrorCode.INVALID_REQUEST] * 5
+    messages = [refused.message for refused in refusals]
+    assert ErrorCode.INVALID_REQUEST.default_message not in messages
+    assert len(set(messages)) == 5
+    host.begin(state_epoch=3)
+    fenced = host.coordinator.initialize(KEY, 2, 0).result()
+    assert (fenced.error, fenced.message) == (
+        ErrorCode.FENCED_STATE_EPOCH,
+        ErrorCode.FENCED_STATE_EPOCH.default_message,
+    )
+
+
+def test_state_epoch_0_is_a_state_epoch() -> None:
+    host = Host()
+    host.begin(state_epoch=0)
+    assert host.write((0, 9, 2, 1), state=0) is ErrorCode.NONE
+
+
+def test_the_defaults_are_kafkas() -> None:
+    config = ShareCoordinatorConfig()
+    assert config.snapshot_update_records_per_snapshot == 500
+    assert config.write_timeout_ms == 5_000
+    assert config.state_topic_prune_interval_ms == config.cold_partition_snapshot_interval_ms == 300_000
+    assert (config.state_topic_compression_codec, config.max_batch_bytes) == (0, 1024 * 1024 + 12)
+
+
 def test_a_deleted_state_is_gone_also_after_a_restart() -> None:
     host = Host()
     host.begin(5)

@@ -21,7 +21,7 @@ from barnabas.share.share_partition import SharePartition
 from barnabas.share.share_partition_manager import SharePartitionManager
 from tests.replication.hosting import Hosting, batch
 
-ACCEPT, RELEASE = 1, 2
+ACCEPT, RELEASE, REJECT = 1, 2, 3
 LOCK_MS = 30_000
 
 
@@ -352,6 +352,152 @@ def test_what_is_counted(sharing: Sharing) -> None:
     sharing.outcome(sharing.acknowledge(0, 4))
     assert sharing.manager.records_acquired == 5
     assert sharing.manager.records_acknowledged == {ACCEPT: 3, RELEASE: 1, 0: 1}
+    assert len(sharing.got(sharing.fetch("other"))) == 1
+    assert sharing.manager.records_acquired == 6
+
+
+def test_an_answer_names_its_partition(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x", index=1)
+    ((partition_id, data),) = sharing.fetch("m", 1).result().items()
+    assert (partition_id, data.partition_index) == (sharing.id(1), 1)
+
+
+@pytest.mark.parametrize("limit", ["max_records", "max_bytes"])
+def test_who_asks_for_nothing_gets_nothing(sharing: Sharing, limit: str) -> None:
+    sharing.hosting.append("q", b"x")
+    assert sharing.fetch(**{limit: 0}).result() == {}
+    assert len(sharing.manager) == 0
+
+
+class TestRelease:
+    """What a member holds is given back when its session ends."""
+
+    @pytest.fixture
+    def held(self, sharing: Sharing) -> Sharing:
+        sharing.hosting.append("q", b"x")
+        sharing.manager.sessions.open("g", "m", [(sharing.id(0), "q"), (sharing.id(1), "q")], "connection")
+        assert sharing.got(sharing.fetch("m")) == [(0, 0, 0, 1)]
+        return sharing
+
+    def test_others_get_it_at_once(self, held: Sharing) -> None:
+        waiting = held.fetch("n", wait_ms=1_000)
+        released = held.manager.release_session("g", "m")
+        assert released.result() == {held.id(0): None}
+        held.hosting.spin()
+        assert held.got(waiting) == [(0, 0, 0, 2)]
+        assert held.persister.written[-1]["batches"] == [(0, 0, 0, 1)]
+
+    def test_what_others_hold_stays_theirs(self, held: Sharing) -> None:
+        held.hosting.append("q", b"y")
+        assert held.got(held.fetch("n")) == [(0, 1, 1, 1)]
+        held.manager.release_session("g", "m")
+        assert held.outcome(held.acknowledge(1, 1, member="n")) is ErrorCode.NONE
+
+    def test_the_answer_waits_for_the_write(self, held: Sharing) -> None:
+        held.persister.waits = True
+        released = held.manager.release_session("g", "m")
+        assert not released.done()
+        held.persister.go_on()
+        held.hosting.spin()
+        assert released.result() == {held.id(0): None}
+
+    def test_a_fenced_write_ends_the_share_partition(self, held: Sharing) -> None:
+        held.persister.error = ErrorCode.FENCED_LEADER_EPOCH
+        error = held.manager.release_session("g", "m").result()[held.id(0)]
+        assert error is not None
+        assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert len(held.manager) == 0
+
+    def test_without_a_session(self, held: Sharing) -> None:
+        held.manager.release_session("g", "m")
+        with pytest.raises(KafkaError) as refused:
+            held.manager.release_session("g", "m")
+        assert refused.value.code is ErrorCode.SHARE_SESSION_NOT_FOUND
+
+    def test_a_closed_connection_releases_too(self, held: Sharing) -> None:
+        held.manager.sessions.open("g", "n", [], "another")
+        held.manager.sessions.connection_closed("connection")
+        assert held.got(held.fetch("n")) == [(0, 0, 0, 2)]
+
+    def test_the_last_connection_of_a_group_ends_its_share_partitions(self, held: Sharing) -> None:
+        held.manager.sessions.connection_closed("connection")
+        assert len(held.manager) == 0
+
+
+def test_deleted_topics_end_their_share_partitions(sharing: Sharing) -> None:
+    sharing.got(sharing.fetch("m", 0, 1))
+    sharing.manager.topics_deleted([b"other"])
+    assert len(sharing.manager) == 2
+    sharing.manager.topics_deleted([sharing.topic_id])
+    assert len(sharing.manager) == 0
+
+
+def test_an_unknown_partition_cannot_be_acknowledged(sharing: Sharing) -> None:
+    assert sharing.outcome(sharing.acknowledge(0, 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Letters:
+    """Dead letters that are written when the test says so."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.asked: list[tuple[int, int, int, bool]] = []
+        self.done: list[asyncio.Future[None]] = []
+
+    def is_enabled(self, group_id: str) -> bool:
+        return True
+
+    def write(
+        self, group_id: str, source: Any, first: int, last: int, delivery_count: int, *, rejected: bool
+    ) -> asyncio.Future[None]:
+        assert (group_id, source.topic.name) == ("g", "q")
+        self.asked.append((first, last, delivery_count, rejected))
+        self.done.append(self.loop.create_future())
+        return self.done[-1]
+
+
+class TestDeadLetters:
+    @pytest.fixture
+    def letters(self, sharing: Sharing) -> Letters:
+        letters = Letters(sharing.hosting.loop)
+        sharing.manager.settings.dead_letters = letters
+        return letters
+
+    def finish(self, sharing: Sharing, letters: Letters) -> None:
+        for future in letters.done:
+            future.set_result(None)
+        sharing.hosting.spin()
+
+    def test_a_rejected_record_is_archived_when_its_letter_is_written(self, sharing: Sharing, letters: Letters) -> None:
+        sharing.hosting.append("q", b"x", b"y")
+        sharing.got(sharing.fetch())
+        assert sharing.outcome(sharing.acknowledge(1, 1, REJECT)) is ErrorCode.NONE
+        assert letters.asked == [(1, 1, 1, True)]
+        assert sharing.persister.written[-1]["batches"] == [(1, 1, 3, 1)]
+        self.finish(sharing, letters)
+        assert sharing.persister.written[-1]["batches"] == [(1, 1, 4, 1)]
+
+    def test_a_record_whose_deliveries_are_used_up(self, sharing: Sharing, letters: Letters) -> None:
+        sharing.settings.values["share.delivery.count.limit"] = 2
+        sharing.hosting.append("q", b"x")
+        for _ in range(2):
+            sharing.got(sharing.fetch())
+            sharing.hosting.advance(LOCK_MS)
+        assert letters.asked == [(0, 0, 2, False)]
+
+    @pytest.mark.parametrize(("count", "rejected"), [(5, False), (4, True), (1, True)])
+    def test_letters_that_a_crash_may_have_cut_off_are_written_again(
+        self, sharing: Sharing, letters: Letters, count: int, rejected: bool
+    ) -> None:
+        sharing.hosting.append("q", b"x", b"y", b"z")
+        sharing.persister.state = PersistedState(1, 0, ((0, 1, 3, count),))
+        sharing.got(sharing.fetch())
+        assert letters.asked == [(0, 1, count, rejected)]
+        assert sharing.persister.written == []
+        self.finish(sharing, letters)
+        assert sharing.persister.written[-1]["batches"] == [(0, 1, 4, count)]
+        assert sharing.shared.records is not None
+        assert sharing.shared.records.start_offset == 2
 
 
 def test_the_answer_waits_for_the_write(sharing: Sharing) -> None:
