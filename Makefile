@@ -8,12 +8,12 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check simulate mutants conform card bench docs serve clean
+.PHONY: help install java demo test check simulate mutants conform card bench docs changelog serve clean
 
-help:  ## what there is
+help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
-install: $(VENV)/.installed  ## a virtual environment from the lock file
+install: $(VENV)/.installed  ## make a virtual environment from the lock file
 
 $(VENV)/.installed: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "barnabas needs Python 3.11 or newer; run: make PYTHON=python3.11 install")'
@@ -23,48 +23,51 @@ $(VENV)/.installed: pyproject.toml uv.lock
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-java: install
+java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java
 
 # Half a million real lines where the file is at hand, a made-up shop elsewhere.
 ORDER_LINES := $(firstword $(wildcard $(BARNABAS_ONLINE_RETAIL) ../shared/data/online-retail/online-retail.csv.gz))
 
-demo: install java  ## a shop's order lines through the broker and Spark
+demo: install java  ## send a shop's order lines through the broker and Spark
 	@$(BIN)/barnabas demo $(if $(ORDER_LINES),--input $(ORDER_LINES)) $(ARGS)
 
-test: install java  ## the default suite
+test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)
 
-check: install  ## style, types, import contract
+check: install  ## style, types, import contracts
 	$(BIN)/ruff check src tests tools bench examples
 	$(BIN)/ruff format --check src tests tools bench examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-simulate: install  ## the broker in virtual time; SEED=n replays one, SEEDS=n runs that many new ones
+simulate: install  ## run the broker in virtual time; SEED=n replays one run, SEEDS=n starts n new ones
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS))
 
-mutants: install  ## small bugs planted in the rooms: which do their own tests miss? ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
+mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
-conform: install java  ## other people's clients and tools, on barnabas and on Apache Kafka
+conform: install java  ## run other people's clients and tools on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
 	$(BIN)/python -m pytest -q -m conform $(ARGS)
 
-card: install java  ## the clients of docs/compatibility.md alone; ARGS="-k sarama" renews one row
+card: install java  ## run the clients of docs/compatibility.md only; ARGS="-k sarama" renews one row
 	$(BIN)/python tools/apache_kafka.py install
 	$(BIN)/python -m pytest -q -m conform tests/conform/test_card.py $(ARGS)
 
-bench: install java  ## barnabas and Apache Kafka side by side; writes docs/benchmarks.md
+bench: install java  ## compare with Apache Kafka on this machine; writes docs/benchmarks.md
 	$(BIN)/python tools/apache_kafka.py install
 	PYTHONPATH=tools $(BIN)/python -m bench --output docs/benchmarks.md $(ARGS)
 
-docs: install  ## what is generated: configuration, stubs
+docs: install  ## write the generated files: docs/configuration.md, type stubs
 	$(BIN)/python tools/write_stubs.py
 	$(BIN)/python tools/write_configuration_docs.py
 
-serve: install  ## a broker on localhost:9092 with its data in ./data
+changelog: install  ## print the next release's changelog, from the fragments in changes/
+	@$(BIN)/towncrier build --draft
+
+serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
 
-clean:  ## everything that can be made again
+clean:  ## remove everything that can be made again
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

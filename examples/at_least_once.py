@@ -2,8 +2,8 @@
 
     python examples/at_least_once.py localhost:9092 orders
 
-Nothing is lost. What was processed and not yet committed when the consumer died is processed again: right for most work, if doing
-it twice does no harm (an upsert, a set of a value).
+No record is lost. If the consumer dies after processing a record and before committing it, the record is processed
+again. This is right for most work, if repeating it does no harm (an upsert, setting a value).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def consume(
     """Process a topic's records, each at least once.
 
     Args:
-        bootstrap: where the cluster answers.
+        bootstrap: the cluster's address.
         topic: what to read.
-        process: does the work for one record.
-        enough: asked after every poll; True ends.
-        settings: more of librdkafka's, over the ones here.
+        process: the work for one record.
+        enough: called after every poll; True ends the loop.
+        settings: further librdkafka settings; they override those below.
     """
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "at-least-once", "auto.offset.reset": "earliest",
@@ -42,10 +42,10 @@ def consume(
             if message is None:
                 continue
             if message.error():
-                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
+                print(message.error().str(), file=sys.stderr)  # for example a missing topic; the library retries
                 continue
             process(message.value().decode())
-            # Dying before this commit has been answered brings the record again.
+            # If the consumer dies before this commit is acknowledged, the record is processed again.
             consumer.commit(message=message, asynchronous=False)
     finally:
         consumer.close()

@@ -2,8 +2,8 @@
 
     python examples/at_most_once.py localhost:9092 orders
 
-Nothing is processed twice. What was committed and not yet processed when the consumer died is never processed: right for metrics,
-where a few lost records are acceptable and a doubled one is not.
+No record is processed twice. If the consumer dies after committing a record and before processing it, the record is
+never processed. This is right for metrics, where a few lost records are acceptable and a duplicate is not.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def consume(
     """Process a topic's records, each at most once.
 
     Args:
-        bootstrap: where the cluster answers.
+        bootstrap: the cluster's address.
         topic: what to read.
-        process: does the work for one record.
-        enough: asked after every poll; True ends.
-        settings: more of librdkafka's, over the ones here.
+        process: the work for one record.
+        enough: called after every poll; True ends the loop.
+        settings: further librdkafka settings; they override those below.
     """
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "at-most-once", "auto.offset.reset": "earliest",
@@ -42,9 +42,9 @@ def consume(
             if message is None:
                 continue
             if message.error():
-                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
+                print(message.error().str(), file=sys.stderr)  # for example a missing topic; the library retries
                 continue
-            # From here on the group counts this record as done. Dying before process() has ended loses it.
+            # From here on the group counts this record as done. If process() does not complete, the record is lost.
             consumer.commit(message=message, asynchronous=False)
             process(message.value().decode())
     finally:

@@ -2,14 +2,16 @@
 
     python examples/exactly_once.py localhost:9092 orders invoices
 
-Each record of the input has exactly one in the output, whenever this program dies. Three things make it so:
+Each input record has exactly one output record, whenever this program dies. Three things guarantee it:
 
-- the offset is committed *by the producer, in the transaction* (`send_offsets_to_transaction`), so that both are there or neither is;
-- the transactional id is the same after a restart: `init_transactions` ends whatever the dead instance left open;
-- whoever reads the output reads `read_committed`.
+- the producer commits the offset *in the transaction* (`send_offsets_to_transaction`), so that output and offset commit
+  together or not at all;
+- the transactional id is the same after a restart: `init_transactions` ends the transaction that the dead instance left
+  open;
+- consumers of the output use `read_committed`.
 
-It holds between topics of one cluster. For a database beside it, write the offset into the database's own transaction, or make the
-write idempotent.
+The guarantee holds between topics of one cluster. For a database, write the offset in the database's own transaction,
+or make the write idempotent.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ def transform(
     """Write one record to `sink` for each record of `source`, exactly once.
 
     Args:
-        bootstrap: where the cluster answers.
+        bootstrap: the cluster's address.
         source: what to read.
         sink: where to write.
-        function: from an input value to an output value.
-        enough: asked after every transaction; True ends.
-        settings: more of librdkafka's for the consumer, over the ones here.
-        reached: told about each step of a transaction; this is where tests pull the plug.
+        function: computes an output value from an input value.
+        enough: called after every transaction; True ends the loop.
+        settings: further librdkafka settings for the consumer; they override those below.
+        reached: called after each step of a transaction; tests kill the process here.
     """
     consumer = Consumer({
         "bootstrap.servers": bootstrap, "group.id": "exactly-once", "auto.offset.reset": "earliest",
@@ -54,7 +56,7 @@ def transform(
             if message is None:
                 continue
             if message.error():
-                print(message.error().str(), file=sys.stderr)  # a topic that is not there, say; the library tries again
+                print(message.error().str(), file=sys.stderr)  # for example a missing topic; the library retries
                 continue
             producer.begin_transaction()
             try:

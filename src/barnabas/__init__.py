@@ -5,26 +5,39 @@
     with barnabas.Broker() as broker:
         print(broker.bootstrap_servers)
 
-`Broker` is a real broker inside this process, see `barnabas.server.embedded`. It is imported when it is first asked for, so that
-`import barnabas` costs nothing to those who only want a part.
+- `Broker` is a real broker inside this process, see `barnabas.server.embedded`.
+- `ConfigError`: a setting has a value that it cannot take.
+- `CannotStart`: the broker cannot start; a directory is in use or broken, or the port is taken.
+- `KafkaError`: an error of Kafka's protocol, with its `code`.
+
+Each is imported when it is first used, so `import barnabas` is cheap for those who want one part.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.protocol.errors import KafkaError as KafkaError
+    from barnabas.server.broker import CannotStart as CannotStart
+    from barnabas.server.config import ConfigError as ConfigError
     from barnabas.server.embedded import Broker as Broker
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "CannotStart", "ConfigError", "KafkaError"]
+
+_MODULES = {
+    "Broker": "barnabas.server.embedded",
+    "CannotStart": "barnabas.server.broker",
+    "ConfigError": "barnabas.server.config",
+    "KafkaError": "barnabas.protocol.errors",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "Broker":
-        from barnabas.server.embedded import Broker
-
-        globals()["Broker"] = Broker
-        return Broker
+    if name in _MODULES:
+        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        return found
     if name == "__version__":
         from importlib.metadata import version
 

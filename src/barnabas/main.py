@@ -1,11 +1,11 @@
-"""The `barnabas` command: finds the command that was named and imports nothing else. Shell.
+"""The `barnabas` command: finds the command that was named and imports nothing else.
 
 `start` and `storage` go straight to `server.commands`, past click and rich: a broker is started often, and these two libraries
-would take a third of its start. Every other command lives behind a click group that imports it when it is called;
-`cli.commands` names those of the tools, `demo` is its own.
+would take a third of its start. Every other command is imported when it is called; `--help` and completion list the commands from
+a table (`cli.commands`, and `demo`), so a command's own module imports what it needs at its top.
 
-A closed standard input reads as an empty one, a closed standard output takes everything. What cannot be written (a full disk
-behind `>`) is one line and exit code 1, as every other failure; so is a reader that went away (`| head`), without a line.
+A closed standard input reads as an empty one; a closed standard output discards everything. An output that cannot be written (a full
+disk behind `>`) is one line and exit code 1, as every other failure; a reader that closed the pipe (`| head`) is exit code 1 alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import click
@@ -23,9 +23,8 @@ __all__ = ["main"]
 
 _SERVER = {
     "start": "Run one node: a broker and its controller.",
-    "storage": "Format a data directory, or say what is in one.",
+    "storage": "Format or describe a data directory.",
 }
-_OTHERS = {"demo": "barnabas.demo.command:demo"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,43 +36,51 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(commands.run(given[0], given[1:]))
     _open_closed_streams()
     try:
-        _group().main(args=given, prog_name="barnabas")
+        command_group().main(args=given, prog_name="barnabas")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(f"error: {where}{error.strerror or error}\n")
-        # What the buffer still holds would fail once more when the interpreter ends, and say so at length.
+        # The interpreter would try to write the rest of the buffer at exit, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
 
 
 def _open_closed_streams() -> None:
-    """Python has None for a standard stream that the caller closed (`<&-`, `>&-`)."""
+    """Open standard streams that the caller closed (`<&-`, `>&-`); Python has None for them."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
-def _group() -> click.Group:
-    """The click group of all commands; each is imported when it is called or its help is asked for."""
+def command_group() -> click.Group:
+    """Return the click group of all commands."""
     import click
 
-    from barnabas.cli.commands import COMMANDS
+    from barnabas.cli.commands import COMMANDS, Command
 
-    found = {**COMMANDS, **_OTHERS}
+    demo = Command(
+        "barnabas.demo.command:demo", "Watch a shop's orders go through a broker into Spark, and come out as answers."
+    )
+    found = {**COMMANDS, "demo": demo}
+    lines = _SERVER | {name: command.help for name, command in found.items()}
 
     class Commands(click.Group):
+        """Lists commands as click knows them without their modules; resolves a name to the real one."""
+
         def list_commands(self, ctx: click.Context) -> list[str]:
-            return [*_SERVER, *found]
+            return list(lines)
 
         def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-            if cmd_name in _SERVER:
-                return _stand_in(cmd_name)
-            where = found.get(cmd_name)
-            if where is None:
-                return None
-            module, _, attribute = where.partition(":")
-            command: click.Command = getattr(import_module(module), attribute)
-            return command
+            return click.Command(cmd_name, help=lines[cmd_name]) if cmd_name in lines else None
+
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            name, command, rest = super().resolve_command(ctx, args)
+            if name in found:
+                module, _, attribute = found[name].where.partition(":")
+                command = getattr(import_module(module), attribute)
+            return name, command, rest
 
     from importlib.metadata import version
 
@@ -84,24 +91,6 @@ def _group() -> click.Group:
         no_args_is_help=True,
     )
     return click.version_option(version("barnabas"), prog_name="barnabas")(group)
-
-
-def _stand_in(name: str) -> click.Command:
-    """A server command as the group lists it; it hands everything on."""
-    import click
-
-    def run(rest: tuple[str, ...]) -> Any:
-        from barnabas.server import commands
-
-        sys.exit(commands.run(name, list(rest)))
-
-    return click.Command(
-        name,
-        callback=run,
-        help=_SERVER[name],
-        params=[click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED)],
-        context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
-    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""Pytest fixtures: a real broker inside a test. Shell.
+"""Pytest fixtures: a real broker inside a test.
 
     def test_orders(barnabas):
         producer = Producer({"bootstrap.servers": barnabas.bootstrap_servers})
 
 - `barnabas_broker` lives for the session: one broker for each process, so each worker of pytest-xdist has its own.
-- `barnabas` is the same broker, made as new before each test that asks for it.
+- `barnabas` is the same broker, reset before each test that asks for it.
 
-Pytest imports this module in every run, also in runs that never ask for a broker: it imports nothing but pytest, and the broker
-only when a fixture is used.
+Pytest imports this module in every run, so it imports nothing but pytest, and the broker only when a fixture is used.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def barnabas_broker() -> Iterator[Broker]:
-    """A broker for the whole session; what one test leaves behind, the next one finds."""
+    """Yield a broker for the whole session; a test finds what the tests before it left."""
     from barnabas.server.embedded import Broker
 
     with Broker() as broker:
@@ -32,6 +31,6 @@ def barnabas_broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def barnabas(barnabas_broker: Broker) -> Broker:
-    """A broker that is as new: no topics, no groups."""
+    """Return the session's broker after a reset: no topics, no groups."""
     barnabas_broker.reset()
     return barnabas_broker

@@ -1,8 +1,8 @@
 """`format("barnabas")`: the name under which Spark finds the source.
 
-Spark looks for installed top-level modules called `pyspark_…` and takes the class `DefaultSource` from each. It does
-so by importing them all, whatever a query reads, so this module imports nothing but Spark's base class: what a query
-needs is imported when a query needs it, and what is missing is then said in one sentence.
+Spark imports all installed top-level modules called `pyspark_…`, whatever a query reads, and takes the class
+`DefaultSource` from each. Therefore this module imports only Spark's base class. A query imports the rest when it needs
+it, and reports a missing package in one sentence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADERS = ", headers array<struct<key: string, value: binary>>"
 class DefaultSource(DataSource):
     """Topics of barnabas or Apache Kafka as a Spark source, with the columns and options of Spark's own Kafka source.
 
-    A batch, from one moment to the end:
+    A batch, from two hours ago to the end:
 
         orders = (
             spark.read.format("barnabas")
@@ -43,7 +43,7 @@ class DefaultSource(DataSource):
         )
         orders.selectExpr("cast(key as string)", "cast(value as string)").show()
 
-    A stream that goes on where it left off, and shows its progress as the offsets of a consumer group:
+    A stream that resumes where it stopped, and shows its progress as the offsets of a consumer group:
 
         query = (
             spark.readStream.format("barnabas")
@@ -62,11 +62,11 @@ class DefaultSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name to write in `format(...)`."""
+        """Return the name for `format(...)`."""
         return "barnabas"
 
     def schema(self) -> str:
-        """Return the columns; with `includeHeaders` one more."""
+        """Return the columns, with `headers` if `includeHeaders` is true."""
         from barnabas.spark.options import includes_headers
 
         return _COLUMNS + (_HEADERS if includes_headers(dict(self.options)) else "")
@@ -88,16 +88,16 @@ class DefaultSource(DataSource):
         return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Refuse to write: there is no sink yet."""
+        """Raise NotImplementedError: there is no sink yet."""
         _refuse_to_write()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Refuse to write: there is no sink yet."""
+        """Raise NotImplementedError: there is no sink yet."""
         _refuse_to_write()
 
 
 def _refuse_to_write() -> NoReturn:
-    raise NotImplementedError('format("barnabas") reads only, so far; write with format("kafka") or a Kafka producer')
+    raise NotImplementedError('format("barnabas") cannot write yet: write with format("kafka") or a Kafka producer')
 
 
 def _check_installation() -> None:
@@ -105,7 +105,7 @@ def _check_installation() -> None:
 
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2):
         raise RuntimeError(
-            f'format("barnabas") needs PySpark 4.2 or newer, this is {pyspark.__version__}: '
+            f'format("barnabas") needs PySpark 4.2 or newer, not {pyspark.__version__}: '
             'pip install --upgrade "pyspark>=4.2"'
         )
     try:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.api import delete_records
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
+from barnabas.steps import step
 from tests.replication.hosting import Hosting
 
 
@@ -15,7 +18,8 @@ def delete(hosting: Hosting, offset: int, topic: str = "t", index: int = 0, vers
         topics=[DeleteRecordsRequest.DeleteRecordsTopic(name=topic, partitions=[asked])], timeout_ms=1000
     )
     decoded = DeleteRecordsRequest.decode(request.encode(version), version)
-    response = delete_records.handle(hosting.context(21, version), decoded)
+    response = step(delete_records.handle(hosting.context(21, version), decoded), hosting.loop)
+    assert not isinstance(response, asyncio.Future)
     (answered,) = DeleteRecordsResponse.decode(response.encode(version), version).topics[0].partitions
     return ErrorCode(answered.error_code).name, answered.low_watermark
 

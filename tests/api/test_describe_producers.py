@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import asyncio
+
 from barnabas.api import describe_producers
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
+from barnabas.steps import step
 from tests.replication.hosting import Hosting, batch
 
 
 def ask(hosting: Hosting, topic: str, index: int = 0) -> DescribeProducersResponse.PartitionResponse:
     asked = DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=[index])
     request = DescribeProducersRequest.decode(DescribeProducersRequest(topics=[asked]).encode(0), 0)
-    response = describe_producers.handle(hosting.context(61, 0), request)
+    response = step(describe_producers.handle(hosting.context(61, 0), request), hosting.loop)
+    assert not isinstance(response, asyncio.Future)
     (answered,) = DescribeProducersResponse.decode(response.encode(0), 0).topics[0].partitions
     return answered
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
+from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting, batch
 
 LATEST = 11
@@ -36,7 +38,8 @@ def ask(
         topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[asked] * times)],
     )
     decoded = ListOffsetsRequest.decode(request.encode(version), version)
-    response = list_offsets.handle(hosting.context(2, version), decoded)
+    response = step(list_offsets.handle(hosting.context(2, version), decoded), hosting.loop)
+    assert not isinstance(response, asyncio.Future)
     read = ListOffsetsResponse.decode(response.encode(version), version)
     return [
         (ErrorCode(p.error_code).name, p.offset, p.timestamp, p.leader_epoch) for t in read.topics for p in t.partitions

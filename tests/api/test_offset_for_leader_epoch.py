@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.api import offset_for_leader_epoch
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from barnabas.steps import step
 from tests.replication.hosting import NODE, Hosting
 
 
@@ -19,7 +22,8 @@ def ask(
         topics=[OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=topic, partitions=[asked])],
     )
     decoded = OffsetForLeaderEpochRequest.decode(request.encode(version), version)
-    response = offset_for_leader_epoch.handle(hosting.context(23, version), decoded)
+    response = step(offset_for_leader_epoch.handle(hosting.context(23, version), decoded), hosting.loop)
+    assert not isinstance(response, asyncio.Future)
     (answered,) = OffsetForLeaderEpochResponse.decode(response.encode(version), version).topics[0].partitions
     assert answered.partition == index
     return ErrorCode(answered.error_code).name, answered.leader_epoch, answered.end_offset

@@ -77,7 +77,7 @@ def test_a_running_member(member: tuple[str, str]) -> None:
     refused = run(address, "reset-offsets", "g", "--all-topics", "--to-latest", "--execute")
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "error: group g is Stable with 1 member, who would commit over new offsets (stop them first)\n"
+        "error: group g is Stable with 1 member, which would overwrite new offsets (stop them first)\n"
     )
     for arguments in (("delete", "g"), ("delete", "g", "--dry-run")):
         kept = run(address, *arguments)

@@ -8,19 +8,14 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from confluent_kafka import KafkaError as LibraryError
 
 from barnabas.cli.commands import COMMANDS
-from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, library_failure
-from barnabas.cli.output import TableOutput
-from barnabas.cli.session import Session
 
 NOWHERE = "127.0.0.1:1"
 
 
 def load(name: str) -> click.Command:
-    module, _, attribute = COMMANDS[name].partition(":")
+    module, _, attribute = COMMANDS[name].where.partition(":")
     command: click.Command = getattr(import_module(module), attribute)
     return command
 
@@ -58,18 +53,6 @@ def test_destructive_verbs_have_a_dry_run() -> None:
     for path in ALL:
         if path[-1] in ("abort", "alter", "delete", "create", "reset-offsets"):
             assert "--dry-run" in run(*path, "--help").output
-
-
-@pytest.mark.slow
-def test_commands_import_little_until_they_run() -> None:
-    program = (
-        "import sys; from importlib import import_module; from barnabas.cli.commands import COMMANDS;"
-        "[import_module(where.split(':')[0]) for where in COMMANDS.values()];"
-        "print(*(name for name in ('rich', 'confluent_kafka', 'barnabas.client', 'barnabas.protocol', 'asyncio')"
-        " if name in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 @pytest.mark.parametrize(
@@ -116,17 +99,17 @@ def test_which_partition_needs_no_broker_when_told_how_many() -> None:
         (("topic", "create", "t", "-p", "0"), "0 is not in the range"),
         (("topic", "alter", "t"), "Nothing to change"),
         (("topic", "alter", "t", "-p", "3", "-n", "1"), "either --partitions"),
-        (("topic", "which-partition", "t", "k", "--partitioner", "modulo"), "is none of murmur2_random"),
+        (("topic", "which-partition", "t", "k", "--partitioner", "modulo"), "is not one of murmur2_random"),
         (("consume",), "Missing argument 'TOPIC…'"),
         (("consume", "t", "-g", "g", "-p", "0"), "leave out --partitions"),
-        (("consume", "t", "-g", "g", "-o", "5"), "reads on where it stopped"),
+        (("consume", "t", "-g", "g", "-o", "5"), "continues where it stopped"),
         (("consume", "t", "-p", "x"), "write -p 0,3"),
-        (("consume", "t", "-g", ""), "A group has a name"),
+        (("consume", "t", "-g", ""), "The group name is empty"),
         (("consume", "t", "-o", "5:2"), "ends before it begins"),
         (("produce", "t", "--partitioner", "modulo"), "'modulo' is not one of 'murmur2_random'"),
-        (("group", "list", "--state", "stable,Steady"), "'Steady' is none of PreparingRebalance"),
-        (("group", "list", "--type", "modern"), "'modern' is none of classic, consumer, share, streams"),
-        (("txn", "list", "--state", "Open"), "'Open' is none of Empty, Ongoing"),
+        (("group", "list", "--state", "stable,Steady"), "'Steady' is not one of PreparingRebalance"),
+        (("group", "list", "--type", "modern"), "'modern' is not one of classic, consumer, share, streams"),
+        (("txn", "list", "--state", "Open"), "'Open' is not one of Empty, Ongoing"),
         (("config", "describe", "user", "alice"), "kafka-configs.sh"),
         (("verify", "--plain", "0", "--txn", "0", "--transform", "0"), "Nothing to do"),
         (("verify", "--broker-command", "run 'it"), "No closing quotation"),
@@ -151,10 +134,10 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: 
     [
         (b"request.timeout.ms=soon\n", "request.timeout.ms=soon"),
         (b"request.timeout.ms=0\n", "request.timeout.ms=0"),
-        (b"\xff\xfe\x00", "is no properties file"),
+        (b"\xff\xfe\x00", "as a properties file: it is not UTF-8 text"),
     ],
 )
-def test_a_properties_file_that_is_none_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_bad_properties_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "client.properties"
     path.write_bytes(content)
     result = run("topic", "list", "-b", NOWHERE, "--command-config", str(path))
@@ -164,11 +147,10 @@ def test_a_properties_file_that_is_none_is_one_line(tmp_path: Path, content: byt
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str) -> None:
-    printed = run("completion", shell).output
-    assert "_BARNABAS_COMPLETE" in printed
-    assert f"{shell}_complete" in printed
+def test_the_values_of_a_properties_file_are_trimmed(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"bootstrap.servers = {NOWHERE} \nrequest.timeout.ms = 50 \nsecurity.protocol = plaintext \n")
+    assert "cannot reach" in run("topic", "list", "--command-config", str(path)).stderr
 
 
 def test_completion_of_topics_is_silent_without_a_broker() -> None:
@@ -176,48 +158,6 @@ def test_completion_of_topics_is_silent_without_a_broker() -> None:
 
     complete = BashComplete(load("topic"), {}, "topic", "_X")
     assert complete.get_completions(["describe", "-b", NOWHERE], "or") == []
-
-
-def test_settings_of_the_library() -> None:
-    properties = {
-        "bootstrap.servers": "b:1",
-        "acks": "1",
-        "key.serializer": "java",
-        "linger.ms": "7",
-        "max.poll.records": "5",
-    }
-    session = Session(None, properties, None, TableOutput())
-    settings = client_settings(session, ("linger.ms=9", "batch.size=5"), {"acks": "all"})
-    del settings["error_cb"]
-    assert settings == {
-        "bootstrap.servers": "b:1",
-        "client.id": "barnabas-cli",
-        "log_level": 0,
-        "acks": "all",
-        "linger.ms": "9",
-        "batch.size": "5",
-    }
-
-
-def test_losing_the_brokers_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    from confluent_kafka import KafkaError
-
-    warn = client_settings(Session("b:1", {}, None, TableOutput()), (), {})["error_cb"]
-    for code in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._ALL_BROKERS_DOWN):
-        warn(KafkaError(code))
-    assert capsys.readouterr().err == "warning: lost the brokers at b:1, trying to reach them again\n"
-
-
-def test_an_empty_group_is_refused_before_the_library_ends_the_process() -> None:
-    session = Session(NOWHERE, {"group.id": ""}, None, TableOutput())
-    with pytest.raises(Failure, match=r"group\.id is empty"):
-        client_settings(session, (), {})
-
-
-def test_an_offset_outside_the_log_is_called_that() -> None:
-    failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
-    assert "Offset out of range" in failure.format_message()
-    assert "where the log begins and ends" in failure.format_message()
 
 
 @pytest.mark.slow

@@ -1,22 +1,14 @@
-from pathlib import Path
-
 import click
 import pytest
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import TableOutput
-from barnabas.cli.session import Session, parse_pairs, read_properties
+from barnabas.cli.session import Session, parse_pairs
 
 
 def session(bootstrap: str | None = None, **properties: str) -> Session:
     named = {name.replace("_", "."): value for name, value in properties.items()}
     return Session(bootstrap, named, None, TableOutput())
-
-
-def test_properties_file(tmp_path: Path) -> None:
-    path = tmp_path / "client.properties"
-    path.write_text("# comment\n! too\n\na=1\n b : two words \nc=x=y\nlong=one,\\\n  two\nflag\n")
-    assert read_properties(str(path)) == {"a": "1", "b": "two words", "c": "x=y", "long": "one,two", "flag": ""}
 
 
 def test_where_the_address_comes_from() -> None:
@@ -29,7 +21,7 @@ def test_where_the_address_comes_from() -> None:
 def test_what_is_not_supported_is_said() -> None:
     with pytest.raises(Failure, match="SASL_SSL is not supported"):
         session(security_protocol="SASL_SSL").admin()
-    with pytest.raises(Failure, match="is no broker address"):
+    with pytest.raises(Failure, match="is not a broker address"):
         session("a:b:c").admin()
 
 

@@ -128,7 +128,7 @@ def test_a_hanging_transaction_is_named_and_ended(address: str) -> None:
     assert data(address, "doctor") == []
     again = run(address, *arguments)
     assert again.exit_code == 1
-    assert "no transaction begins at offset 0 of t-1 (none is open there)" in again.stderr
+    assert "no transaction begins at offset 0 of t-1 (the partition has no open transaction)" in again.stderr
 
 
 @pytest.mark.slow

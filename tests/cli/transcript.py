@@ -17,7 +17,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from barnabas.main import _group as command_group
+from barnabas.main import command_group
 
 _VARYING = [
     (re.compile(r"TOPIC-ID    \S{22}"), "TOPIC-ID    (id)"),

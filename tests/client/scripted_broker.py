@@ -240,6 +240,7 @@ def _all_requests() -> dict[int, str]:
         "Metadata", "FindCoordinator", "CreateTopics", "DeleteTopics", "CreatePartitions", "DescribeConfigs",
         "IncrementalAlterConfigs", "ListOffsets", "DeleteRecords", "ListGroups", "DescribeGroups",
         "ConsumerGroupDescribe", "OffsetFetch", "OffsetCommit", "OffsetDelete", "DeleteGroups", "DescribeCluster",
-        "DescribeLogDirs", "DescribeProducers",
+        "DescribeLogDirs", "DescribeProducers", "ShareGroupDescribe", "StreamsGroupDescribe", "DescribeShareGroupOffsets",
+        "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

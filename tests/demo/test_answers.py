@@ -1,4 +1,4 @@
-"""From rows to answers."""
+"""The answers that are computed from result rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_revenue_over_time():
     assert answers.revenue_per_hour(REVENUE)[8:10] == [2500, 700]
 
 
-def test_rankings():
+def test_the_highest_come_first():
     rows = [
         {"stock_code": c, "amount_thousandths": a, "level": a, "line": a} for c, a in (("x", 1), ("y", 3), ("z", 2))
     ]

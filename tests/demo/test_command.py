@@ -1,4 +1,4 @@
-"""The command: one line when something is missing, and the whole way on a small made-up shop."""
+"""The command reports a missing part in one line, and runs from input to tables on a small generated shop."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_no_java_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     code, said = run("--data-dir", str(tmp_path / "d"))
     assert code == 1
-    assert said.startswith("Error: Spark needs Java, and there is none: install Java 17")
+    assert said.startswith("Error: Spark needs Java, but Java is not installed: install Java 17")
     assert said.count("\n") == 1
     assert not (tmp_path / "d").exists()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(monkeypatch, tmp_path):
+def test_a_folder_that_is_not_empty_is_rejected(monkeypatch, tmp_path):
     monkeypatch.setattr("barnabas.demo.java.check_java", lambda: 17)
     (tmp_path / "mine").write_text("x")
     code, said = run("--data-dir", str(tmp_path))
@@ -45,14 +45,14 @@ def test_a_broker_that_does_not_answer_is_one_line(monkeypatch, tmp_path):
     assert not (tmp_path / "d").exists()
 
 
-def test_an_input_that_is_absent(tmp_path):
+def test_a_missing_input_is_rejected(tmp_path):
     code, said = run("--input", str(tmp_path / "nowhere.csv"))
     assert code == 2
     assert "does not exist" in said
 
 
 @pytest.mark.parametrize("arguments", [("--rows", "0"), ("--speed", "0"), ("--rows", "many")])
-def test_numbers_that_make_no_sense(arguments):
+def test_invalid_numbers_are_rejected(arguments):
     assert run(*arguments)[0] == 2
 
 
@@ -75,9 +75,9 @@ class TestTheWholeWay:
         said = output[1]
         for title in ("Revenue per country", "Best sellers", "Least left in stock", "Payments", "Lines set aside"):
             assert title in said
-        assert "0 too late for their window" in said
+        assert "0 rows too late for their window" in said
 
-    def test_every_line_is_accounted_for(self, output):
+    def test_every_line_is_stored_as_clean_or_as_a_dead_letter(self, output):
         import pyarrow.dataset as ds
 
         stored = [ds.dataset(output[0] / name).count_rows() for name in ("lines", "dead-letters")]
@@ -87,7 +87,7 @@ class TestTheWholeWay:
     def test_the_chart(self, output):
         assert (output[0] / "chart.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_it_says_where_everything_lies(self, output):
+    def test_the_output_says_where_the_files_are(self, output):
         folder, said = output
         for name in ("chart.png", "lines/", "dead-letters/", "results/", "broker/", "spark.log"):
             assert str(folder / name.rstrip("/")) in said.replace("\n", "")

@@ -73,7 +73,7 @@ def test_tables(pipeline):
         "failed",
     ):
         assert words in said
-    assert "3 clean lines, 1 set aside; revenue 1,234.07; 0 too late for their window" in said
+    assert "3 clean lines, 1 set aside; revenue 1,234.07; 0 rows too late for their window" in said
 
 
 def test_numbers_survive_a_narrow_terminal(pipeline):
@@ -86,7 +86,7 @@ def test_places(pipeline):
         assert where in said
 
 
-def test_progress_off_a_terminal_is_a_line_now_and_then(pipeline):
+def test_progress_outside_a_terminal_is_a_line_every_five_seconds(pipeline):
     now_s = 1000.0
 
     def draw(console: Console) -> None:

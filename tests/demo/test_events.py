@@ -1,4 +1,4 @@
-"""What one order line causes in the shop's topics."""
+"""What each order line sends to the shop's topics."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_a_line_is_passed_on_as_it_was_written():
     }
 
 
-def test_a_row_that_is_no_order_line_is_passed_on_too():
+def test_a_row_that_is_not_an_order_line_is_passed_on_too():
     ((topic, _, value),) = [(e.topic, e.key, e.value) for e in ShopEvents().line(["nonsense", "x"])]
     assert (topic, value) == ("orders", b"nonsense,x")
 
 
-def test_stock_is_told_as_a_level_under_the_article():
+def test_a_stock_event_has_the_level_and_the_articles_key():
     shop = ShopEvents()
     _, (topic, key, value) = told(shop.line(LINE))
     assert (topic, key, value["event"]) == ("inventory", b"85123A", "stock.reserved")
@@ -51,7 +51,7 @@ def test_stock_is_told_as_a_level_under_the_article():
     assert (back["event"], back["level"]) == ("stock.released", OPENING_STOCK)
 
 
-def test_more_is_delivered_when_little_is_left():
+def test_a_delivery_follows_when_little_is_left():
     _, reserved, updated = told(ShopEvents().line(line(quantity=str(3 * DELIVERY))))
     assert reserved[2]["level"] == OPENING_STOCK - 3 * DELIVERY
     assert updated[2]["event"] == "stock.updated"
@@ -59,7 +59,7 @@ def test_more_is_delivered_when_little_is_left():
     assert updated[2]["level"] == updated[2]["delivered"] - 3 * DELIVERY
 
 
-def test_services_and_broken_quantities_move_no_stock():
+def test_services_and_invalid_quantities_move_no_stock():
     for change in ({"code": "POST"}, {"quantity": "a dozen"}, {"quantity": "0"}):
         assert [topic for topic, _, _ in told(ShopEvents().line(line(**change)))] == ["orders"]
 
@@ -76,21 +76,21 @@ def test_a_payment_follows_the_last_line_of_its_order():
     assert first[2]["amount_thousandths"] == 6 * 2550 + 2
 
 
-def test_an_order_may_go_on_into_the_next_minute():
+def test_an_order_may_continue_in_the_next_minute():
     shop = ShopEvents()
     list(shop.line(LINE))
     assert [topic for topic, _, _ in told(shop.line(line(at="2010-12-01 08:27:00")))] == ["orders", "inventory"]
     assert [value["amount_thousandths"] for _, _, value in told(shop.last_payments())] == [30_600, 30_600]
 
 
-def test_what_was_taken_back_is_refunded():
+def test_a_cancelled_order_is_refunded():
     shop = ShopEvents()
     list(shop.line(line(order="C536366", quantity="-6")))
     ((_, _, value),) = told(shop.last_payments())
     assert (value["event"], value["amount_thousandths"]) == ("payment.refunded", -15_300)
 
 
-def test_an_order_of_nothing_has_no_payment():
+def test_an_order_without_an_amount_has_no_payment():
     shop = ShopEvents()
     list(shop.line(line(price="0")))
     assert told(shop.last_payments()) == []

@@ -1,4 +1,4 @@
-"""The made-up shop: the same from the same seed, and dirty in every way the pipeline looks for."""
+"""The generated shop is the same for the same seed, and has every kind of invalid line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_the_same_seed_gives_the_same_shop():
     assert list(generate_lines(500, seed=3)) != list(generate_lines(500, seed=4))
 
 
-def test_as_many_lines_as_asked_for():
+def test_it_makes_as_many_lines_as_requested():
     for rows in (0, 1, 999):
         assert len(list(generate_lines(rows))) == rows
 
@@ -33,7 +33,7 @@ def test_it_looks_like_a_shop():
     assert 0 < sum(line[0].startswith("C") for line in lines) < len(lines) / 20
 
 
-def test_it_is_dirty_in_every_way():
+def test_it_has_every_kind_of_invalid_line():
     lines = list(generate_lines(20_000))
     quantities, prices = {line[3] for line in lines}, {line[5] for line in lines}
     assert {"0", "a dozen"} <= quantities

@@ -1,4 +1,4 @@
-"""Java is there and new enough, or one line says what to install."""
+"""Java is installed and new enough, or one line says what to install."""
 
 from __future__ import annotations
 
@@ -30,28 +30,30 @@ def fake_java(folder: Path, told: str) -> None:
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
 
 
-def test_new_enough(tmp_path, monkeypatch):
+def test_a_java_that_is_new_enough_is_found(tmp_path, monkeypatch):
     fake_java(tmp_path, 'openjdk version "17.0.1"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert check_java() == 17
 
 
-def test_too_old(tmp_path, monkeypatch):
+def test_a_java_that_is_too_old_is_one_line(tmp_path, monkeypatch):
     fake_java(tmp_path, 'openjdk version "11.0.2"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaMissing, match=r"Spark needs Java 17, and .* is 11: install Java 17 or newer") as caught:
+    with pytest.raises(
+        JavaMissing, match=r"Spark needs Java 17, but .* has version 11: install Java 17 or newer"
+    ) as caught:
         check_java()
     assert "\n" not in str(caught.value)
 
 
-def test_none_at_all(tmp_path, monkeypatch):
+def test_a_missing_java_is_one_line(tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JavaMissing, match="there is none: install Java 17 or newer"):
+    with pytest.raises(JavaMissing, match="Java is not installed: install Java 17 or newer"):
         check_java()
 
 
-def test_a_java_home_that_is_empty(tmp_path, monkeypatch):
+def test_an_empty_java_home_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(JavaMissing, match="there is none"):
+    with pytest.raises(JavaMissing, match="Java is not installed"):
         check_java()

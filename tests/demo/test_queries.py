@@ -1,4 +1,4 @@
-"""What each query computes, on a handful of lines in a batch."""
+"""What each query computes from a few lines in a batch."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_why_lines_are_set_aside(spark):
         ({"order": ""}, "it is not an order line"),
         ({"stock_code": " "}, "the stock code is missing"),
         ({"country": ""}, "the country is missing"),
-        ({"at": "yesterday"}, "the date is not a date"),
+        ({"at": "yesterday"}, "the date is not valid"),
         ({"quantity": "a dozen"}, "the quantity is not a whole number"),
         ({"quantity": "1.5"}, "the quantity is not a whole number"),
         ({"quantity": "0"}, "the quantity is zero"),
@@ -115,7 +115,7 @@ def test_stock_is_the_newest_level(spark):
     assert {row.stock_code: row.level for row in queries.stock(frame).collect()} == {"a": 3, "b": 9}
 
 
-def test_payments_are_what_came_of_them_however_often_it_is_said(spark):
+def test_repeated_payment_events_change_nothing(spark):
     story = [("1", "initiated", 1), ("1", "failed", 1), ("1", "initiated", 2), ("1", "completed", 2)]
     story += [("2", "initiated", 1), ("3", "initiated", 1), ("3", "failed", 1)]
     rows = [

@@ -1,4 +1,4 @@
-"""Answers that a repeated batch does not change."""
+"""A repeated batch does not change the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_newest_row_of_a_key_counts(tmp_path):
     assert sorted(row["sum"] for row in table.rows()) == [2, 5]
 
 
-def test_a_batch_that_is_run_again_changes_nothing(tmp_path):
+def test_a_repeated_batch_changes_nothing(tmp_path):
     table = ResultTable(tmp_path / "t", ["name"])
     table.put(0, rows(("a", 1)))
     table.put(1, rows(("a", 5)))
@@ -27,14 +27,14 @@ def test_a_batch_that_is_run_again_changes_nothing(tmp_path):
     assert len(list((tmp_path / "t").iterdir())) == 2
 
 
-def test_what_was_there_before_is_found_again(tmp_path):
+def test_results_of_an_earlier_run_are_loaded(tmp_path):
     first = ResultTable(tmp_path / "t", ["name"])
     for batch in range(12):
         first.put(batch, rows(("a", batch)))
     assert ResultTable(tmp_path / "t", ["name"]).rows() == [{"name": "a", "sum": 11}]
 
 
-def test_half_a_file_is_not_a_batch(tmp_path):
+def test_an_unfinished_file_is_not_loaded(tmp_path):
     folder = tmp_path / "t"
     folder.mkdir()
     (folder / "000000000.unfinished").write_bytes(b"half")

@@ -171,3 +171,16 @@ class SteppingWorker:
 
 
 __all__ = ["DIRECTORY", "KEY", "NOW_MS", "ROOT", "Compacted", "SteppingWorker", "latest_of_each_key", "pairs"]
+
+
+def fill(compacted: Compacted, batches: int = 24) -> None:
+    for i in range(batches):
+        compacted.put((f"k{i % 3}", f"{i:03d}"), (f"only-{i}", "x"))
+
+
+def stepping(**settings: object) -> tuple[Compacted, SteppingWorker]:
+    disk = SimDisk()
+    worker = SteppingWorker(disk)
+    compacted = Compacted(disk, worker=worker, **settings)  # type: ignore[arg-type]
+    fill(compacted)
+    return compacted, worker

@@ -12,11 +12,14 @@ from barnabas.log.errors import (
 )
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.batch_filter import empty_batch
 from barnabas.records.builder import build_batch
+from barnabas.records.checksum import crc32c
 from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.records.errors import CorruptRecord, InvalidRecord
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import CorruptRecord, InvalidRecord, read_header
+from barnabas.records.record_batch import HEADER, iter_batches, read_header
 from tests.log.small_log import Clock, open_log, plain
 from tests.log.story import NOW_MS, batch, read_all
 
@@ -135,3 +138,75 @@ def test_producers_compression_is_kept_byte_for_byte() -> None:
         start = log.log_end_offset
         log.append_as_leader(bytearray(original), 0)
         assert log.read(start, 10_000, max_offset=log.log_end_offset).read()[16:] == original[16:]
+
+
+def test_only_batches_of_another_codec_are_compressed_again() -> None:
+    log = open_log(compression_type="gzip")
+    values = [(NOW_MS, b"k", b"v" * 50, ())]
+    sent = [build_batch(values, compression=codec) for codec in (Compression.NONE, Compression.GZIP, Compression.LZ4)]
+    log.append_as_leader(sent[0] + sent[1] + sent[2], 0, origin=AppendOrigin.COORDINATOR)
+    stored = log.read(0, 10_000, max_offset=3).read()
+    assert [header.compression for _, header in iter_batches(stored)] == [Compression.GZIP] * 3
+    assert stored[len(sent[1]) : 2 * len(sent[1])][21:] == sent[1][21:]
+    assert [record.offset for record in read_all(log)] == [0, 1, 2]
+
+
+def test_a_batch_that_grows_over_max_message_bytes_when_compressed_again_is_rejected() -> None:
+    sent = build_batch([(NOW_MS, b"k", b"v" * 500, ())], compression=Compression.GZIP)
+    log = open_log(compression_type="uncompressed", max_message_bytes=len(sent))
+    with pytest.raises(MessageTooLarge):
+        log.append_as_leader(sent, 0)
+    assert log.log_end_offset == 0
+
+
+def test_max_message_bytes_is_the_largest_size_allowed() -> None:
+    size = len(plain())
+    open_log(max_message_bytes=size).append_as_leader(plain(), 0)
+    with pytest.raises(MessageTooLarge):
+        open_log(max_message_bytes=size - 1).append_as_leader(plain(), 0)
+    open_log(segment_bytes=size).append_as_leader(plain(), 0)
+    with pytest.raises(RecordListTooLarge):
+        open_log(segment_bytes=size - 1).append_as_leader(plain(), 0)
+
+
+@pytest.mark.parametrize("field", ["base_timestamp", "max_timestamp"])
+def test_each_timestamp_of_the_header_must_be_within_bounds(field: str) -> None:
+    log = open_log()
+    sent = plain()
+    header = read_header(sent)._replace(**{field: NOW_MS + 3_600_001})
+    HEADER.pack_into(sent, 0, *header)
+    sent[17:21] = crc32c(sent[21:]).to_bytes(4, "big")
+    with pytest.raises(InvalidTimestamp):
+        log.append_as_leader(sent, 0)
+
+
+def test_log_append_time_keeps_a_transaction_open() -> None:
+    log = open_log(message_timestamp_type="LogAppendTime")
+    log.append_as_leader(batch(0, transactional=True), 0)
+    log.high_watermark = 2
+    assert log.last_stable_offset == 0
+
+
+def test_a_client_may_not_say_log_append_time_and_a_batch_without_records_is_rejected() -> None:
+    log = open_log()
+    with pytest.raises(InvalidTimestamp):
+        log.append_as_leader(build_batch([(NOW_MS, b"k", b"v", ())], log_append_time=True), 0)
+    with pytest.raises(InvalidRecord):
+        log.append_as_leader(empty_batch(read_header(plain())), 0)
+    assert log.log_end_offset == 0
+
+
+def test_a_compacted_topic_checks_keys_with_log_append_time_too_but_not_timestamps() -> None:
+    log = open_log(cleanup_policy=frozenset({"compact"}), message_timestamp_type="LogAppendTime")
+    log.append_as_leader(plain(timestamp=NOW_MS + 10**9), 0)
+    with pytest.raises(InvalidRecords):
+        log.append_as_leader(plain(key=None), 0)
+
+
+def test_the_error_shows_the_first_three_records() -> None:
+    log = open_log(cleanup_policy=frozenset({"compact"}))
+    with pytest.raises(InvalidRecords) as caught:
+        log.append_as_leader(plain(4, key=None), 0)
+    assert len(caught.value.record_errors) == 4
+    assert caught.value.message.count("batchIndex=") == 3
+    assert "due to 4 record errors" in caught.value.message

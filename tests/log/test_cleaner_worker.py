@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from barnabas.log.cleanable_log import CleanerConfig, measure, task_for
-from barnabas.log.cleaner_process import Pace
 from barnabas.log.cleaner_worker import CANCELLED, CleanerWorker, InlineWorker, ProcessWorker
 from barnabas.log.cleaning_task import (
     CleaningDone,
@@ -21,10 +17,6 @@ from barnabas.log.cleaning_task import (
     CleaningFailed,
     CleaningTask,
     GroupCleaned,
-    event_from_line,
-    event_to_line,
-    task_from_line,
-    task_to_line,
 )
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_config import LogConfig
@@ -54,29 +46,6 @@ def a_task(directory: Path, **changes: object) -> CleaningTask:
 
 def cleaned_files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.name.endswith(".cleaned")}
-
-
-def exited(pid: int) -> bool:
-    """Waits until a process that is no child of ours has ended."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], WAIT_SECONDS)[0])
-    finally:
-        os.close(descriptor)
-
-
-def test_values_survive_the_way_to_the_child_and_back(tmp_path: Path) -> None:
-    task = a_task(tmp_path / "orders-0")
-    assert task_from_line(task_to_line(task)) == task
-    for event in (
-        GroupCleaned(3, 100, [3, 9]),
-        CleaningDone(1, 2, 3, 4, 5, 6, 7, 8, 0.5, 0.25, 0.75),
-        CleaningFailed("why", is_corrupt=True),
-    ):
-        assert event_from_line(event_to_line(event)) == event
 
 
 @pytest.mark.slow
@@ -167,65 +136,3 @@ def test_a_cancelled_or_dead_child_fails_its_task_and_is_replaced(tmp_path: Path
     for thread in list(threads):
         thread.join(WAIT_SECONDS)
     worker.rest()
-
-
-BROKER = """
-import sys, threading
-from pathlib import Path
-from barnabas.log.cleaner_worker import ProcessWorker
-from tests.log.test_cleaner_worker import a_task
-
-worker = ProcessWorker(lambda work, done: threading.Thread(target=work, daemon=True).start())
-worker.start(a_task(Path(sys.argv[1]), max_bytes_per_second=1.0), print)
-while worker.pid is None:
-    pass
-print(worker.pid, flush=True)
-threading.Event().wait()
-"""
-
-
-@pytest.mark.slow
-def test_the_child_goes_with_its_broker(tmp_path: Path) -> None:
-    broker = subprocess.Popen(
-        [sys.executable, "-c", BROKER, str(tmp_path / "orders-0")],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)},
-    )
-    assert broker.stdout is not None
-    try:
-        pid = int(broker.stdout.readline())
-        os.kill(pid, 0)
-    finally:
-        broker.kill()
-        broker.wait()
-        broker.stdout.close()
-    assert exited(pid)
-
-
-def test_the_child_is_light() -> None:
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, barnabas.log.cleaner_process; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert "barnabas.log.cleaner" in loaded
-    assert not {"asyncio", "uvloop", "barnabas.server", "barnabas.api", "barnabas.protocol.messages"} & set(loaded)
-
-
-def test_the_pace_keeps_the_average() -> None:
-    now = [0.0]
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
-
-    pace = Pace(1000.0, seconds=lambda: now[0], sleep=sleep)
-    pace(500)
-    pace(500)
-    now[0] += 10
-    pace(1000)
-    assert slept == [0.5, 0.5]
-    pace(20_000)
-    assert now[0] == pytest.approx(22.0)

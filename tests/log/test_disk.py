@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from barnabas.log.disk import Disk, DiskLocked, OsDisk, parent_dir, write_fully
+from barnabas.log.disk import MAX_OPEN_FILES, Disk, DiskLocked, OsDisk, parent_dir, write_fully
 from tests.simulation.disk import SimDisk
 
 
@@ -173,3 +174,14 @@ def test_planned_failures() -> None:
         disk.exists("/d")
     assert disk.exists("/d")
     assert SimDisk(1, short_write_rate=1.0).open("/f", create=True).pwrite(b"12345678", 0) < 8
+
+
+@pytest.mark.parametrize(
+    ("soft_limit", "expected"),
+    [(20_000, 10_000), (1_024, 512), (3, 2), (resource.RLIM_INFINITY, MAX_OPEN_FILES), (1 << 30, MAX_OPEN_FILES)],
+)
+def test_half_of_the_descriptors_are_for_segments(
+    monkeypatch: pytest.MonkeyPatch, soft_limit: int, expected: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft_limit, resource.RLIM_INFINITY))
+    assert OsDisk().max_open_files() == expected

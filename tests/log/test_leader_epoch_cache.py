@@ -72,3 +72,63 @@ def test_truncation() -> None:
     made.truncate_from_end(0)
     assert made.entries() == []
     assert made.latest_epoch == -1
+
+
+def written(disk: SimDisk) -> list[tuple[int, int]]:
+    again = LeaderEpochCache(disk, PATH)
+    assert again.load()
+    return again.entries()
+
+
+def test_every_change_is_written_unless_the_caller_writes_later() -> None:
+    disk, made = cache((1, 5), (3, 20), (4, 40))
+    made.truncate_from_end(40)
+    assert written(disk) == [(1, 5), (3, 20)]
+    made.truncate_from_start(10)
+    assert written(disk) == [(1, 10), (3, 20)]
+    made.assign(5, 50, write=False)
+    made.truncate_from_end(50, write=False)
+    made.truncate_from_start(20, write=False)
+    made.clear(write=False)
+    assert written(disk) == [(1, 10), (3, 20)]
+    made.assign(6, 60)
+    assert written(disk) == [(6, 60)]
+    made.clear()
+    assert written(disk) == []
+
+
+def test_a_truncation_that_changes_nothing_writes_nothing() -> None:
+    disk, made = cache((1, 5), (3, 20))
+    disk.fail_call(1)
+    made.truncate_from_end(21)
+    made.truncate_from_start(5)
+    made.truncate_from_start(4)
+    assert not made.assign(3, 99)
+    assert made.entries() == [(1, 5), (3, 20)]
+
+
+def test_the_latest_epoch_follows_every_change() -> None:
+    disk, made = cache((1, 5), (3, 20), (4, 40))
+    again = LeaderEpochCache(disk, PATH)
+    assert again.latest_epoch == -1
+    again.load()
+    assert again.latest_epoch == 4
+    again.truncate_from_end(40)
+    assert again.latest_epoch == 3
+    again.assign(7, 50)
+    assert again.latest_epoch == 7
+    again.truncate_from_start(60)
+    assert again.latest_epoch == 7
+    again.clear()
+    assert again.latest_epoch == -1
+    disk.put(PATH, b"rot")
+    assert not made.load()
+    assert made.latest_epoch == -1
+
+
+def test_two_epochs_may_start_at_one_offset_in_the_file_but_an_epoch_never_twice() -> None:
+    disk, made = cache()
+    disk.put(PATH, b"0\n2\n1 5\n2 5\n")
+    assert made.load()
+    disk.put(PATH, b"0\n2\n1 5\n1 9\n")
+    assert not made.load()

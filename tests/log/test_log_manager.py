@@ -10,19 +10,12 @@ from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, INDEX_WRITE_INTERVAL_MS, LogManager
-from tests.log.story import CONFIG, NOW_MS, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.log.small_log import Clock
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
 
 OTHER_ID = bytes(range(1, 17))
 MARKER = f"{ROOT}/{CLEAN_SHUTDOWN_FILE}"
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.ms = NOW_MS
-
-    def __call__(self) -> int:
-        return self.ms
 
 
 def timed(disk: SimDisk, clock: Clock, **settings: object) -> LogManager:
@@ -210,55 +203,6 @@ def test_delete_unknown() -> None:
     assert again.get(TOPIC, 2) is None
 
 
-def test_checkpoints_are_kafkas_and_written_only_when_they_change() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG)
-    append(log, 12)
-    log.high_watermark = 24
-    log.delete_records_before(3)
-    assert log.recovery_point > 3
-    opened.checkpoint()
-    assert disk.contents(f"{ROOT}/recovery-point-offset-checkpoint") == b"0\n1\norders 0 %d\n" % log.recovery_point
-    assert disk.contents(f"{ROOT}/log-start-offset-checkpoint") == b"0\n1\norders 0 3\n"
-    assert disk.contents(f"{ROOT}/replication-offset-checkpoint") == b"0\n1\norders 0 24\n"
-    calls = disk.calls
-    opened.checkpoint()
-    assert disk.calls == calls
-
-
-@pytest.mark.parametrize("clean", [True, False])
-def test_log_start_survives_because_it_is_flushed_first(clean: bool) -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    log = opened.get_or_create(TOPIC, 0, TOPIC_ID, LogConfig())
-    append(log, 6)
-    log.high_watermark = 12
-    log.delete_records_before(7)
-    assert log.recovery_point == 0
-    if clean:
-        opened.close()
-    else:
-        opened.checkpoint()
-        assert log.recovery_point == 12
-        disk.crash()
-    again = manager(disk).get(TOPIC, 0)
-    assert again is not None
-    assert (again.log_start_offset, again.log_end_offset) == (7, 12)
-    assert [r.offset for r in read_all(again)] == list(range(7, 12))
-
-
-def test_checkpointed_log_start_beyond_the_log_is_ignored() -> None:
-    disk = SimDisk()
-    opened = manager(disk)
-    append(opened.get_or_create(TOPIC, 0, TOPIC_ID, CONFIG), 3)
-    opened.close()
-    disk.put(f"{ROOT}/log-start-offset-checkpoint", b"0\n1\norders 0 7\n")
-    again = manager(disk).get(TOPIC, 0)
-    assert again is not None
-    assert again.log_start_offset == 0
-
-
 def test_housekeeping_flushes_after_flush_ms() -> None:
     clock = Clock()
     disk = SimDisk()
@@ -401,7 +345,8 @@ def test_failing_start_gives_the_lock_back() -> None:
 
 def test_thousands_of_partitions_share_a_few_open_files() -> None:
     disk = SimDisk()
-    opened = manager(disk, max_open_files=16)
+    disk.max_open_files = lambda: 16  # type: ignore[method-assign]
+    opened = manager(disk)
     logs = [opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG) for partition in range(200)]
     for log in logs:
         append(log, 2)

@@ -38,6 +38,18 @@ def test_never_closes_the_one_just_opened() -> None:
         assert len(files) == min(number + 1, 2)
 
 
+def test_spares_a_used_file_once() -> None:
+    files = OpenFiles(2)
+    used, idle, newest, last = (Handle() for _ in range(4))
+    idle.recently_used = False
+    files.opened(used)
+    files.opened(idle)
+    files.opened(newest)
+    assert (used.is_open, idle.is_open, used.recently_used) == (True, False, False)
+    files.opened(last)
+    assert (used.is_open, newest.is_open, last.is_open) == (False, True, True)
+
+
 def test_forgets_what_was_closed_elsewhere() -> None:
     files = OpenFiles(2)
     first = Handle()

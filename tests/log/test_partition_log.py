@@ -1,11 +1,10 @@
-"""PartitionLog: appends, reads, idempotence, truncation, transactions, and trouble with the disk."""
+"""PartitionLog: reads, idempotence, truncation, transactions, watermarks, and trouble with the disk."""
 
 from __future__ import annotations
 
 import pytest
 
 from barnabas.log.errors import (
-    InvalidProducerEpoch,
     KafkaStorageError,
     MessageTooLarge,
     OffsetOutOfRange,
@@ -13,93 +12,10 @@ from barnabas.log.errors import (
 )
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin, PartitionLog
-from barnabas.protocol.errors import ErrorCode
 from barnabas.records.control import build_end_transaction_marker
-from barnabas.records.record_batch import CorruptRecord, read_header
 from tests.log.small_log import Clock, open_log, plain, reopen
 from tests.log.story import NOW_MS, append, batch, read_all, read_from
 from tests.simulation.disk import SimDisk
-
-
-def test_append_assigns_offsets_and_epoch_in_place() -> None:
-    log = open_log()
-    first = batch(0, 3)
-    assert log.append_as_leader(first, 5).last_offset == 2
-    second = batch(3, 2)
-    info = log.append_as_leader(memoryview(second), 5)
-    assert (info.base_offset, info.last_offset, info.log_start_offset) == (3, 4, 0)
-    assert (info.log_append_time_ms, info.is_duplicate) == (-1, False)
-    header = read_header(second)
-    assert (header.base_offset, header.partition_leader_epoch) == (3, 5)
-    assert log.read(0, 1 << 20, max_offset=5).read() == bytes(first + second)
-
-
-def test_append_of_several_batches_is_one_write() -> None:
-    disk = SimDisk()
-    log = open_log(disk)
-    writes: list[str] = []
-    disk.on_call = lambda call, path: writes.append(path) if call == "pwrite" else None  # type: ignore[func-returns-value]
-    info = log.append_as_leader(plain(2) + plain(3) + plain(1), 0, origin=AppendOrigin.RAFT)
-    assert (info.base_offset, info.last_offset) == (0, 5)
-    assert writes == ["/data/orders-0/00000000000000000000.log"]
-    assert [r.offset for r in read_all(log)] == list(range(6))
-
-
-def test_one_producers_batches_in_one_set_follow_each_other() -> None:
-    log = open_log()
-    both = batch(0, 2, sequence=0) + batch(2, 2, sequence=2)
-    assert log.append_as_leader(both, 0).last_offset == 3
-    with pytest.raises(OutOfOrderSequence):
-        log.append_as_leader(batch(4, 1, sequence=4) + batch(5, 1, sequence=9), 0)
-    assert log.log_end_offset == 4
-    both = batch(4, 2, sequence=4) + batch(6, 2, sequence=6)
-    assert log.append_as_leader(both, 0).last_offset == 7
-
-
-def test_duplicates_of_the_last_five_batches_get_their_first_offsets() -> None:
-    log = open_log()
-    append(log, 7)
-    for sequence in (4, 6, 8, 10, 12):
-        info = log.append_as_leader(batch(sequence), 0)
-        assert (info.is_duplicate, info.base_offset, info.last_offset) == (True, sequence, sequence + 1)
-    assert log.log_end_offset == 14
-    with pytest.raises(OutOfOrderSequence):
-        log.append_as_leader(batch(2), 0)
-
-
-def test_gap_is_refused_and_the_next_batch_accepted() -> None:
-    log = open_log()
-    append(log, 2)
-    with pytest.raises(OutOfOrderSequence) as caught:
-        log.append_as_leader(batch(0, sequence=6), 0)
-    assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    log.append_as_leader(batch(0, sequence=4), 0)
-
-
-def test_epochs_fence_and_restart_at_zero() -> None:
-    log = open_log()
-    append(log, 2)
-    with pytest.raises(OutOfOrderSequence):
-        log.append_as_leader(batch(0, epoch=1, sequence=4), 0)
-    log.append_as_leader(batch(0, epoch=1, sequence=0), 0)
-    with pytest.raises(InvalidProducerEpoch):
-        log.append_as_leader(batch(0, epoch=0, sequence=4), 0)
-
-
-def test_unknown_producer_may_begin_anywhere() -> None:
-    log = open_log()
-    assert log.append_as_leader(batch(0, sequence=1234), 0).base_offset == 0
-    with pytest.raises(OutOfOrderSequence):
-        log.append_as_leader(batch(0, sequence=1234 + 3), 0)
-
-
-def test_sequence_wraps_to_zero() -> None:
-    log = open_log()
-    log.append_as_leader(batch(0, 4, sequence=2**31 - 2), 0)
-    assert log.producers()[0].last_sequence == 1
-    log.append_as_leader(batch(0, sequence=2), 0)
-    again = log.append_as_leader(batch(0, 4, sequence=2**31 - 2), 0)
-    assert (again.is_duplicate, again.base_offset) == (True, 0)
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -218,21 +134,6 @@ def test_truncate_fully_and_start_at() -> None:
     assert [r.offset for r in read_all(log)] == [100, 101, 102, 103]
 
 
-def test_follower_keeps_offsets_and_epochs() -> None:
-    leader = open_log(segment_bytes=700)
-    append(leader, 10, leader_epoch=1)
-    append(leader, 10, leader_epoch=2)
-    follower = open_log(segment_bytes=500)
-    while follower.log_end_offset < leader.log_end_offset:
-        data = leader.read(follower.log_end_offset, 400, max_offset=leader.log_end_offset).read()
-        follower.append_as_follower(data + data[:50])
-    assert read_all(follower) == read_all(leader)
-    assert follower.epoch_entries == leader.epoch_entries
-    assert [p.last_sequence for p in follower.producers()] == [p.last_sequence for p in leader.producers()]
-    with pytest.raises(CorruptRecord):
-        follower.append_as_follower(leader.read(0, 100, max_offset=40).read())
-
-
 def marker(producer_id: int, *, commit: bool) -> bytearray:
     return build_end_transaction_marker(
         commit=commit, coordinator_epoch=1, producer_id=producer_id, producer_epoch=0, timestamp=NOW_MS
@@ -278,38 +179,6 @@ def test_open_transaction_survives_a_restart(clean: bool) -> None:
     assert log.last_stable_offset == 5
 
 
-def test_full_disk_refuses_and_loses_nothing() -> None:
-    disk = SimDisk()
-    log = open_log(disk, segment_bytes=1 << 20)
-    append(log, 3)
-    disk.capacity = disk.used + 20
-    for _ in range(3):
-        with pytest.raises(KafkaStorageError) as caught:
-            append(log, 1)
-        assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert log.log_end_offset == 6
-    assert len(read_all(log)) == 6
-    assert disk.used <= disk.capacity
-    disk.capacity = None
-    append(log, 2)
-    assert [r.offset for r in read_all(log)] == list(range(10))
-    assert len(read_all(reopen(log, disk, clean=False))) == 10
-
-
-def test_full_disk_refuses_a_roll_and_goes_on_later() -> None:
-    disk = SimDisk()
-    log = open_log(disk, segment_bytes=300)
-    append(log, 2)
-    disk.capacity = disk.used
-    for _ in range(3):
-        with pytest.raises(KafkaStorageError):
-            append(log, 1)
-    disk.capacity = None
-    append(log, 5)
-    assert [r.offset for r in read_all(log)] == list(range(14))
-    assert len(read_all(reopen(log, disk, clean=False))) == 14
-
-
 @pytest.mark.slow
 def test_any_failing_disk_call_leaves_a_log_that_goes_on() -> None:
     """Fails each single disk call of a run; appends that reported success are never lost."""
@@ -352,3 +221,58 @@ def test_repr_is_worth_reading() -> None:
     log = open_log()
     append(log, 1)
     assert repr(log) == "<PartitionLog orders-0 0..2 hw=0 segments=1>"
+
+
+@pytest.mark.parametrize(("checkpoint", "expected"), [(0, 3), (2, 3), (3, 3), (4, 4), (6, 6), (99, 6)])
+def test_the_high_watermark_of_a_checkpoint_is_kept_between_the_log_start_and_its_end(
+    checkpoint: int, expected: int
+) -> None:
+    disk = SimDisk()
+    log = open_log(disk)
+    append(log, 3)
+    log.close()
+    again = PartitionLog(
+        disk, log.directory, log.config, now_ms=Clock(), clean=True, log_start_offset=3, high_watermark=checkpoint
+    )
+    assert (again.log_start_offset, again.high_watermark, again.log_end_offset) == (3, expected, 6)
+
+
+def test_a_cut_moves_watermark_start_and_recovery_point_back_to_the_end() -> None:
+    log = open_log()
+    append(log, 4)
+    log.flush()
+    log.high_watermark = 8
+    log.delete_records_before(7)
+    assert log.recovery_point == 8
+    assert log.truncate_to(4)
+    assert (log.log_start_offset, log.high_watermark, log.recovery_point, log.log_end_offset) == (4, 4, 4, 4)
+    assert not log.truncate_to(4)
+    append(log, 2)
+    log.high_watermark = 5
+    assert log.truncate_to(6)
+    assert (log.high_watermark, log.log_end_offset) == (5, 6)
+
+
+def test_records_are_deleted_up_to_the_high_watermark_and_never_restored() -> None:
+    log = open_log()
+    append(log, 3)
+    log.high_watermark = 4
+    with pytest.raises(OffsetOutOfRange):
+        log.delete_records_before(5)
+    assert log.delete_records_before(4) == 4
+    assert log.delete_records_before(2) == 4
+    assert (log.log_start_offset, log.high_watermark) == (4, 4)
+
+
+def test_the_last_stable_offset_waits_for_the_watermark_to_pass_the_marker() -> None:
+    log = open_log()
+    log.append_as_leader(batch(0, transactional=True), 0)
+    log.high_watermark = 2
+    assert (log.first_unstable_offset, log.last_stable_offset) == (0, 0)
+    marker = build_end_transaction_marker(
+        commit=True, coordinator_epoch=0, producer_id=7, producer_epoch=0, timestamp=NOW_MS
+    )
+    log.append_as_leader(marker, 0, origin=AppendOrigin.COORDINATOR)
+    assert log.last_stable_offset == 0
+    log.high_watermark = 3
+    assert (log.first_unstable_offset, log.last_stable_offset) == (None, 3)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.log.errors import InvalidProducerEpoch, OutOfOrderSequence
-from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas.log.producer_state import ProducerStateManager
+from barnabas.log.errors import InvalidProducerEpoch, InvalidTxnState, OutOfOrderSequence, TransactionCoordinatorFenced
+from barnabas.log.producer_state import MAX_EPOCH, ProducerStateManager
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.records.checksum import crc32c
 from tests.simulation.disk import SimDisk
 
 NOW_MS = 1_000_000
@@ -25,56 +23,6 @@ def describe(entries: list[ProducerStateEntry]) -> list[tuple[object, ...]]:
         (e.producer_id, e.producer_epoch, e.coordinator_epoch, e.last_timestamp, e.txn_first_offset, list(e.batches))
         for e in entries
     ]
-
-
-def test_golden_snapshot_is_kafkas_version_1() -> None:
-    entry = ProducerStateEntry(0x0102030405060708, 3)
-    entry.last_timestamp = 77
-    entry.coordinator_epoch = 9
-    entry.txn_first_offset = 40
-    made = manager()
-    made.producers[entry.producer_id] = entry
-    made.update(entry.producer_id, 3, 12, 40, 42, 77)
-    body = (
-        "00000001"  # one entry
-        "0102030405060708"  # producerId
-        "0003"  # producerEpoch
-        "0000000c"  # lastSequence
-        "000000000000002a"  # lastOffset
-        "00000002"  # offsetDelta
-        "000000000000004d"  # timestamp
-        "00000009"  # coordinatorEpoch
-        "0000000000000028"  # currentTxnFirstOffset
-    )
-    data = encode_snapshot(made.producers.values())
-    assert data.hex() == "0001" + f"{crc32c(bytes.fromhex(body)):08x}" + body
-    assert describe(decode_snapshot(data)) == describe([entry])
-
-
-def test_older_batches_stand_behind_kafkas_entries() -> None:
-    made = manager()
-    for number in range(7):
-        made.update(5, 0, number, number, number, NOW_MS)
-    made.update(6, 0, 3, 7, 10, NOW_MS)
-    data = encode_snapshot(made.producers.values())
-    # Kafka's reader stops behind its entries: two of them here.
-    assert int.from_bytes(data[6:10], "big") == 2
-    assert len(data) == 10 + 2 * 46 + 4 + 4 * 32
-    assert describe(decode_snapshot(data)) == describe(list(made.producers.values()))
-    assert [b.last_offset for b in decode_snapshot(data)[0].batches] == [2, 3, 4, 5, 6]
-
-
-def test_every_cut_and_every_changed_byte_is_noticed() -> None:
-    made = manager()
-    for number in range(3):
-        made.update(5, 0, number, number, number, NOW_MS)
-    data = encode_snapshot(made.producers.values())
-    for size in range(len(data)):
-        with pytest.raises(CorruptSnapshot):
-            decode_snapshot(data[:size])
-    for at in range(len(data)):
-        with pytest.raises(CorruptSnapshot):
-            decode_snapshot(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
 
 
 def test_snapshots_are_taken_once_per_offset_and_the_newest_usable_is_loaded() -> None:
@@ -151,3 +99,118 @@ def test_markers_end_transactions_and_fence() -> None:
         made.check(5, 1, 2, 2, 9)
     assert made.check(5, 1, 0, 0, 9) is None
     assert made.end_transaction(77, 0, 2, 15, NOW_MS, aborted=False) is None
+
+
+def test_the_last_stable_offset_after_the_last_transaction_is_behind_its_marker() -> None:
+    made = manager()
+    made.update(5, 0, 0, 10, 10, NOW_MS, transactional=True)
+    completed = made.end_transaction(5, 0, 2, 13, NOW_MS, aborted=True)
+    assert completed is not None
+    assert made.last_stable_offset_after(completed) == 14
+    made.forget_before(13)
+    assert made.first_unstable_offset() == 10
+    made.forget_before(14)
+    assert made.first_unstable_offset() is None
+    assert made.map_end_offset == 14
+    made.forget_before(3)
+    assert made.map_end_offset == 14
+
+
+def test_a_coordinators_batch_needs_no_sequence_but_the_newest_epoch_and_its_transaction() -> None:
+    made = manager()
+
+    def check(epoch: int, *, transactional: bool) -> None:
+        made.check_unsequenced(5, epoch, 11, transactional=transactional, guard=None, must_verify=False)
+
+    check(1, transactional=False)
+    made.update(5, 1, -1, 10, 10, NOW_MS, transactional=True)
+    check(1, transactional=True)
+    with pytest.raises(InvalidTxnState):
+        check(1, transactional=False)
+    with pytest.raises(InvalidProducerEpoch):
+        check(0, transactional=True)
+    made.end_transaction(5, 1, 2, 12, NOW_MS, aborted=False)
+    check(1, transactional=False)
+    with pytest.raises(InvalidTxnState):
+        made.check_unsequenced(5, 1, 13, transactional=True, guard=None, must_verify=True)
+
+
+def test_a_batch_outside_the_producers_open_transaction_is_rejected() -> None:
+    made = manager()
+    made.update(5, 0, 0, 10, 10, NOW_MS, transactional=True)
+    with pytest.raises(InvalidTxnState):
+        made.check(5, 0, 1, 1, 11)
+    assert made.check(5, 0, 1, 1, 11, transactional=True) is None
+
+
+def test_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
+    made = manager()
+    made.update(5, 0, 0, 10, 10, NOW_MS)
+    made.update(5, 1, 0, 11, 11, NOW_MS)
+    assert [batch.last_offset for batch in made.producers[5].batches] == [11]
+    made.update(5, 1, 1, 12, 12, NOW_MS)
+    assert [batch.last_offset for batch in made.producers[5].batches] == [11, 12]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "coordinator_epoch", "version", "error"),
+    [
+        (3, 7, 1, None),
+        (4, 7, 1, None),
+        (2, 7, 1, InvalidProducerEpoch),
+        (4, 7, 2, None),
+        (3, 7, 2, InvalidProducerEpoch),
+        (4, 6, 2, TransactionCoordinatorFenced),
+        (4, 8, 2, None),
+    ],
+)
+def test_a_marker_is_checked_by_epoch_and_coordinator(
+    epoch: int, coordinator_epoch: int, version: int, error: type[Exception] | None
+) -> None:
+    made = manager()
+    made.update(5, 2, 0, 10, 10, NOW_MS, transactional=True)
+    made.end_transaction(5, 3, 7, 11, NOW_MS, aborted=False)
+    made.update(5, 3, 0, 12, 12, NOW_MS, transactional=True)
+    made.check_marker(99, 0, 0, 13, version)
+    if error is None:
+        made.check_marker(5, epoch, coordinator_epoch, 13, version)
+    else:
+        with pytest.raises(error):
+            made.check_marker(5, epoch, coordinator_epoch, 13, version)
+
+
+def test_a_repeated_marker_and_the_last_epoch_are_accepted() -> None:
+    made = manager()
+    made.update(5, 2, 0, 10, 10, NOW_MS, transactional=True)
+    made.end_transaction(5, 3, 7, 11, NOW_MS, aborted=False)
+    made.check_marker(5, 3, 7, 12, 2)
+    with pytest.raises(InvalidProducerEpoch):
+        made.check_marker(5, 2, 7, 12, 2)
+    made.update(6, MAX_EPOCH, 0, 12, 12, NOW_MS, transactional=True)
+    made.check_marker(6, MAX_EPOCH, 7, 13, 2)
+
+
+def test_producers_and_verifications_expire_when_they_have_been_silent_for_the_whole_time() -> None:
+    made = manager()
+    made.update(5, 0, 0, 10, 10, NOW_MS)
+    made.update(6, 0, 0, 11, 11, NOW_MS, transactional=True)
+    made.begin_verification(7, 0, 0, NOW_MS, supports_epoch_bump=False)
+    assert made.expire(NOW_MS + 999) == 0
+    assert (set(made.producers), set(made.verifications)) == ({5, 6}, {7})
+    assert made.expire(NOW_MS + 1000) == 1
+    assert (set(made.producers), set(made.verifications)) == ({6}, set())
+
+
+def test_snapshots_are_known_in_order() -> None:
+    disk = SimDisk()
+    made = manager(disk)
+    made.found_snapshots([30, 10, 20])
+    assert made.snapshots == [10, 20, 30]
+    made.map_end_offset = 30
+    assert made.take_snapshot() is None
+    made.remove_snapshots(lambda offset: offset == 20)
+    assert made.snapshots == [10, 30]
+    made.update(5, 0, 0, 10, 10, NOW_MS, transactional=True)
+    made.clear(40)
+    assert (made.snapshots, made.producers, made.map_end_offset) == ([], {}, 40)
+    assert made.first_unstable_offset() is None

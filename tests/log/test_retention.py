@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
+import pytest
+
+from barnabas.log.log_config import LogConfig
+from barnabas.log.log_segment import LogSegment
+from barnabas.log.log_segments import LogSegments
+from barnabas.log.open_files import OpenFiles
+from barnabas.log.retention import DeletedFiles, count_deletable
 from tests.log.small_log import Clock, open_log, plain
 from tests.log.story import NOW_MS, append, batch, read_all
 from tests.simulation.disk import SimDisk
@@ -75,3 +84,78 @@ def test_read_that_began_before_the_deletion_can_finish() -> None:
     clock.ms += 2000
     log.apply_retention()
     assert begun.read() == before
+
+
+def deletable(*, log_start_offset: int = 0, high_watermark: int = 30, now_ms: int = 1_000, **settings: int) -> int:
+    """How many of three segments of 100 bytes, from offsets 0, 10 and 20 and times 100, 200 and 300, may be deleted."""
+    made = []
+    for slot in range(3):
+        segment = LogSegment(SimDisk(), OpenFiles(), "/t", 10 * slot, index_interval_bytes=1, created_ms=0, size=100)
+        segment.max_timestamp = 100 * (slot + 1)
+        made.append(segment)
+    return count_deletable(
+        LogSegments(made),
+        LogConfig(**{"retention_ms": -1, **settings}),  # type: ignore[arg-type]
+        log_start_offset=log_start_offset,
+        high_watermark=high_watermark,
+        log_end_offset=30,
+        now_ms=now_ms,
+    )
+
+
+@pytest.mark.parametrize(("log_start_offset", "expected"), [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (30, 2)])
+def test_whole_segments_below_the_log_start_are_deleted_but_never_the_active_one(
+    log_start_offset: int, expected: int
+) -> None:
+    assert deletable(log_start_offset=log_start_offset) == expected
+
+
+@pytest.mark.parametrize(
+    ("retention_ms", "expected"), [(-1, 0), (0, 3), (699, 3), (700, 2), (799, 2), (800, 1), (900, 0)]
+)
+def test_a_segment_is_deleted_when_it_is_older_than_retention_ms(retention_ms: int, expected: int) -> None:
+    assert deletable(retention_ms=retention_ms) == expected
+
+
+@pytest.mark.parametrize(
+    ("retention_bytes", "expected"), [(-1, 0), (0, 3), (1, 2), (100, 2), (101, 1), (200, 1), (201, 0), (300, 0)]
+)
+def test_a_segment_is_deleted_when_the_log_without_it_has_retention_bytes(retention_bytes: int, expected: int) -> None:
+    assert deletable(retention_bytes=retention_bytes) == expected
+
+
+@pytest.mark.parametrize(("high_watermark", "expected"), [(0, 0), (9, 0), (10, 1), (29, 2), (30, 3)])
+def test_no_segment_above_the_high_watermark_is_deleted(high_watermark: int, expected: int) -> None:
+    assert deletable(high_watermark=high_watermark, retention_ms=0) == expected
+
+
+def test_each_deleted_file_is_removed_once_when_it_is_due(caplog: pytest.LogCaptureFixture) -> None:
+    disk = SimDisk()
+    disk.mkdir("/t")
+    for name in "abc":
+        disk.put(f"/t/{name}", b"")
+    works = []
+
+    def run_blocking(work, done):  # type: ignore[no-untyped-def]
+        works.append((work, done))
+
+    files = DeletedFiles(disk, run_blocking)
+    assert not files
+    files.add(10, ("/t/a",))
+    files.add(20, ("/t/b", "/t/missing"))
+    files.add(30, ("/t/c",))
+    files.remove(9)
+    assert (works, bool(files)) == ([], True)
+    files.remove(20)
+    files.remove(20)
+    [(work, done)] = works
+    work()
+    assert disk.paths() == ["/t/c"]
+    done(None)
+    done(FileNotFoundError())
+    assert not caplog.records
+    done(OSError(errno.EIO, "lost"))
+    assert "cannot remove deleted segments" in caplog.text
+    assert files
+    files.remove(0, at_once=True)
+    assert (disk.paths(), bool(files), len(works)) == ([], False, 1)

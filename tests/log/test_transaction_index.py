@@ -141,3 +141,23 @@ def test_a_marker_stands_although_its_index_entry_was_refused(disk: SimDisk) -> 
         )
         assert again.log_end_offset == 3
         assert [entry[:3] for entry in again.aborted_transactions(0, 3)] == [(7, 0, 1)]
+
+
+def test_transaction_index() -> None:
+    disk = SimDisk()
+    index = TransactionIndex(disk, "/x")
+    assert index.entries() == []
+    first, second = AbortedTransaction(7, 1, 9, 4), AbortedTransaction(8, 4, 12, 13)
+    index.append(first)
+    index.append(second)
+    assert disk.contents("/x").hex()[:68] == ("00000000000000000007000000000000000100000000000000090000000000000004")
+    assert index.entries() == [first, second]
+    disk.put("/x", disk.contents("/x")[:-1])
+    index = TransactionIndex(disk, "/x", maybe_present=True)
+    assert index.entries() == [first]
+    index.append(second)
+    assert index.entries() == [first, second]
+    index.truncate_to(12)
+    assert index.entries() == [first]
+    index.reset()
+    assert not disk.exists("/x")

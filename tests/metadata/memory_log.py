@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,6 +37,9 @@ class Settled:
     def done(self) -> bool:
         return self._done
 
+    def cancel(self) -> None:
+        self._error, self._done = asyncio.CancelledError(), True
+
     def set_result(self, result: Any) -> None:
         assert not self._done
         self._result, self._done = result, True
@@ -55,7 +59,7 @@ class Settled:
 
 
 class MemoryLog:
-    """Batches in a list. With `hold` set, flushes wait for `release`."""
+    """Batches in a list. With `hold` set, flushes wait for `release`; with `error` set, appends raise it."""
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
@@ -63,6 +67,7 @@ class MemoryLog:
         self.high_watermark = -1
         self.start_offset = 0
         self.hold = False
+        self.error: Exception | None = None
         self.waiting: list[Callable[[], None]] = []
 
     @property
@@ -74,6 +79,8 @@ class MemoryLog:
         return read_header(self.batches[-1]).partition_leader_epoch if self.batches else 0
 
     def append(self, batch: bytearray, leader_epoch: int) -> None:
+        if self.error is not None:
+            raise self.error
         header = read_header(batch)
         assert header.base_offset == self.end_offset
         assert header.partition_leader_epoch == leader_epoch
@@ -134,15 +141,23 @@ class MemoryElections:
 
 
 class ControllerHarness:
-    """One controller on a memory log; `restart` begins anew over what the log holds."""
+    """One controller on a memory log; `restart` makes a new one over what the log holds."""
 
-    def __init__(self, *, static: dict[str, str] | None = None, snapshots: SnapshotPolicy | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        static: dict[str, str] | None = None,
+        snapshots: SnapshotPolicy | None = None,
+        **settings: Any,
+    ) -> None:
+        self.settings = ControllerSettings(node_id=1, cluster_id=CLUSTER_ID, **settings)
         self.log = MemoryLog()
         self.elections = MemoryElections()
         self.now_ms = 1_000_000
         self.static = static or {}
         self.snapshots = snapshots
         self.commits: list[Any] = []
+        self.faults: list[BaseException] = []
         self.start()
 
     def start(self) -> None:
@@ -155,11 +170,12 @@ class ControllerHarness:
             self.log.last_epoch,
         )
         self.controller = QuorumController(
-            ControllerSettings(node_id=1, cluster_id=CLUSTER_ID),
+            self.settings,
             ConfigResolver(config_schema(), 1, self.static, {}),
             create_future=Settled,  # type: ignore[arg-type]
             now_ms=lambda: self.now_ms,
             random=random.Random(7),
+            on_fault=self.faults.append,
             snapshots=self.snapshots,
         )
         self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.metadata.metadata_loader import MetadataLoader
+from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -95,6 +96,10 @@ class ScriptRunner:
     def outcome(name: object, code: int, message: str | None, more: str = "") -> str:
         return " ".join(f"{name} {ErrorCode(code).name} {message or ''} {more}".split())
 
+    @staticmethod
+    def version(options: dict[str, str]) -> dict[str, int]:
+        return {"version": int(options.pop("version"))} if "version" in options else {}
+
     # Commands
 
     def do_register(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
@@ -117,7 +122,7 @@ class ScriptRunner:
 
     def do_advance(self, arguments: list[str], options: dict[str, str]) -> None:
         self.harness.now_ms += int(arguments[0])
-        self.harness.controller.fence_stale_brokers()
+        self.harness.controller.tick()
 
     def do_restart(self, arguments: list[str], options: dict[str, str]) -> None:
         self.harness.restart()
@@ -164,8 +169,13 @@ class ScriptRunner:
             for word in arguments
         ]
         request = messages.DeleteTopicsRequest(topics=entries, timeout_ms=1000)
-        for result in self.harness.send(ApiKey.DELETE_TOPICS, request).responses:
-            yield self.outcome(result.name, result.error_code, result.error_message)
+        if "version" in options:
+            request = messages.DeleteTopicsRequest(topic_names=arguments, timeout_ms=1000)
+        for entry in entries if "both" in options else ():
+            entry.topic_id = self.uuid(options["both"])
+        for result in self.harness.send(ApiKey.DELETE_TOPICS, request, **self.version(options)).responses:
+            name = f"id={self.show(result.topic_id)}" if result.name is None else result.name
+            yield self.outcome(name, result.error_code, result.error_message)
 
     def do_grow(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         topic = messages.CreatePartitionsRequest.CreatePartitionsTopic
@@ -214,13 +224,14 @@ class ScriptRunner:
             yield self.outcome(name, result.error_code, result.error_message)
 
     def do_elect(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
-        kind = {"preferred": 0, "unclean": 1}.get(arguments[0], 7)
+        kind, version = {"preferred": 0, "unclean": 1}.get(arguments[0], 7), self.version(options)
         partitions = None
         if len(arguments) > 1:
             topics = messages.ElectLeadersRequest.TopicPartitions
-            partitions = [topics(topic=w.split(":")[0], partitions=[int(w.split(":")[1])]) for w in arguments[1:]]
+            named = [word for word in arguments[1:] if word != "nothing"]
+            partitions = [topics(topic=w.split(":")[0], partitions=[int(w.split(":")[1])]) for w in named]
         request = messages.ElectLeadersRequest(election_type=kind, topic_partitions=partitions, timeout_ms=1000)
-        for topic in self.harness.send(ApiKey.ELECT_LEADERS, request).replica_election_results:
+        for topic in self.harness.send(ApiKey.ELECT_LEADERS, request, **version).replica_election_results:
             if not topic.partition_result:
                 yield f"{topic.topic} nothing to elect"
             for result in topic.partition_result:
@@ -232,26 +243,94 @@ class ScriptRunner:
         name, index = arguments[0].split(":")
         target = None if options["to"] == "cancel" else [int(word) for word in options["to"].split(",") if word]
         partition = request.ReassignablePartition(partition_index=int(index), replicas=target)
-        asked = request(topics=[request.ReassignableTopic(name=name, partitions=[partition])])
+        asked = request(
+            topics=[request.ReassignableTopic(name=name, partitions=[partition])],
+            allow_replication_factor_change="fixed" not in options,
+        )
         for topic in self.harness.send(ApiKey.ALTER_PARTITION_REASSIGNMENTS, asked).responses:
             for result in topic.partitions:
                 yield self.outcome(f"{name}-{index}", result.error_code, result.error_message)
 
     def do_reassignments(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         request = messages.ListPartitionReassignmentsRequest(topics=None)
+        if arguments:
+            asked = messages.ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+            request.topics = [
+                asked(name=name, partition_indexes=[int(index)]) for name, index in (w.split(":") for w in arguments)
+            ]
         found = self.harness.send(ApiKey.LIST_PARTITION_REASSIGNMENTS, request).topics
+        for topic in found:
+            for p in topic.partitions:
+                moves = f"adding={p.adding_replicas} removing={p.removing_replicas}"
+                yield f"{topic.name}-{p.partition_index} replicas={p.replicas} {moves}"
         yield f"reassignments={[topic.name for topic in found]}"
 
+    def do_write_change(self, arguments: list[str], options: dict[str, str]) -> None:
+        """Put a PartitionChangeRecord into the log, as a controller with followers would, and restart over it."""
+        name, index = arguments[0].split(":")
+        topic_id = self.harness.controller.image.topics.by_name[name].topic_id
+        values = {key: [int(word) for word in value.split(",")] for key, value in options.items()}
+        change = messages.PartitionChangeRecord(
+            partition_id=int(index),
+            topic_id=topic_id,
+            leader=values.pop("leader", [-2])[0],
+            **values,  # type: ignore[arg-type]
+        )
+        self.harness.driver.append([encode_record(change, 33)])
+        self.harness.restart()
+
+    def do_quota(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        """quota user:u,client-id:default ip:::1 producer_byte_rate=5 request_percentage=remove"""
+        request = messages.AlterClientQuotasRequest
+        validate = options.pop("validate", None) is not None
+        ops = [
+            request.OpData(key=key, value=0 if value == "remove" else float(value), remove=value == "remove")
+            for key, value in options.items()
+        ]
+        entries = []
+        for word in arguments:
+            parts = [part.split(":", 1) for part in word.split(",") if ":" in part]
+            entity = [request.EntityData(entity_type=k, entity_name=None if n == "default" else n) for k, n in parts]
+            entries.append(request.EntryData(entity=entity, ops=ops))
+        for entry in self.harness.send(
+            ApiKey.ALTER_CLIENT_QUOTAS, request(entries=entries, validate_only=validate)
+        ).entries:
+            name = ",".join(f"{part.entity_type}:{part.entity_name}" for part in entry.entity)
+            yield self.outcome(name or "nobody", entry.error_code, entry.error_message)
+
+    def do_quotas(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        for entity, limits in self.harness.controller.image.client_quotas.entities.items():
+            yield f"{','.join(f'{kind}:{name}' for kind, name in entity)} {dict(limits)}"
+
+    def do_scram(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        """scram delete:user:mechanism upsert:user:mechanism:iterations"""
+        request = messages.AlterUserScramCredentialsRequest()
+        for word in arguments:
+            operation, name, mechanism, *iterations = word.split(":")
+            if operation == "delete":
+                request.deletions.append(request.ScramCredentialDeletion(name=name, mechanism=int(mechanism)))
+            else:
+                upsertion = request.ScramCredentialUpsertion(name=name, mechanism=int(mechanism))
+                upsertion.iterations, upsertion.salt, upsertion.salted_password = int(iterations[0]), b"salt", b"salted"
+                request.upsertions.append(upsertion)
+        for result in self.harness.send(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, request).results:
+            yield self.outcome(result.user or "''", result.error_code, result.error_message)
+
     def do_feature(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
-        kind = {"upgrade": 1, "safe": 2, "unsafe": 3}[arguments[0]]
+        kind = {"upgrade": 1, "safe": 2, "unsafe": 3}.get(arguments[0], 9)
+        validate, version = options.pop("validate", None) is not None, self.version(options)
         update = messages.UpdateFeaturesRequest.FeatureUpdateKey
         request = messages.UpdateFeaturesRequest(
             feature_updates=[
-                update(feature=name, max_version_level=int(level), upgrade_type=kind) for name, level in options.items()
-            ]
+                update(feature=name, max_version_level=int(level), upgrade_type=kind, allow_downgrade=kind > 1)
+                for name, level in options.items()
+            ],
+            validate_only=validate,
         )
-        answer = self.harness.send(ApiKey.UPDATE_FEATURES, request)
+        answer = self.harness.send(ApiKey.UPDATE_FEATURES, request, **version)
         yield self.outcome("features", answer.error_code, answer.error_message)
+        for result in answer.results:
+            yield self.outcome(result.feature, result.error_code, result.error_message)
 
     def do_producer_ids(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         broker = int(arguments[0])
@@ -263,13 +342,21 @@ class ScriptRunner:
 
     def do_quorum(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         request = messages.DescribeQuorumRequest
-        topic = request.TopicData(
-            topic_name="__cluster_metadata", partitions=[request.PartitionData(partition_index=0)]
-        )
-        partition = self.harness.send(ApiKey.DESCRIBE_QUORUM, request(topics=[topic])).topics[0].partitions[0]
-        yield f"leader={partition.leader_id} epoch={partition.leader_epoch} high_watermark={partition.high_watermark}"
+        name, index = (arguments or ["__cluster_metadata:0"])[0].split(":")
+        topic = request.TopicData(topic_name=name, partitions=[request.PartitionData(partition_index=int(index))])
+        answer = self.harness.send(ApiKey.DESCRIBE_QUORUM, request(topics=[topic]), **self.version(options))
+        (partition,) = answer.topics[0].partitions
+        if partition.error_code:
+            yield self.outcome(f"{name}-{index}", partition.error_code, partition.error_message)
+        else:
+            high_watermark = partition.high_watermark
+            yield f"leader={partition.leader_id} epoch={partition.leader_epoch} high_watermark={high_watermark}"
         for voter in partition.current_voters:
-            yield f"voter {voter.replica_id} end={voter.log_end_offset}"
+            directory = self.show(voter.replica_directory_id) if any(voter.replica_directory_id) else "none"
+            fetched = f"fetched={voter.last_fetch_timestamp} caught_up={voter.last_caught_up_timestamp}"
+            yield f"voter {voter.replica_id} directory={directory} end={voter.log_end_offset} {fetched}"
+        for node in answer.nodes:
+            yield f"node {node.node_id} {[(each.name, each.host, each.port) for each in node.listeners]}"
 
     def do_image(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         """The state of partitions, brokers and settings as the image has them."""

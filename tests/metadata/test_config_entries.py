@@ -112,3 +112,50 @@ def test_groups_and_client_metrics() -> None:
 def test_every_entry_is_documented() -> None:
     for described in (resolver().describe_topic(image(), "t"), resolver().describe_group(image(), "g")):
         assert all(found.documentation for found in described)
+
+
+def test_only_negative_retention_means_for_ever() -> None:
+    found = entry(resolver(log_message_timestamp_after_max_ms="7").describe_topic(image(), "t"), "retention.ms")
+    assert found.value == "604800000"
+    bytes_ = entry(resolver(log_retention_bytes="-2").describe_topic(image(), "t"), "retention.bytes")
+    assert bytes_.value == "-2"
+    assert entry(resolver(log_retention_ms="-2").describe_topic(image(), "t"), "retention.ms").value == "-1"
+    assert entry(resolver(log_retention_ms="0").describe_topic(image(), "t"), "retention.ms").value == "0"
+
+
+def test_an_internal_topic_setting_is_shown_only_where_it_is_set() -> None:
+    name = "internal.segment.bytes"
+    for own, expected in (({}, None), ({name: "10"}, "10")):
+        described = resolver().effective_topic_entries(image(), own)
+        assert {each.name: each.value for each in described}.get(name) == expected
+        names = [each.name for each in resolver().describe_topic(image(topic=own), "t")]
+        assert names[:1] == ([name] if own else names[:1])
+        assert (name in names) is bool(own)
+
+
+def test_a_groups_own_default_is_a_synonym_and_a_subscriptions_is_not() -> None:
+    found = entry(resolver().describe_group(image(), "g"), "share.isolation.level")
+    assert synonyms(found) == ["DEFAULT_CONFIG:share.isolation.level=read_uncommitted"]
+    assert entry(resolver().describe_client_metrics(image(), "s"), "metrics").synonyms == ()
+
+
+def test_an_embedded_brokers_defaults_replace_the_tables() -> None:
+    embedded = ConfigResolver(config_schema(), 1, {}, {"log.retention.hours": "2", "num.partitions": "7"})
+    found = entry(embedded.describe_topic(image(), "t"), "retention.ms")
+    assert (found.value, found.source) == ("7200000", ConfigSource.DEFAULT_CONFIG)
+    assert embedded.broker_value(image(), "num.partitions") == 7
+    assert embedded.broker_value(image(cluster={"num.partitions": "8"}), "num.partitions") == 8
+    assert embedded.broker_value(image(), "log.retention.minutes") is None
+
+
+def test_a_listeners_setting_is_dynamic_when_the_setting_is() -> None:
+    name, fixed = "listener.name.internal.ssl.keystore.location", "listener.name.internal.nope"
+    static = {name: "x", fixed: "y", "ssl.keystore.location.x": "z"}
+    described = {each.name: each for each in ConfigResolver(config_schema(), 1, static, {}).describe_broker(image())}
+    assert [described[key].read_only for key in static] == [False, True, True]
+
+
+def test_the_resources_of_a_type_are_listed_by_name() -> None:
+    configs = ConfigurationsImage({(GROUP, "b"): {"x": "1"}, (GROUP, "a"): {"x": "1"}, (TOPIC, "c"): {"x": "1"}})
+    assert configs.names_of(GROUP) == ["a", "b"]
+    assert configs.names_of(BROKER) == []

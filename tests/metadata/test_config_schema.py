@@ -152,3 +152,22 @@ def test_types_without_bounds() -> None:
     assert parse_value("x", ConfigType.STRING, None) is None
     with pytest.raises(ConfigError, match="SHORT"):
         parse_value("x", ConfigType.SHORT, "32768")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(float("inf"), "Infinity"), (float("-inf"), "-Infinity"), (float("nan"), "NaN"), (12_345_678.0, "1.2345678E7")],
+)
+def test_doubles_beyond_the_plain_ones(value: float, text: str) -> None:
+    assert format_double(value) == text
+
+
+def test_a_topic_cannot_be_tiered() -> None:
+    schema = config_schema()
+    schema.check_topic_configs({"remote.storage.enable": "false"})
+    with pytest.raises(ConfigError, match="Tiered Storage functionality is disabled"):
+        schema.check_topic_configs({"remote.storage.enable": "true"})
+
+
+def test_the_two_compaction_lags_may_be_equal() -> None:
+    config_schema().check_topic_configs({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord, decode_record, encode_record
@@ -54,9 +57,14 @@ class Records:
             replicas=[1, 2],
             isr=self.pick([1], [1, 2]),
             leader=self.pick(1, 2, -1),
-            leader_epoch=0,
-            partition_epoch=0,
+            leader_epoch=self.pick(0, 4),
+            partition_epoch=self.pick(0, 6),
             directories=[IDS[0], IDS[1]],
+            removing_replicas=self.pick([], [2]),
+            adding_replicas=self.pick([], [1]),
+            eligible_leader_replicas=self.pick(None, [1]),
+            last_known_elr=self.pick(None, [2]),
+            leader_recovery_state=self.pick(0, 1),
         )
 
     def make_change(self) -> MetadataRecord | None:
@@ -73,6 +81,10 @@ class Records:
             eligible_leader_replicas=self.pick(None, [], [1]),
             last_known_elr=self.pick(None, [], [2]),
             adding_replicas=self.pick(None, [], [3]),
+            removing_replicas=self.pick(None, [], [1]),
+            replicas=self.pick(None, [2, 1]),
+            directories=self.pick(None, [IDS[2], IDS[3]]),
+            leader_recovery_state=self.pick(-1, 0, 1),
         )
 
     def make_clear_elr(self) -> MetadataRecord:
@@ -95,7 +107,7 @@ class Records:
     def make_broker(self) -> MetadataRecord:
         broker = self.draw(st.integers(1, 2))
         self.brokers[broker] = self.brokers.get(broker, 0) + 10
-        endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="P", host="h", port=1, security_protocol=0)
+        endpoint = messages.RegisterBrokerRecord.BrokerEndpoint(name="P", host="h", port=1, security_protocol=2)
         feature = messages.RegisterBrokerRecord.BrokerFeature(
             name="metadata.version", min_supported_version=7, max_supported_version=33
         )
@@ -106,7 +118,10 @@ class Records:
             end_points=[endpoint],
             features=[feature],
             rack=self.pick(None, "r"),
+            fenced=self.pick(True, False),
+            in_controlled_shutdown=self.pick(True, False),
             log_dirs=[IDS[1]],
+            cordoned_log_dirs=self.pick(None, [IDS[1]]),
         )
 
     def make_broker_change(self) -> MetadataRecord | None:
@@ -126,6 +141,7 @@ class Records:
                     broker_epoch=epoch,
                     fenced=self.pick(-1, 0, 1),
                     in_controlled_shutdown=self.pick(0, 1),
+                    log_dirs=self.pick([], [IDS[3]]),
                     cordoned_log_dirs=self.pick(None, [], [IDS[2]]),
                 )
             case _:
@@ -135,7 +151,7 @@ class Records:
     def make_controller(self) -> MetadataRecord:
         if self.draw(st.booleans()):
             return messages.UnregisterControllerRecord(controller_id=1)
-        endpoint = messages.RegisterControllerRecord.ControllerEndpoint(name="C", host="h", port=1, security_protocol=0)
+        endpoint = messages.RegisterControllerRecord.ControllerEndpoint(name="C", host="h", port=1, security_protocol=3)
         return messages.RegisterControllerRecord(controller_id=1, incarnation_id=IDS[0], end_points=[endpoint])
 
     def make_feature(self) -> MetadataRecord:
@@ -172,8 +188,8 @@ class Records:
             pattern_type=3,
             principal="User:u",
             host="*",
-            operation=3,
-            permission_type=3,
+            operation=4,
+            permission_type=5,
         )
 
     def make_scram(self) -> MetadataRecord:
@@ -233,6 +249,137 @@ def test_a_snapshot_of_an_image_is_the_image(records: list[MetadataRecord]) -> N
     assert replay(MetadataImage(), written) == image
 
 
+def endpoint(kind: type, protocol: int) -> object:
+    return kind(name="P", host="h", port=1, security_protocol=protocol)
+
+
+def feature(kind: type) -> object:
+    return kind(name="f", min_supported_version=1, max_supported_version=2)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [messages.FeatureLevelRecord(name="metadata.version", feature_level=33)],
+        [messages.FeatureLevelRecord(name="group.version", feature_level=1)],
+        [
+            messages.RegisterControllerRecord(
+                controller_id=1,
+                incarnation_id=IDS[0],
+                end_points=[endpoint(messages.RegisterControllerRecord.ControllerEndpoint, 3)],
+                features=[feature(messages.RegisterControllerRecord.ControllerFeature)],
+            )
+        ],
+        [
+            messages.RegisterBrokerRecord(
+                broker_id=1,
+                incarnation_id=IDS[0],
+                broker_epoch=7,
+                end_points=[endpoint(messages.RegisterBrokerRecord.BrokerEndpoint, 2)],
+                features=[feature(messages.RegisterBrokerRecord.BrokerFeature)],
+                rack="r",
+                fenced=True,
+                in_controlled_shutdown=True,
+                log_dirs=[IDS[1]],
+                cordoned_log_dirs=[IDS[2]],
+            )
+        ],
+        [
+            messages.TopicRecord(name="a", topic_id=IDS[0]),
+            messages.PartitionRecord(
+                partition_id=0,
+                topic_id=IDS[0],
+                replicas=[1, 2, 3],
+                isr=[2],
+                removing_replicas=[1],
+                adding_replicas=[3],
+                leader=2,
+                leader_recovery_state=1,
+                leader_epoch=4,
+                partition_epoch=6,
+                directories=[IDS[1], IDS[2], IDS[3]],
+                eligible_leader_replicas=[4],
+                last_known_elr=[5],
+            ),
+        ],
+        [messages.ConfigRecord(resource_type=4, resource_name="1", name="n", value="v")],
+        [
+            messages.ClientQuotaRecord(
+                entity=[
+                    messages.ClientQuotaRecord.EntityData(entity_type="client-id", entity_name=None),
+                    messages.ClientQuotaRecord.EntityData(entity_type="user", entity_name="u"),
+                ],
+                key="k",
+                value=2.5,
+            )
+        ],
+        [messages.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=0)],
+        [
+            messages.AccessControlEntryRecord(
+                id=IDS[0],
+                resource_type=2,
+                resource_name="t",
+                pattern_type=3,
+                principal="User:u",
+                host="*",
+                operation=4,
+                permission_type=5,
+            )
+        ],
+        [
+            messages.UserScramCredentialRecord(
+                name="u", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+            )
+        ],
+        [
+            messages.DelegationTokenRecord(
+                owner="User:o",
+                requester="User:r",
+                renewers=["User:n"],
+                issue_timestamp=1,
+                max_timestamp=2,
+                expiration_timestamp=3,
+                token_id="x",
+            )
+        ],
+    ],
+    ids=lambda records: records[-1].NAME,
+)
+def test_a_record_leaves_the_image_as_it_came(records: list[MetadataRecord]) -> None:
+    assert list(replay(MetadataImage(), records).records()) == records
+
+
+def test_snapshots_are_written_in_the_order_of_names_and_numbers() -> None:
+    quota, config = messages.ClientQuotaRecord, messages.ConfigRecord
+
+    def limit(key: str, *entity: tuple[str, str | None]) -> MetadataRecord:
+        parts = [quota.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+        return quota(entity=parts, key=key, value=1.0)
+
+    ordered: list[MetadataRecord] = [
+        messages.FeatureLevelRecord(name="metadata.version", feature_level=33),
+        messages.FeatureLevelRecord(name="a", feature_level=1),
+        messages.FeatureLevelRecord(name="z", feature_level=1),
+        messages.TopicRecord(name="a", topic_id=IDS[1]),
+        messages.PartitionRecord(partition_id=0, topic_id=IDS[1], replicas=[1], isr=[1], leader=1),
+        messages.PartitionRecord(partition_id=1, topic_id=IDS[1], replicas=[1], isr=[1], leader=1),
+        messages.TopicRecord(name="b", topic_id=IDS[0]),
+        config(resource_type=2, resource_name="a", name="x", value="1"),
+        config(resource_type=2, resource_name="a", name="y", value="1"),
+        config(resource_type=2, resource_name="b", name="x", value="1"),
+        config(resource_type=4, resource_name="", name="x", value="1"),
+        limit("k", ("client-id", "c")),
+        limit("k", ("client-id", "c"), ("user", "u")),
+        limit("k", ("user", None)),
+        limit("j", ("user", "a")),
+        limit("k", ("user", "a")),
+        limit("k", ("user", "b")),
+    ]
+    topic = [record for record in ordered if isinstance(record, messages.TopicRecord)]
+    shuffled = [*topic, *reversed([record for record in ordered if record not in topic])]
+    assert list(replay(MetadataImage(), shuffled).records()) == ordered
+
+
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(record_lists(), st.integers(0, 40))
 def test_an_image_is_not_touched_by_its_successors(records: list[MetadataRecord], at: int) -> None:
@@ -258,7 +405,7 @@ def test_a_delta_tells_created_changed_and_deleted() -> None:
     delta.replay(messages.TopicRecord(name="gone", topic_id=IDS[2]))
     assert delta.topics is not None
     assert [change.name for change in delta.topics.created()] == ["gone"]
-    assert delta.topics.changed[topic].new_partitions() == [1]
+    assert list(delta.topics.changed[topic].partition_changes) == [1]
     assert [image.name for image in delta.topics.deleted.values()] == ["gone"]
     assert delta.cluster is None
     after = delta.apply(MetadataProvenance(9, 2, 3))
@@ -266,7 +413,7 @@ def test_a_delta_tells_created_changed_and_deleted() -> None:
     assert gone not in after.topics.by_id
     assert not after.configs.for_resource(2, "gone")
     assert after.provenance == (9, 2, 3)
-    assert repr(delta) == "MetadataDelta(since=-1, touched=['topics', 'configs'])"
+    assert repr(delta) == "<MetadataDelta since=-1 changed=['topics', 'configs']>"
 
 
 def test_leader_epoch_rises_with_each_election_and_partition_epoch_with_each_change() -> None:
@@ -293,6 +440,40 @@ def test_leader_epoch_rises_with_each_election_and_partition_epoch_with_each_cha
     assert (partition.leader, partition.leader_epoch, partition.partition_epoch, partition.isr) == (1, 6, 9, (1,))
 
 
+@pytest.mark.parametrize(("name", "cleared"), [("", "ab"), ("a", "a"), ("b", "b"), ("c", "")])
+@pytest.mark.parametrize("at_once", [False, True], ids=["since an image", "within one delta"])
+def test_eligible_leader_replicas_are_cleared_by_topic(name: str, cleared: str, at_once: bool) -> None:
+    records: list[MetadataRecord] = []
+    for topic, topic_id in zip("ab", IDS, strict=False):
+        records.append(messages.TopicRecord(name=topic, topic_id=topic_id))
+        for index, (elr, last) in enumerate([([1], [2]), ([1], None), (None, [2]), (None, None)]):
+            partition = messages.PartitionRecord(partition_id=index, topic_id=topic_id, replicas=[1], isr=[1], leader=1)
+            partition.partition_epoch = 0
+            partition.eligible_leader_replicas, partition.last_known_elr = elr, last
+            records.append(partition)
+    clear = messages.ClearElrRecord(topic_name=name)
+    image = replay(MetadataImage(), [*records, clear] if at_once else records)
+    image = image if at_once else replay(image, [clear])
+    for topic in "ab":
+        found = [
+            (bool(p.elr), bool(p.last_known_elr), p.partition_epoch)
+            for p in image.topics.by_name[topic].partitions.values()
+        ]
+        if topic in cleared:
+            assert found == [(False, False, 1), (False, False, 1), (False, False, 1), (False, False, 0)]
+        else:
+            assert found == [(True, True, 0), (True, False, 0), (False, True, 0), (False, False, 0)]
+
+
+def test_a_removed_topic_has_nothing_to_clear() -> None:
+    records: list[MetadataRecord] = [
+        messages.TopicRecord(name="a", topic_id=IDS[0]),
+        messages.PartitionRecord(topic_id=IDS[0], replicas=[1], isr=[1], leader=1, eligible_leader_replicas=[1]),
+    ]
+    removed = [messages.RemoveTopicRecord(topic_id=IDS[0]), messages.ClearElrRecord()]
+    assert replay(replay(MetadataImage(), records), removed).topics.by_name == {}
+
+
 def test_a_record_that_no_image_holds_is_an_error() -> None:
     with pytest.raises(UnknownRecord, match="EndTransactionRecord"):
         MetadataDelta(MetadataImage()).replay(messages.EndTransactionRecord())
@@ -313,3 +494,48 @@ def test_a_record_that_no_image_holds_is_an_error() -> None:
 def test_a_record_about_something_unknown_is_our_bug(record: MetadataRecord) -> None:
     with pytest.raises(AssertionError):
         MetadataDelta(MetadataImage()).replay(record)
+
+
+def test_records_about_a_broker() -> None:
+    def after(*records: MetadataRecord) -> BrokerRegistration:
+        registration = messages.RegisterBrokerRecord(broker_id=1, broker_epoch=5, fenced=True, log_dirs=[IDS[0]])
+        return replay(MetadataImage(), [registration, *records]).cluster.brokers[1]
+
+    def change(**fields: Any) -> MetadataRecord:
+        return messages.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, **fields)
+
+    unfence, fence = messages.UnfenceBrokerRecord(id=1, epoch=5), messages.FenceBrokerRecord(id=1, epoch=5)
+    assert after().fenced
+    assert not after(unfence).fenced
+    assert after(unfence, fence).fenced
+    assert not after(change(fenced=-1)).fenced
+    assert after(unfence, change(fenced=1)).fenced
+    assert after(change()) == after()
+    assert after(change(in_controlled_shutdown=1)).in_controlled_shutdown
+    assert after(change(in_controlled_shutdown=1), change()).in_controlled_shutdown
+    assert after(change(log_dirs=[IDS[1]])).directories == (IDS[1],)
+    assert after(change(log_dirs=[])).directories == (IDS[0],)
+    assert after(change(cordoned_log_dirs=[IDS[0]]), change()).cordoned_directories == (IDS[0],)
+    assert after(change(cordoned_log_dirs=[IDS[0]]), change(cordoned_log_dirs=[])).cordoned_directories == ()
+
+
+def test_nodes_are_kept_in_the_order_of_their_ids_and_leave_when_they_unregister() -> None:
+    records: list[MetadataRecord] = [messages.RegisterBrokerRecord(broker_id=i, broker_epoch=i) for i in (3, 1, 2)]
+    records += [messages.RegisterControllerRecord(controller_id=i) for i in (3, 1, 2)]
+    image = replay(MetadataImage(), records)
+    assert (list(image.cluster.brokers), list(image.cluster.controllers)) == ([1, 2, 3], [1, 2, 3])
+    gone = [
+        messages.UnregisterBrokerRecord(broker_id=2, broker_epoch=2),
+        messages.UnregisterControllerRecord(controller_id=3),
+    ]
+    image = replay(image, gone)
+    assert (list(image.cluster.brokers), list(image.cluster.controllers)) == ([1, 3], [1, 2])
+    unfenced = replay(image, [messages.UnfenceBrokerRecord(id=3, epoch=3)])
+    assert [broker.id for broker in unfenced.cluster.live_brokers()] == [3]
+    assert repr(image) == "<MetadataImage offset=-1 epoch=-1 brokers=[1, 3] topics=0>"
+
+
+def test_a_record_of_another_broker_epoch_is_our_bug() -> None:
+    image = replay(MetadataImage(), [messages.RegisterBrokerRecord(broker_id=1, broker_epoch=5)])
+    with pytest.raises(AssertionError, match="has epoch 6 for broker 1, which has 5"):
+        replay(image, [messages.FenceBrokerRecord(id=1, epoch=6)])

@@ -48,9 +48,7 @@ def test_a_control_batch_changes_nothing_but_counts() -> None:
 def test_a_transaction_counts_as_one_when_it_ends() -> None:
     loader = MetadataLoader()
     assert names(loader, batch(BEGIN, feature("a")), batch(feature("b"))) == [[], []]
-    assert loader.in_transaction
     assert names(loader, batch(feature("c"), END, feature("d"))) == [["a", "b", "c", "d"]]
-    assert not loader.in_transaction
 
 
 def test_an_aborted_transaction_never_was() -> None:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import pytest
 
 from barnabas.metadata import metadata_version
-from barnabas.metadata.bootstrap import activation_records, bootstrap_records
 
 
 def test_levels_have_names() -> None:
     assert metadata_version.NAMES[metadata_version.LATEST_PRODUCTION] == "4.4-IV2"
-    assert metadata_version.NAMES[metadata_version.LEVEL_OF_4_3] == "4.3-IV0"
+    assert metadata_version.NAMES[30] == "4.3-IV0"
     assert metadata_version.NAMES[metadata_version.MINIMUM] == "3.3-IV3"
 
 
 @pytest.mark.parametrize(
     ("record", "level", "version"),
     [
-        ("RegisterBrokerRecord", 7, 1),
-        ("RegisterBrokerRecord", 33, 4),
-        ("PartitionChangeRecord", 16, 0),
-        ("PartitionChangeRecord", 33, 2),
-        ("BrokerRegistrationChangeRecord", 33, 3),
+        *(("RegisterBrokerRecord", *at) for at in [(7, 1), (8, 2), (16, 2), (17, 3), (29, 3), (30, 4), (33, 4)]),
+        *(("BrokerRegistrationChangeRecord", *at) for at in [(7, 1), (16, 1), (17, 2), (29, 2), (30, 3), (33, 3)]),
+        *(("PartitionRecord", *at) for at in [(7, 0), (16, 0), (17, 1), (22, 1), (23, 2), (33, 2)]),
+        *(("PartitionChangeRecord", *at) for at in [(7, 0), (16, 0), (17, 1), (22, 1), (23, 2), (33, 2)]),
         ("TopicRecord", 33, 0),
     ],
 )
@@ -29,21 +27,15 @@ def test_record_versions(record: str, level: int, version: int) -> None:
     assert metadata_version.record_version(record, level) == version
 
 
-def test_a_fresh_cluster_finalizes_what_kafka_does() -> None:
-    levels = {record.name: record.feature_level for record in bootstrap_records()}  # type: ignore[attr-defined]
-    assert levels == {
-        "metadata.version": 33,
-        "eligible.leader.replicas.version": 1,
-        "group.version": 1,
-        "share.version": 2,
-        "streams.version": 1,
-        "transaction.version": 2,
+def test_supported_features_are_listed_by_name() -> None:
+    supported = {name: (levels.min, levels.max) for name, levels in metadata_version.supported_features().items()}
+    assert list(supported) == sorted(supported)
+    assert supported == {
+        "eligible.leader.replicas.version": (0, 1),
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+        "metadata.version": (7, 33),
+        "share.version": (0, 2),
+        "streams.version": (0, 1),
+        "transaction.version": (0, 2),
     }
-    assert bootstrap_records()[0].name == "metadata.version"  # type: ignore[attr-defined]
-
-
-def test_min_insync_replicas_is_pinned_while_eligible_leader_replicas_are_on() -> None:
-    record = activation_records(None, 2)[-1]
-    assert (record.NAME, record.value) == ("ConfigRecord", "2")  # type: ignore[attr-defined]
-    without = bootstrap_records(levels={"eligible.leader.replicas.version": 0})
-    assert activation_records(without, 2) == without

@@ -57,6 +57,8 @@ def test_an_image_in_batches_of_limited_size(monkeypatch: pytest.MonkeyPatch) ->
     assert kinds[0] == "SNAPSHOT_HEADER+KRAFT_VERSION+KRAFT_VOTERS"
     assert len(kinds) > 4
     assert sum(int(kind) for kind in kinds if kind.isdigit()) == len(list(harness.controller.image.records()))
+    assert {(header.partition_leader_epoch, header.max_timestamp) for _, header in iter_batches(data)} == {(1, 7)}
+    assert all(header.size <= 1000 for _, header in iter_batches(data))
 
 
 def test_due_by_size_or_by_age_of_something_new() -> None:
@@ -75,3 +77,25 @@ def test_never_by_age_when_the_interval_is_zero() -> None:
     policy = SnapshotPolicy(max_bytes=100, max_interval_ms=0)
     policy.appended(1)
     assert not policy.is_due(10**12)
+
+
+def test_the_header_has_the_time_of_the_last_record_and_records_the_version_of_their_level() -> None:
+    harness = ControllerHarness()
+    harness.register()
+    harness.create("a")
+    image = harness.controller.image
+    data = build_snapshot(
+        image._replace(features=image.features._replace(metadata_version=22)), VOTERS, kraft_version=1, append_time_ms=7
+    )
+    (_, header), (position, batch), *_ = iter_batches(data)
+    assert parse_control_record(next(iter_records(data[: header.size]))).value.last_contained_log_timestamp == 7
+    values = [record.value or b"" for record in iter_records(data[position : position + batch.size])]
+    # Frame version, type, version: RegisterBrokerRecord (0) and PartitionRecord (3) as level 22 writes them.
+    assert {value[1]: value[2] for value in values if value[1] in (0, 3)} == {0: 3, 3: 1}
+
+
+def test_an_interval_of_a_millisecond_is_one() -> None:
+    policy = SnapshotPolicy(max_bytes=100, max_interval_ms=1)
+    assert not policy.is_due(5)
+    policy.appended(1)
+    assert policy.is_due(6)

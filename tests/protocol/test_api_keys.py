@@ -9,7 +9,6 @@ from barnabas.protocol.api_keys import (
     ApiKey,
     api,
     descriptions,
-    latest_stable,
     request_header_version,
     response_header_version,
 )
@@ -43,8 +42,8 @@ def test_no_such_api(key: int) -> None:
 
 
 def test_unstable_versions_are_known_but_not_stable() -> None:
-    assert (api(ApiKey.INIT_PRODUCER_ID).max_version, latest_stable(ApiKey.INIT_PRODUCER_ID)) == (6, 5)
-    assert latest_stable(ApiKey.PRODUCE) == 13
+    assert (api(ApiKey.INIT_PRODUCER_ID).max_version, api(ApiKey.INIT_PRODUCER_ID).latest_stable) == (6, 5)
+    assert api(ApiKey.PRODUCE).latest_stable == 13
 
 
 def test_header_versions() -> None:

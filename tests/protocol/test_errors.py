@@ -48,10 +48,16 @@ def test_error_for_says_whether_to_try_again() -> None:
         if code is not ErrorCode.NONE:
             error = error_for(code)
             assert isinstance(error, RetriableError) == code.retriable == (code in RETRIABLE)
-            assert isinstance(error, StaleMetadataError) == code.stale_metadata
+            assert isinstance(error, StaleMetadataError) == (code in STALE_METADATA)
             assert error.code is code
     with pytest.raises(AssertionError):
         error_for(0)
+
+
+def test_a_message_is_the_clients_only_if_it_is_made_for_the_client() -> None:
+    assert KafkaError(ErrorCode.CORRUPT_MESSAGE, "m").client_message is None
+    assert KafkaError(ErrorCode.CORRUPT_MESSAGE, "m", for_client=True).client_message == "m"
+    assert error_for(3, "m").client_message is None
 
 
 def test_messages() -> None:

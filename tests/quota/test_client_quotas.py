@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from barnabas.metadata.client_quotas_image import quota_entity
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 
 EPOCH_MS = 1_700_000_000_000
@@ -112,41 +111,3 @@ def test_addresses_and_unknown_names_enable_nothing() -> None:
     quotas = make()
     quotas.apply({(("ip", "10.0.0.1"),): {"connection_creation_rate": 5.0}, entity("user_a"): {"new_rate": 5.0}})
     assert not quotas.is_enabled
-
-
-def mutation(clock: Clock) -> ClientQuotas:
-    quotas = ClientQuotas(QuotaWindows(controller_samples=11), clock)
-    quotas.apply({entity("user_a"): {"controller_mutation_rate": 10.0}})
-    return quotas
-
-
-def test_a_strict_mutation_quota_refuses_once_the_bucket_is_below_zero() -> None:
-    clock = Clock()
-    quotas = mutation(clock)
-    quota = quotas.controller_mutation.quota_for("a", "b", is_strict=True)
-    assert quota is not None
-    quota.record(110)  # the whole burst
-    quota.record(50)  # nothing is left, but nothing is owed: accepted, and owed from now on
-    assert quota.throttle_ms() == 0
-    with pytest.raises(KafkaError) as raised:
-        quota.record(1)
-    assert raised.value.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert quota.throttle_ms() == 5000
-    clock.now_ms += 2000
-    assert quota.throttle_ms() == 3000
-    clock.now_ms += 3000
-    later = quotas.controller_mutation.quota_for("a", "c", is_strict=True)
-    assert later is not None
-    later.record(1)
-
-
-def test_a_permissive_mutation_quota_accepts_and_throttles() -> None:
-    clock = Clock()
-    quota = mutation(clock).controller_mutation.quota_for("a", "b", is_strict=False)
-    assert quota is not None
-    quota.record(160)
-    assert quota.throttle_ms() == 5000
-
-
-def test_no_mutation_quota_for_others() -> None:
-    assert mutation(Clock()).controller_mutation.quota_for("z", "b", is_strict=True) is None

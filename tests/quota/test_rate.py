@@ -74,15 +74,6 @@ def test_taking_back_leaves_what_was_before() -> None:
     assert rate.measure(EPOCH_MS) == before
 
 
-def test_a_bucket_begins_full_and_tells_the_time_to_refill() -> None:
-    # The example of the KIP: 5/s over 100 s is a burst of 500; 560 at once leave -60, which take 12 s.
-    bucket = TokenBucket(100, 1000)
-    bucket.spend(560, 5, EPOCH_MS)
-    assert bucket.measure(5, EPOCH_MS) == -60
-    assert bucket.throttle_ms(5, EPOCH_MS) == 12_000
-    assert bucket.throttle_ms(5, EPOCH_MS + 12_000) == 0
-
-
 def test_rounding_is_javas() -> None:
     assert [java_round(x) for x in (0.5, 1.5, 2.4999, -0.5)] == [1, 2, 2, 0]
     assert java_round(1e30) == 2**31 - 1

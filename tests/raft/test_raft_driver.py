@@ -1,4 +1,4 @@
-"""The order in which a node's wishes are carried out."""
+"""The order in which the driver carries out what a node asks for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
-from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.raft_node import BatchTooLarge, RaftNode
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
 
@@ -24,15 +26,15 @@ class Tape:
         self.end_offset = 0
         self.held: list[Callable[[], None]] = []
         self.hold = False
+        self.error: Exception | None = None
         self.epochs: list[int] = []
-        self.refuses: Exception | None = None
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
 
     def append(self, batch: bytearray, leader_epoch: int) -> None:
-        if self.refuses is not None:
-            raise self.refuses
+        if self.error is not None:
+            raise self.error
         self.epochs.append(leader_epoch)
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
@@ -72,26 +74,12 @@ def test_election_state_is_durable_before_the_log_is_written() -> None:
     ]
 
 
-def test_the_log_learns_the_epoch_of_each_batch() -> None:
+def test_the_log_receives_each_batch_with_the_epoch() -> None:
     tape = Tape()
     raft = driver(tape)
     raft.start()
     raft.append([b"a"])
     assert tape.epochs == [1, 1]
-
-
-def test_a_refused_append_says_why_and_leaves_its_offsets_to_the_next() -> None:
-    tape = Tape()
-    raft = driver(tape)
-    raft.start()
-    tape.calls.clear()
-    tape.refuses = OSError("no space left on device")
-    with pytest.raises(AppendFailed, match="no space left on device"):
-        raft.append([b"a", b"b"])
-    assert tape.calls == []  # nothing to flush
-    tape.refuses = None
-    assert raft.append([b"c"]) == 1
-    assert tape.calls == [("append", 2), "flush", ("hw", 2), ("committed", 2)]
 
 
 def test_appends_during_a_flush_share_the_next_one() -> None:
@@ -107,6 +95,33 @@ def test_appends_during_a_flush_share_the_next_one() -> None:
     tape.held.pop()()
     assert tape.calls[7:] == [("hw", 4), ("committed", 4)]
     assert not tape.held
+
+
+@pytest.mark.parametrize("error", [OSError("full"), KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "full")])
+def test_a_batch_that_the_log_rejects_leaves_the_node_as_it_was(error: Exception) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    tape.error = error
+    with pytest.raises(AppendFailed, match="full"):
+        raft.append([b"a", b"b"])
+    assert (tape.calls, raft.node.end_offset) == ([], 1)
+    tape.error = None
+    assert raft.append([b"a"]) == 1
+    assert tape.calls == [("append", 2), "flush", ("hw", 2), ("committed", 2)]
+
+
+def test_a_batch_that_is_too_large_is_not_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raft_node, "MAX_BATCH_BYTES", 200)
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    with pytest.raises(BatchTooLarge, match="1 records make a batch of"):
+        raft.append([bytes(200)])
+    assert tape.calls == []
+    assert raft.append([bytes(10)]) == 1
 
 
 def test_nothing_is_told_after_the_close() -> None:

@@ -51,7 +51,7 @@ def test_a_sole_voter_leads_a_new_epoch_at_once() -> None:
     assert (change.version, change.leader_id) == (0, 1)
     assert [voter.voter_id for voter in change.voters] == [1]
     assert [voter.voter_id for voter in change.granting_voters] == [1]
-    assert repr(raft) == "RaftNode(1, Leader, epoch=1, high_watermark=-1, end=1)"
+    assert repr(raft) == "<RaftNode id=1 Leader epoch=1 high_watermark=-1 end=1>"
 
 
 def test_the_epoch_is_one_more_than_any_before() -> None:
@@ -156,7 +156,7 @@ def test_what_the_log_refused_is_appended_nowhere() -> None:
 
 
 def test_other_voters_are_refused_in_words() -> None:
-    with pytest.raises(QuorumNotSupported, match="itself alone"):
+    with pytest.raises(QuorumNotSupported, match="can only be the sole voter of its quorum; the voters are \\[1, 2\\]"):
         node(voters=VoterSet.of([Voter(1, DIRECTORY), Voter(2, DIRECTORY)])).start(0)
     with pytest.raises(QuorumNotSupported, match="another metadata directory"):
         node(voters=VoterSet.of([Voter(1, b"o" * 16)])).start(0)
@@ -171,7 +171,9 @@ def test_describe() -> None:
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
     assert [v.directory_id for v in description.voters] == [DIRECTORY]
     assert description.observers == ()
-    assert description.voter_set == raft.voters
+    assert raft.describe(now_ms=10).voters[0].last_fetch_ms == 10
+    # A description changes nothing.
+    assert (description.voters[0].last_fetch_ms, raft.progress[1].last_fetch_ms) == (9, 0)
 
 
 def test_a_replica_that_never_fetched_has_no_end_and_no_times() -> None:

@@ -14,7 +14,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.errors import InvalidRecord
 from barnabas.records.record import check_records, records_bytes
-from barnabas.records.record_batch import BatchHeader, check_batch, set_max_timestamp_log_append
+from barnabas.records.record_batch import BatchHeader, check_batch, stamp_log_append_time
 from tests.records.strategies import SIZES
 
 RECORDS = st.lists(
@@ -72,7 +72,7 @@ def test_spans_of_many_records() -> None:
 
 def test_spans_have_the_time_of_append() -> None:
     batch = build_batch([(5, b"k", b"v", ()), (7, b"k", b"v", ())])
-    set_max_timestamp_log_append(batch, 0, 123_456)
+    stamp_log_append_time(batch, 0, 123_456)
     _, _, spans = spans_of(batch)
     assert [s.timestamp for s in spans] == [123_456, 123_456]
 
@@ -107,7 +107,7 @@ def test_what_stays_is_unchanged(
         records, base_offset=70, leader_epoch=3, compression=codec, producer_id=5, producer_epoch=2, base_sequence=9
     )
     if append_time:
-        set_max_timestamp_log_append(batch, 0, 123_456)
+        stamp_log_append_time(batch, 0, 123_456)
     header, body, spans = spans_of(batch)
     kept = data.draw(st.lists(st.sampled_from(range(len(spans))), min_size=1, unique=True).map(sorted))
     rewritten = rewrite_batch(header, body, [spans[i] for i in kept], delete_horizon_ms=horizon)

@@ -20,7 +20,7 @@ from barnabas.records.record_batch import (
     iter_batches,
     patch,
     read_header,
-    set_max_timestamp_log_append,
+    stamp_log_append_time,
 )
 from tests.records.strategies import bounded
 
@@ -214,7 +214,7 @@ def test_patching_keeps_the_crc_and_everything_else() -> None:
 
 def test_log_append_time_stamps_the_batch_and_its_records() -> None:
     buffer = bytearray(b"\0" * 3 + one_batch(compression=Compression.ZSTD) + b"tail")
-    set_max_timestamp_log_append(buffer, 3, 777777)
+    stamp_log_append_time(buffer, 3, 777777)
     header = check_batch(buffer, 3)
     assert header.is_log_append_time
     assert header.max_timestamp == 777777

@@ -1,3 +1,5 @@
+"""Operations that wait: notified, expired, cancelled, broken."""
+
 from __future__ import annotations
 
 import asyncio
@@ -113,3 +115,17 @@ def test_ten_thousand_waits_leave_no_trace(hosting: Hosting) -> None:
         "enough",
         "late",
     }
+
+
+def test_an_operation_that_breaks_when_notified_fails_and_the_next_is_notified(hosting: Hosting) -> None:
+    class Breaking(Counting):
+        def notified(self, amount: int) -> None:
+            raise ValueError("a bug")
+
+    purgatory = Purgatory("test", hosting.loop)
+    broken = Breaking(hosting.loop, 1)
+    purgatory.watch(broken, "a", 100)
+    behind = waiting(hosting, purgatory, "a")
+    purgatory.notify("a", 1)
+    assert isinstance(broken.future.exception(), ValueError)
+    assert behind.future.result() == "enough"

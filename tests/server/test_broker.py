@@ -12,7 +12,6 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     FetchRequest,
     FindCoordinatorRequest,
-    IncrementalAlterConfigsRequest,
     InitProducerIdRequest,
     MetadataRequest,
     OffsetCommitRequest,
@@ -103,36 +102,6 @@ def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -
         again.close()
 
 
-def test_a_reset_leaves_the_configuration_of_a_fresh_cluster(tmp_path: Path) -> None:
-    node = Serving(tmp_path)
-    try:
-        fresh = dict(node.server.services.image().configs.by_resource)
-        node.create_topic("t", retention_ms="1")
-        commit(node, "g", 7)
-        config = IncrementalAlterConfigsRequest.AlterableConfig(
-            name="log.retention.ms", config_operation=0, value="1000"
-        )
-        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
-            resource_type=4, resource_name="", configs=[config]
-        )
-        assert node.ask(IncrementalAlterConfigsRequest(resources=[resource])).responses[0].error_code == 0
-        before = topics(node)["t"].topic_id
-        node.loop.run_until_complete(node.server.reset())
-        assert topics(node) == {}
-        assert dict(node.server.services.image().configs.by_resource) == fresh
-        node.create_topic("t")
-        assert topics(node)["t"].topic_id != before
-        assert fetched(node, "t") == b""
-        assert committed_or_none(node, "g") in (-1, None)
-    finally:
-        node.close()
-
-
-def committed_or_none(node: Serving, group: str) -> int | None:
-    node.ask(FindCoordinatorRequest(coordinator_keys=[group]))
-    return committed(node, group)
-
-
 def test_a_fault_ends_the_node_and_leaves_the_directory_as_a_crash_would(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,7 +141,7 @@ def test_only_what_is_served_can_be_listened_on(tmp_path: Path) -> None:
         Serving(tmp_path, listeners="SSL://127.0.0.1:0")
 
 
-def test_trap_16_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:
+def test_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     try:
         assert node.server.config.offsets_topic_replication_factor == 3

@@ -134,7 +134,7 @@ def test_a_directory_that_is_a_file_is_refused_in_one_line(tmp_path: Path) -> No
     refused = run("start", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0")
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"barnabas: cannot use the data directory {tmp_path / 'data'}: ")
-    assert refused.stderr.endswith("; name another with --data-dir\n")
+    assert refused.stderr.endswith("; pass another --data-dir\n")
 
 
 def test_a_directory_is_asked_for() -> None:

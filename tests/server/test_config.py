@@ -11,7 +11,6 @@ from barnabas.server.config import (
     Listener,
     effective_topic_values,
     log_config,
-    read_properties,
 )
 
 
@@ -103,22 +102,6 @@ def test_unknown_properties_are_kept_and_named() -> None:
     made = BrokerConfig.from_properties({"zookeeper.connect": "x", "num.partitions": "2"})
     assert made.unknown == ("zookeeper.connect",)
     assert made.properties["zookeeper.connect"] == "x"
-
-
-def test_a_properties_file() -> None:
-    text = (
-        "# a comment\n! another\n\nnum.partitions=3\n  log.dirs = /a/b \nlisteners: PLAINTEXT://:9092\n"
-        "broker.rack r1\nssl.cipher.suites=a,\\\n   b\nescaped\\ key=\\ttab\nempty=\n"
-    )
-    assert read_properties(text) == {
-        "num.partitions": "3",
-        "log.dirs": "/a/b ",
-        "listeners": "PLAINTEXT://:9092",
-        "broker.rack": "r1",
-        "ssl.cipher.suites": "a,b",
-        "escaped key": "\ttab",
-        "empty": "",
-    }
 
 
 def test_log_config_without_anything_is_kafkas() -> None:

@@ -17,180 +17,162 @@ from barnabas.server.broker import BrokerServer, CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.request_memory import RequestMemory
 from tests.api.serving import Serving
+from tests.server.listening import connect, echo, listening, next_response, on_both_loops, until
 from tests.server.scripted_dispatcher import METADATA, request
-from tests.server.test_connection import connect, echo, listening, next_response, run, until
 
 
 def quotas(**limits: Any) -> ConnectionQuotas:
     return ConnectionQuotas(ConnectionLimits(**limits))
 
 
-def test_too_many_from_one_address_are_closed() -> None:
-    async def test() -> None:
-        async with listening(echo, quotas=quotas(per_ip=2)) as (listener, _):
-            first, second = await connect(listener), await connect(listener)
-            for number, (reader, writer) in enumerate((first, second)):
-                writer.write(request(METADATA, number))
-                assert (await next_response(reader))[0] == number
-            refused_reader, _ = await connect(listener)
-            assert await refused_reader.read() == b""
-            assert listener.rejected == 1
-            first[1].close()
-            await until(lambda: listener.connection_count == 1)
+@on_both_loops
+async def test_too_many_from_one_address_are_closed() -> None:
+    async with listening(echo, quotas=quotas(per_ip=2)) as (listener, _):
+        first, second = await connect(listener), await connect(listener)
+        for number, (reader, writer) in enumerate((first, second)):
+            writer.write(request(METADATA, number))
+            assert (await next_response(reader))[0] == number
+        refused_reader, _ = await connect(listener)
+        assert await refused_reader.read() == b""
+        assert listener.rejected == 1
+        first[1].close()
+        await until(lambda: listener.connection_count == 1)
+        reader, writer = await connect(listener)
+        writer.write(request(METADATA, 5))
+        assert (await next_response(reader))[0] == 5
+
+
+@on_both_loops
+async def test_beyond_max_connections_they_wait_in_order_until_one_leaves() -> None:
+    async with listening(echo, quotas=quotas(connections=1), backlog=2) as (listener, dispatcher):
+        _, admitted = await connect(listener)
+        await until(lambda: listener.connection_count == 1)
+        waiting = []
+        for number in (1, 2):
             reader, writer = await connect(listener)
-            writer.write(request(METADATA, 5))
-            assert (await next_response(reader))[0] == 5
-
-    run(test)
-
-
-def test_beyond_max_connections_they_wait_in_order_until_one_leaves() -> None:
-    async def test() -> None:
-        async with listening(echo, quotas=quotas(connections=1), backlog=2) as (listener, dispatcher):
-            _, admitted = await connect(listener)
-            await until(lambda: listener.connection_count == 1)
-            waiting = []
-            for number in (1, 2):
-                reader, writer = await connect(listener)
-                writer.write(request(METADATA, number))
-                waiting.append((reader, writer))
-                await until(lambda number=number: listener.waiting_count == number)
-            overflow, _ = await connect(listener)
-            assert await overflow.read() == b""
-            assert dispatcher.handled == []
-            admitted.close()
-            assert (await next_response(waiting[0][0]))[0] == 1
-            assert listener.waiting_count == 1
-            waiting[0][1].close()
-            assert (await next_response(waiting[1][0]))[0] == 2
-
-    run(test)
+            writer.write(request(METADATA, number))
+            waiting.append((reader, writer))
+            await until(lambda number=number: listener.waiting_count == number)
+        overflow, _ = await connect(listener)
+        assert await overflow.read() == b""
+        assert dispatcher.handled == []
+        admitted.close()
+        assert (await next_response(waiting[0][0]))[0] == 1
+        assert listener.waiting_count == 1
+        waiting[0][1].close()
+        assert (await next_response(waiting[1][0]))[0] == 2
 
 
-def test_who_waits_may_leave() -> None:
-    async def test() -> None:
-        async with listening(echo, quotas=quotas(connections=1)) as (listener, _):
-            _, admitted = await connect(listener)
-            await until(lambda: listener.connection_count == 1)
-            _, impatient = await connect(listener)
-            await until(lambda: listener.waiting_count == 1)
-            impatient.close()
-            await until(lambda: listener.waiting_count == 0)
-            admitted.close()
-            await until(lambda: listener.connection_count == 0)
-            assert listener.quotas.total == 0
-
-    run(test)
+@on_both_loops
+async def test_a_waiting_connection_may_leave() -> None:
+    async with listening(echo, quotas=quotas(connections=1)) as (listener, _):
+        _, admitted = await connect(listener)
+        await until(lambda: listener.connection_count == 1)
+        _, impatient = await connect(listener)
+        await until(lambda: listener.waiting_count == 1)
+        impatient.close()
+        await until(lambda: listener.waiting_count == 0)
+        admitted.close()
+        await until(lambda: listener.connection_count == 0)
+        assert listener.quotas.total == 0
 
 
-def test_a_fast_broker_admits_at_its_rate() -> None:
-    async def test() -> None:
-        loop = asyncio.get_running_loop()
-        limited = ConnectionQuotas(ConnectionLimits(creation_rate=20), samples=2, window_seconds=1)
-        async with listening(echo, quotas=limited, now_ms=lambda: 0) as (listener, _):
-            began = loop.time()
-            kept = []
-            for number in range(22):
-                reader, writer = await connect(listener)
-                kept.append(writer)
-                writer.write(request(METADATA, number))
-                assert (await next_response(reader))[0] == number
-            # All come in one instant: twenty are within the rate, the two behind them wait 50 ms and 100 ms.
-            assert loop.time() - began >= 0.149
-            assert listener.connection_count == len(kept)
-
-    run(test)
-
-
-def test_a_fast_address_is_not_answered_and_closed_after_its_rest() -> None:
-    async def test() -> None:
-        loop = asyncio.get_running_loop()
-        limited = ConnectionQuotas(samples=2, window_seconds=1)
-        limited.apply({(("ip", "127.0.0.1"),): {"connection_creation_rate": 10.0}})
-        async with listening(echo, quotas=limited, now_ms=lambda: 0) as (listener, dispatcher):
-            kept = [await connect(listener) for _ in range(10)]
-            await until(lambda: listener.connection_count == 10)
-            began = loop.time()
+@on_both_loops
+async def test_a_fast_broker_admits_at_its_rate() -> None:
+    loop = asyncio.get_running_loop()
+    limited = ConnectionQuotas(ConnectionLimits(creation_rate=20), samples=2, window_seconds=1)
+    async with listening(echo, quotas=limited, now_ms=lambda: 0) as (listener, _):
+        began = loop.time()
+        kept = []
+        for number in range(22):
             reader, writer = await connect(listener)
-            writer.write(request(METADATA, 1))
-            # A request that was not even read when the connection was closed makes its end a reset.
-            with contextlib.suppress(ConnectionError):
-                assert await reader.read() == b""
-            assert loop.time() - began >= 0.099
-            assert dispatcher.handled == []
-            assert limited.total == len(kept)
-
-    run(test)
+            kept.append(writer)
+            writer.write(request(METADATA, number))
+            assert (await next_response(reader))[0] == number
+        # All come in one instant: twenty are within the rate, the two behind them wait 50 ms and 100 ms.
+        assert loop.time() - began >= 0.149
+        assert listener.connection_count == len(kept)
 
 
-def test_request_memory_is_shared_and_served_in_order() -> None:
+@on_both_loops
+async def test_a_fast_address_is_not_answered_and_closed_after_its_rest() -> None:
+    loop = asyncio.get_running_loop()
+    limited = ConnectionQuotas(samples=2, window_seconds=1)
+    limited.apply({(("ip", "127.0.0.1"),): {"connection_creation_rate": 10.0}})
+    async with listening(echo, quotas=limited, now_ms=lambda: 0) as (listener, dispatcher):
+        kept = [await connect(listener) for _ in range(10)]
+        await until(lambda: listener.connection_count == 10)
+        began = loop.time()
+        reader, writer = await connect(listener)
+        writer.write(request(METADATA, 1))
+        # A request that was not even read when the connection was closed makes its end a reset.
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+        assert loop.time() - began >= 0.099
+        assert dispatcher.handled == []
+        assert limited.total == len(kept)
+
+
+@on_both_loops
+async def test_request_memory_is_shared_and_served_in_order() -> None:
     size = 200_000
 
-    async def test() -> None:
-        memory = RequestMemory(size)
-        held: dict[int, asyncio.Future[Any]] = {}
+    memory = RequestMemory(size)
 
-        def answer(context: RequestContext, body: bytes) -> Any:
-            assert len(body) == size
-            return echo(context, b"")
+    def answer(context: RequestContext, body: bytes) -> Any:
+        assert len(body) == size
+        return echo(context, b"")
 
-        async with listening(answer, memory=memory) as (listener, dispatcher):
-            frames = [request(METADATA, number, bytes(size)) for number in range(3)]
-            clients = []
-            for number, frame in enumerate(frames):
-                reader, writer = await connect(listener)
-                writer.write(frame[: size // 2])
-                clients.append((reader, writer))
-                expected = min(number + 1, 1) * len(frames[0])
-                await until(lambda expected=expected: memory.used == expected)
-                await until(lambda number=number: memory.depleted == number)
-            # The first one has its memory; the others are not read from, so what they send stays in the system's buffers.
-            for number in (2, 1):
-                clients[number][1].write(frames[number][size // 2 :])
-            assert dispatcher.handled == []
-            clients[0][1].write(frames[0][size // 2 :])
-            for reader, _ in clients:
-                await next_response(reader)
-            assert dispatcher.handled == [0, 1, 2]
-            await until(lambda: memory.used == 0)
-        assert not held
-
-    run(test)
-
-
-def test_memory_comes_back_from_who_leaves_in_the_middle() -> None:
-    async def test() -> None:
-        memory = RequestMemory(100_000)
-        async with listening(echo, memory=memory) as (listener, _):
-            frame = request(METADATA, 1, bytes(150_000))
-            _, first = await connect(listener)
-            first.write(frame[:1000])
-            await until(lambda: memory.used == len(frame))
-            reader, second = await connect(listener)
-            second.write(frame)
-            await until(lambda: memory.depleted == 1)
-            _, third = await connect(listener)
-            third.write(frame[:1000])
-            await until(lambda: memory.depleted == 2)
-            third.close()
-            first.close()
-            assert (await next_response(reader))[0] == 1
-            await until(lambda: memory.used == 0)
-
-    run(test)
-
-
-def test_without_a_large_request_no_memory_is_counted() -> None:
-    async def test() -> None:
-        memory = RequestMemory(1)
-        async with listening(echo, memory=memory) as (listener, _):
-            memory.used = 1  # as if all were taken
+    async with listening(answer, memory=memory) as (listener, dispatcher):
+        frames = [request(METADATA, number, bytes(size)) for number in range(3)]
+        clients = []
+        for number, frame in enumerate(frames):
             reader, writer = await connect(listener)
-            writer.write(request(METADATA, 1, b"x" * 60_000))
-            assert (await next_response(reader))[0] == 1
-            assert memory.depleted == 0
+            writer.write(frame[: size // 2])
+            clients.append((reader, writer))
+            expected = min(number + 1, 1) * len(frames[0])
+            await until(lambda expected=expected: memory.used == expected)
+            await until(lambda number=number: memory.depleted == number)
+        # The first one has its memory; the others are not read from, so what they send stays in the system's buffers.
+        for number in (2, 1):
+            clients[number][1].write(frames[number][size // 2 :])
+        assert dispatcher.handled == []
+        clients[0][1].write(frames[0][size // 2 :])
+        for reader, _ in clients:
+            await next_response(reader)
+        assert dispatcher.handled == [0, 1, 2]
+        await until(lambda: memory.used == 0)
 
-    run(test)
+
+@on_both_loops
+async def test_memory_comes_back_from_who_leaves_in_the_middle() -> None:
+    memory = RequestMemory(100_000)
+    async with listening(echo, memory=memory) as (listener, _):
+        frame = request(METADATA, 1, bytes(150_000))
+        _, first = await connect(listener)
+        first.write(frame[:1000])
+        await until(lambda: memory.used == len(frame))
+        reader, second = await connect(listener)
+        second.write(frame)
+        await until(lambda: memory.depleted == 1)
+        _, third = await connect(listener)
+        third.write(frame[:1000])
+        await until(lambda: memory.depleted == 2)
+        third.close()
+        first.close()
+        assert (await next_response(reader))[0] == 1
+        await until(lambda: memory.used == 0)
+
+
+@on_both_loops
+async def test_without_a_large_request_no_memory_is_counted() -> None:
+    memory = RequestMemory(1)
+    async with listening(echo, memory=memory) as (listener, _):
+        memory.used = 1  # as if all were taken
+        reader, writer = await connect(listener)
+        writer.write(request(METADATA, 1, b"x" * 60_000))
+        assert (await next_response(reader))[0] == 1
+        assert memory.depleted == 0
 
 
 def set_broker(serving: Serving, name: str, value: str) -> int:
@@ -266,13 +248,11 @@ def test_limits_that_cannot_be_stop_the_start(tmp_path: Path, name: str, value: 
         Serving(tmp_path, **{name: value})
 
 
-def test_a_size_field_alone_takes_no_memory_yet_bounds_are_kept() -> None:
-    async def test() -> None:
-        memory = RequestMemory(10_000_000)
-        async with listening(echo, memory=memory, max_frame_bytes=50_000_000) as (listener, _):
-            reader, writer = await connect(listener)
-            writer.write(struct.pack(">i", 60_000_000))
-            assert await reader.read() == b""
-            assert memory.used == 0
-
-    run(test)
+@on_both_loops
+async def test_a_size_field_alone_takes_no_memory_yet_bounds_are_kept() -> None:
+    memory = RequestMemory(10_000_000)
+    async with listening(echo, memory=memory, max_frame_bytes=50_000_000) as (listener, _):
+        reader, writer = await connect(listener)
+        writer.write(struct.pack(">i", 60_000_000))
+        assert await reader.read() == b""
+        assert memory.used == 0

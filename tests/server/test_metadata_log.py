@@ -34,6 +34,10 @@ LISTENERS = {"listeners": "PLAINTEXT://localhost:9092"}
 LOG = "__cluster_metadata-0"
 
 
+def _raise(error: BaseException) -> None:
+    raise error
+
+
 class DiskHarness(ControllerHarness):
     """A controller over a metadata log on a disk; `start` opens whatever is there."""
 
@@ -59,6 +63,7 @@ class DiskHarness(ControllerHarness):
             create_future=Settled,  # type: ignore[arg-type]
             now_ms=lambda: self.now_ms,
             random=random.Random(7),
+            on_fault=_raise,
             snapshots=SnapshotPolicy(self.snapshot_bytes),
         )
         self.driver = open_quorum(
@@ -302,6 +307,7 @@ def test_a_flush_elsewhere_delays_the_commit_and_nothing_else() -> None:
         create_future=Settled,  # type: ignore[arg-type]
         now_ms=lambda: 0,
         random=random.Random(7),
+        on_fault=_raise,
     )
     driver: RaftDriver = open_quorum(disk, "/data", meta, config, controller, now_ms=lambda: 0, run_blocking=elsewhere)
     controller.attach(driver)

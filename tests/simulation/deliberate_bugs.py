@@ -12,6 +12,7 @@ from typing import Any
 
 from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
 from barnabas.log import log_appender, log_segment
+from barnabas.log.log_flusher import LogFlusher
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.records.record_batch import BatchHeader, read_header
@@ -32,10 +33,10 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
 def flush_without_sync() -> Iterator[None]:
     """The log believes its bytes are on the disk when nobody told the disk. Caught by durability, after a power cut."""
 
-    def flush(self: PartitionLog) -> None:
-        self._flusher.recovery_point = self.log_end_offset
+    def flush(self: LogFlusher, log_end_offset: int, now_ms: int) -> None:
+        self.recovery_point = log_end_offset
 
-    with replaced(PartitionLog, "flush", flush):
+    with replaced(LogFlusher, "flush", flush):
         yield
 
 

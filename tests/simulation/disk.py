@@ -455,6 +455,9 @@ class SimDisk:
         self.locks.add(path)
         return SimLock(self, path)
 
+    def max_open_files(self) -> int:
+        return 512
+
     def disk_usage(self, path: str) -> DiskUsage:
         self.called("usage", path)
         total = self.capacity if self.capacity is not None else 1 << 40

@@ -58,10 +58,13 @@ class FakeCluster:
         self.brokers = brokers
         self.fetch_version = 17
         self.requests: list[str] = []
+        self.fetches: list[Any] = []
+        self.opened: list[FakeConnection] = []
         self.commits: dict[str, dict[tuple[str, int], int]] = {}
         self.group_error = ErrorCode.NONE
         self.down: set[int] = set()
         self.before: Callable[[str], None] = lambda name: None
+        self.before_send: Callable[[str], None] = lambda name: None
 
     def create(self, name: str, partitions: int = 1, incarnation: int = 1) -> FakeTopic:
         topic_id = (name.encode() + b"%04d" % incarnation).rjust(16, b".")
@@ -71,7 +74,8 @@ class FakeCluster:
     def connect(self, host: str, port: int, **_: Any) -> FakeConnection:
         if port - PORT in self.down:
             raise BrokerNotAvailable(f"cannot reach {host}:{port}")
-        return FakeConnection(self, port - PORT)
+        self.opened.append(FakeConnection(self, port - PORT))
+        return self.opened[-1]
 
     def answer(self, request: Any, node: int) -> Any:
         name = type(request).__name__.removesuffix("Request")
@@ -126,10 +130,9 @@ class FakeCluster:
         (wanted,) = asked.partitions
         data = response.PartitionData(partition_index=wanted.partition, high_watermark=-1)
         by_id = {topic.topic_id: topic for topic in self.topics.values()}
-        topic = by_id.get(bytes(asked.topic_id)) if self.fetch_version > 12 else self.topics.get(asked.topic)
+        topic = self.topics.get(asked.topic) if asked.topic else by_id.get(bytes(asked.topic_id))
         if topic is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if self.fetch_version > 12 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            data.error_code = unknown
+            data.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if asked.topic else ErrorCode.UNKNOWN_TOPIC_ID
         else:
             self._fetch_partition(topic.partitions[wanted.partition], wanted.fetch_offset, request, node, data)
         found = response.FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[data])
@@ -191,6 +194,10 @@ class FakeConnection:
 
     def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
         assert not self.closed
+        name = type(message).__name__.removesuffix("Request")
+        self._cluster.before_send(name)
+        if name == "Fetch":
+            self._cluster.fetches.append(message)
         version = self.version_for(message, highest) if version is None else version
         self._waiting.append((type(message).decode(message.encode(version), version), version))
         return version

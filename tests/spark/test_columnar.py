@@ -1,4 +1,4 @@
-"""Columns decoded from batches hold what the plain record decoder finds, and never more than the bytes allow."""
+"""Columns decoded from batches equal the plain record decoder's, and no length reads outside the bytes."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_one_row_in_full():
     ]
 
 
-def test_log_append_time_counts_for_every_record():
+def test_with_log_append_time_every_record_has_the_batchs_timestamp():
     found = rows(build_batch([(5, None, b"a", []), (9, None, b"b", [])], log_append_time=True))
     assert [(r["timestampType"], r["timestamp"].microsecond) for r in found] == [(1, 9000), (1, 9000)]
 
 
-def test_the_first_batch_is_cut_at_the_offset_asked_for():
+def test_rows_before_the_fetched_offset_are_dropped():
     buffer = build_batch([(0, None, bytes([i]), []) for i in range(10)], base_offset=100)
     assert [r["offset"] for r in rows(buffer, 104, 107)] == [104, 105, 106]
 
@@ -129,7 +129,7 @@ def test_the_next_fetch_begins_after_the_last_offset_not_after_the_count():
     assert chosen.next_offset == 18
 
 
-def test_a_truncated_tail_is_left_for_the_next_fetch():
+def test_a_batch_that_is_cut_short_is_left_for_the_next_fetch():
     first, second = build_batch([(0, None, b"a", [])]), build_batch([(0, None, b"b", [])], base_offset=1)
     for cut in range(len(second)):
         view = memoryview(bytes(first + second[:cut]))
@@ -137,7 +137,7 @@ def test_a_truncated_tail_is_left_for_the_next_fetch():
         assert (chosen.next_offset, len(chosen.batches)) == (1, 1)
 
 
-def test_nothing_whole_leaves_the_offset_where_it_is():
+def test_without_a_whole_batch_the_offset_stays():
     assert select_batches(memoryview(b""), 5, 10).next_offset == 5
 
 
@@ -146,6 +146,12 @@ def test_batches_past_the_end_are_not_decoded():
     chosen = select_batches(memoryview(buffer), 1, 3)
     assert [h.base_offset for _, h in chosen.batches] == [1, 2]
     assert chosen.next_offset == 3
+
+
+def test_a_gap_over_the_end_of_the_range_ends_it():
+    """Nothing is left between 2 and 10; a next offset of 2 would be fetched again for ever."""
+    buffer = build_batch([(0, None, b"x", [])] * 2) + build_batch([(0, None, b"y", [])], base_offset=10)
+    assert select_batches(memoryview(buffer), 0, 5).next_offset == 5
 
 
 def transactional(producer: int, base: int, count: int = 2) -> bytes:
@@ -188,7 +194,7 @@ def test_a_transaction_aborted_later_does_not_hide_what_came_before():
     assert [r["offset"] for r in rows(buffer, aborted=[(7, 3)])] == [0, 1]
 
 
-def test_pieces_stay_small(monkeypatch):
+def test_a_piece_has_at_most_the_maximum_number_of_rows(monkeypatch):
     monkeypatch.setattr(columnar, "ROWS_PER_PIECE", 4)
     buffer = b"".join(build_batch([(0, None, b"x", [])] * 3, base_offset=3 * i) for i in range(5))
     view = memoryview(buffer)
@@ -200,11 +206,14 @@ def test_pieces_stay_small(monkeypatch):
 
 def test_a_piece_of_many_compressed_batches_and_of_each_kind_in_turn():
     codecs = [
+        Compression.NONE,
         Compression.ZSTD,
         Compression.ZSTD,
         Compression.NONE,
+        Compression.NONE,
         Compression.LZ4,
         Compression.GZIP,
+        Compression.NONE,
         Compression.SNAPPY,
     ]
     buffer = b"".join(
@@ -212,8 +221,15 @@ def test_a_piece_of_many_compressed_batches_and_of_each_kind_in_turn():
         for i, codec in enumerate(codecs)
     )
     found = rows(buffer)
-    assert [r["offset"] for r in found] == list(range(12))
-    assert [r["key"] for r in found] == [b"k%d" % (i // 2) for i in range(12)]
+    assert [r["offset"] for r in found] == list(range(18))
+    assert [r["key"] for r in found] == [b"k%d" % (i // 2) for i in range(18)]
+
+
+@pytest.mark.parametrize("size", [0, 40, 60, 120, 8_000, 8_200, 20_001, 1_048_500, 1_048_600, 2_500_001])
+def test_records_whose_length_takes_one_to_four_bytes(size):
+    values = [b"a", b"v" * size, b"z"]
+    found = rows(build_batch([(0, None, value, []) for value in values]))
+    assert [r["value"] for r in found] == values
 
 
 def test_varints_of_every_length():
@@ -240,12 +256,25 @@ def test_timestamps_that_do_not_fit_are_clipped():
     assert piece["timestamp"].cast(pa.int64()).to_pylist() == [(2**63 - 1) // 1000 * 1000]
 
 
-def test_a_wrong_checksum_is_refused_unless_told_otherwise():
+def test_a_wrong_checksum_is_rejected_if_checksums_are_checked():
     buffer = bytearray(build_batch([(0, b"key", b"value", [])]))
     buffer[-3] ^= 1
     with pytest.raises(CorruptRecord):
         select_batches(memoryview(buffer), 0, 9)
     assert select_batches(memoryview(buffer), 0, 9, check_crcs=False).batches
+
+
+@pytest.mark.parametrize("deltas", [(-1, 1), (0, 0), (1, 0)], ids=["before the batch", "twice", "descending"])
+def test_offsets_that_do_not_ascend_from_the_base_offset_are_damage(deltas):
+    """Each record is length, attributes, timestamp delta, offset delta …, all of one byte here."""
+    buffer = bytearray(build_batch([(0, None, b"x", [])] * 2, base_offset=5))
+    size = (len(buffer) - HEADER.size) // 2
+    for i, delta in enumerate(deltas):
+        buffer[HEADER.size + i * size + 3] = (delta << 1) ^ (delta >> 7)
+    view = memoryview(buffer)
+    chosen = select_batches(view, 0, 99, check_crcs=False)
+    with pytest.raises(CorruptRecord, match="do not ascend"):
+        list(to_arrow(view, chosen.batches, 0, 99, topic="t", partition=0, include_headers=False))
 
 
 @given(st.data())

@@ -1,6 +1,8 @@
-"""Offsets in Spark's JSON, and moments in their three forms."""
+"""Offsets in Spark's JSON, and timestamps in their three forms."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +29,7 @@ def test_a_position_survives_spark(position):
     assert from_spark(to_spark(position)) == position
 
 
-def test_spark_sees_sorted_text():
+def test_spark_gets_sorted_positions():
     assert to_spark({("b", 1): 3, ("a", 10): 1, ("a", 2): 0}) == {"a": {"2": 0, "10": 1}, "b": {"1": 3}}
     assert list(to_spark({("b", 1): 3, ("a", 2): 0})) == ["a", "b"]
 
@@ -35,17 +37,41 @@ def test_spark_sees_sorted_text():
 @pytest.mark.parametrize(
     "text", ["[]", "{", '{"t":[0]}', '{"t":{"x":0}}', '{"t":{"0":"1"}}', '{"t":{"0":-3}}', '{"t":{"0":1.5}}']
 )
-def test_offsets_of_another_form(text):
+def test_invalid_offsets_are_rejected(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\.") as caught:
         offsets_from_json(text)
     assert str(caught.value).endswith(f"got {text}")
 
 
-def test_assignment_is_sorted_and_without_doubles():
-    assert assignment_from_json('{"b":[1,0,1],"a":[2]}') == [("a", 2), ("b", 0), ("b", 1)]
+def test_the_smallest_and_the_largest_offset():
+    assert offsets_from_json('{"t":{"0":-2,"1":9223372036854775807}}') == {("t", 0): -2, ("t", 1): 2**63 - 1}
+    with pytest.raises(ValueError, match=r"Expected e\.g\."):
+        offsets_from_json('{"t":{"0":9223372036854775808}}')
 
 
-def test_moments_per_partition_take_every_form():
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"t":[1]}', '{"t":{"x":1}}', '{"t":{"0":true}}', '{"t":{"0":1.5}}', '{"t":{"0":null}}']
+)
+def test_invalid_timestamps_per_partition_are_rejected(text):
+    with pytest.raises(ValueError, match=r"Expected e\.g\. .*1763712000000") as caught:
+        timestamps_from_json(text, NOW_MS)
+    assert str(caught.value).endswith(f"got {text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"t":0}', '{"t":{"0":1}}', '{"t":[true]}', '{"t":[-1]}', '{"t":["0"]}', '{"t":[1.0]}']
+)
+def test_invalid_assignments_are_rejected(text):
+    with pytest.raises(ValueError, match=r'Expected e\.g\. .*"topicA":\[0,1\]') as caught:
+        assignment_from_json(text)
+    assert str(caught.value).endswith(f"got {text}")
+
+
+def test_an_assignment_is_sorted_and_without_duplicates():
+    assert assignment_from_json('{"b":[1,0,1],"a":[2],"c":[]}') == [("a", 2), ("b", 0), ("b", 1)]
+
+
+def test_timestamps_per_partition_may_have_every_form():
     text = '{"t":{"0":1763712000000,"1":"-1h","2":"2026-11-21T08:00:00Z"}}'
     assert timestamps_from_json(text, NOW_MS) == {
         ("t", 0): 1_763_712_000_000,
@@ -71,13 +97,23 @@ def test_moments_per_partition_take_every_form():
         ("-99999w", 0),
     ],
 )
-def test_moments(text, ms):
+def test_timestamps(text, ms):
     assert timestamp_ms(text, NOW_MS) == ms
 
 
-@pytest.mark.parametrize("text", ["", "now", "-", "-2", "2h", "-2y", "2026-13-01"])
-def test_what_is_not_a_moment(text):
-    with pytest.raises(ValueError, match="is not understood"):
+def test_a_timestamp_without_a_zone_is_in_utc_wherever_the_driver_is(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert timestamp_ms("1970-01-01T00:00:01", NOW_MS) == 1_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "now", "-", "-2", "2h", "-2y", "2026-13-01", "\N{ARABIC-INDIC DIGIT THREE}"])
+def test_invalid_timestamps_are_rejected(text):
+    with pytest.raises(ValueError, match="is not a valid timestamp"):
         timestamp_ms(text, NOW_MS)
 
 

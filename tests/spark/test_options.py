@@ -1,4 +1,4 @@
-"""Options: Spark's names, Spark's sentences, and nothing else let through."""
+"""Options have Spark's names, and invalid ones are rejected with Spark's messages."""
 
 from __future__ import annotations
 
@@ -44,8 +44,15 @@ def test_defaults_of_a_batch():
     assert (options.min_partitions, options.max_records_per_partition, options.group_id) == (None, None, None)
     assert options.consumer.client_id == "spark-kafka-source"
 
+    assert options.consumer.check_crcs
+    assert not options.include_headers
 
-def test_a_stream_begins_at_the_end_unless_told():
+
+def test_isolation_levels_have_the_values_of_the_protocol():
+    assert (IsolationLevel.READ_UNCOMMITTED.value, IsolationLevel.READ_COMMITTED.value) == (0, 1)
+
+
+def test_a_stream_begins_at_the_end_by_default():
     assert stream().starting == Latest()
     assert stream(startingOffsets="earliest").starting == Earliest()
 
@@ -83,13 +90,14 @@ REFUSED = [
     ({"subscribe": None, "assign": "a"}, "No topicpartitions to assign as specified value for option 'assign' is 'a'"),
     ({"subscribe": None, "assign": '{"a":["x"]}'}, 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got {"a":["x"]}'),
     ({"subscribe": None, "subscribePattern": " "}, "Pattern to subscribe is empty"),
-    ({"subscribe": None, "subscribePattern": "("}, "is not a regular expression"),
+    ({"subscribe": None, "subscribePattern": "("}, "is not a valid regular expression"),
     (
         {"kafka.bootstrap.servers": None},
         "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer",
     ),
     ({"minPartitions": "0"}, "minPartitions must be positive"),
     ({"maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition must be positive"),
+    ({"fetchOffset.numRetries": "-1"}, "fetchOffset.numRetries must not be negative"),
     ({"maxOffsetsPerTrigger": "many"}, "maxOffsetsPerTrigger must be a whole number, not 'many'"),
     ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false, not 'maybe'"),
     ({"startingOffsetsByTimestampStrategy": "skip"}, "startingOffsetsByTimestampStrategy must be error or latest"),
@@ -102,8 +110,8 @@ REFUSED = [
     ({"kafka.security.protocol": "SASL_SSL"}, "kafka.security.protocol 'SASL_SSL' is not supported"),
     ({"kafka.ssl.truststore.location": "x"}, "Option 'kafka.ssl.truststore.location' is not supported"),
     ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
-    ({"startingTimestamp": "yesterday"}, "timestamp 'yesterday' is not understood"),
-    ({"maxTriggerDelay": "soon"}, "'soon' is not a length of time"),
+    ({"startingTimestamp": "yesterday"}, "'yesterday' is not a valid timestamp"),
+    ({"maxTriggerDelay": "soon"}, "'soon' is not a valid duration"),
 ]
 
 
@@ -111,7 +119,7 @@ REFUSED = [
     ("change", "sentence"), REFUSED, ids=[str(sorted(change)) + str(i) for i, (change, _) in enumerate(REFUSED)]
 )
 @pytest.mark.parametrize("parse", [parse_batch_options, parse_stream_options], ids=["batch", "stream"])
-def test_refused_by_batch_and_stream(parse, change, sentence):
+def test_rejected_by_batch_and_stream(parse, change, sentence):
     options = {name: value for name, value in (MINIMAL | change).items() if value is not None}
     with pytest.raises(ValueError) as caught:
         parse(options, NOW_MS)
@@ -127,7 +135,7 @@ def test_refused_by_batch_and_stream(parse, change, sentence):
         ({"endingOffsets": '{"t":{"3":-2}}'}, "ending offset for t-3 can't be earliest for batch queries on Kafka"),
     ],
 )
-def test_refused_by_a_batch(change, sentence):
+def test_rejected_by_a_batch(change, sentence):
     with pytest.raises(ValueError) as caught:
         batch(**change)
     assert str(caught.value) == sentence
@@ -139,13 +147,30 @@ def test_a_stream_has_no_end(name):
         stream(**{name: "latest"})
 
 
-def test_a_stream_refuses_a_minimum_over_the_maximum():
+def test_a_stream_rejects_a_minimum_over_the_maximum():
     with pytest.raises(ValueError, match=r"minOffsetPerTrigger\(10\) is higher than the maxOffsetsPerTrigger\(9\)"):
         stream(minOffsetsPerTrigger="10", maxOffsetsPerTrigger="9")
     assert stream(minOffsetsPerTrigger="9", maxOffsetsPerTrigger="9").min_offsets_per_trigger == 9
 
 
-def test_the_first_form_given_counts():
+def test_a_stream_may_have_a_minimum_or_a_maximum_alone():
+    assert stream(minOffsetsPerTrigger="7").min_offsets_per_trigger == 7
+    assert stream(maxOffsetsPerTrigger="7").max_offsets_per_trigger == 7
+
+
+def test_the_smallest_numbers():
+    assert batch(minPartitions="1").min_partitions == 1
+    assert batch(**{"fetchOffset.numRetries": "0"}).fetch_offset_retries == 0
+
+
+def test_given_numbers_and_names_are_used():
+    given = {"fetchOffset.numRetries": "5", "kafkaConsumer.pollTimeoutMs": "70", "kafka.group.id": "g"}
+    options = batch(**given)
+    assert (options.fetch_offset_retries, options.poll_timeout_ms, options.group_id) == (5, 70, "g")
+    assert batch(**{"kafka.group.id": ""}).group_id is None
+
+
+def test_timestamps_count_before_offsets():
     assert batch(startingOffsets="earliest", startingTimestamp="5").starting == ByTimestamp(5)
     both = batch(startingOffsetsByTimestamp='{"t":{"0":7}}', startingTimestamp="5")
     assert both.starting == ByTimestamp(5)
@@ -157,7 +182,7 @@ def test_the_first_form_given_counts():
     assert batch(startingOffsets=" EARLIEST ").starting == Earliest()
 
 
-def test_consumer_settings_that_count():
+def test_consumer_settings_are_used():
     consumer = batch(
         **{
             "kafka.client.id": "me",
@@ -176,18 +201,23 @@ def test_consumer_settings_that_count():
     assert consumer.request_timeout_ms == 7
 
 
+def test_the_smaller_limit_of_a_fetch_counts():
+    assert batch(**{"kafka.max.partition.fetch.bytes": "1000"}).consumer.fetch_max_bytes == 1000
+    assert batch(**{"kafka.fetch.max.bytes": "500"}).consumer.fetch_max_bytes == 500
+
+
 def test_the_client_id_begins_with_the_group_prefix():
     assert batch(groupIdPrefix="team-a").consumer.client_id == "team-a"
 
 
-def test_plaintext_may_be_named():
+def test_plaintext_is_accepted():
     assert batch(**{"kafka.security.protocol": "plaintext"})
 
 
 @pytest.mark.parametrize(
     ("text", "ms"), [("15m", 900_000), ("500", 500), ("30 s", 30_000), ("2H", 7_200_000), ("1d", 86_400_000)]
 )
-def test_lengths_of_time(text, ms):
+def test_durations(text, ms):
     assert duration_ms(text) == ms
 
 

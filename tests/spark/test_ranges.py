@@ -1,4 +1,4 @@
-"""Cutting ranges into tasks: the parts cover the whole, and there are as many as asked."""
+"""Ranges are split into tasks: the parts cover the whole, and there are as many as requested."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def test_min_partitions_cuts_in_proportion():
 
 def test_min_partitions_below_the_number_of_partitions_changes_nothing():
     assert sizes(cut_ranges(ranges_of(10, 30), min_partitions=2)) == [(0, 10), (1, 30)]
+
+
+def test_as_many_partitions_as_asked_for_are_enough_however_unequal():
+    unequal = ranges_of(800, 200, 1, 1, 1, 1, 1, 1)
+    assert cut_ranges(unequal, min_partitions=8) == unequal
+
+
+def test_ranges_that_are_all_too_short_to_cut_stay_whole():
+    assert sizes(cut_ranges(ranges_of(10, 10, 10), min_partitions=4)) == [(0, 10), (1, 10), (2, 10)]
 
 
 def test_short_ranges_do_not_take_from_the_share_of_long_ones():

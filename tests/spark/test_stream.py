@@ -1,4 +1,4 @@
-"""A stream moves through its topics batch by batch, and notices what a position alone does not show."""
+"""A stream moves through its topics batch by batch, and detects changes that a position alone does not show."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_from_the_beginning(cluster):
     assert tasks(stream, end, end) == []
 
 
-def test_from_the_end_unless_told(cluster):
+def test_a_stream_begins_at_the_end_by_option(cluster):
     assert reader(cluster, startingOffsets="latest").initialOffset() == {"a": {"0": 10, "1": 30}}
 
 
@@ -85,7 +85,7 @@ def test_only_committed_records_count_when_only_they_are_read(cluster):
     assert reader(cluster).latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
 
 
-def test_at_most_so_many_offsets(cluster):
+def test_a_batch_takes_at_most_max_offsets_per_trigger(cluster):
     stream = reader(cluster, maxOffsetsPerTrigger="20")
     assert stream.getDefaultReadLimit() == ReadMaxRows(20)
     start = stream.initialOffset()
@@ -93,7 +93,11 @@ def test_at_most_so_many_offsets(cluster):
     assert stream.latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
 
 
-def test_not_before_so_many_offsets_or_so_much_time(cluster, monkeypatch):
+def test_without_limits_a_batch_takes_everything(cluster):
+    assert reader(cluster).getDefaultReadLimit() == ReadAllAvailable()
+
+
+def test_a_batch_waits_for_min_offsets_or_the_delay(cluster, monkeypatch):
     now_ms = 1_000_000
     monkeypatch.setattr(stream_module.time, "time_ns", lambda: now_ms * 1_000_000)
     stream = reader(cluster, minOffsetsPerTrigger="5", maxTriggerDelay="10s")
@@ -103,7 +107,9 @@ def test_not_before_so_many_offsets_or_so_much_time(cluster, monkeypatch):
     fill(cluster, "a", 0, 4)
     assert stream.latestOffset(end, limit) == end
     assert stream.latestOffset(end, ALL) == {"a": {"0": 14, "1": 30}}
-    now_ms += 10_000
+    now_ms += 9_999
+    assert stream.latestOffset(end, limit) == end
+    now_ms += 1
     assert stream.latestOffset(end, limit) == {"a": {"0": 14, "1": 30}}
 
 
@@ -150,14 +156,14 @@ def test_a_new_partition_that_has_already_lost_records(cluster):
     end = stream.latestOffset(stream.initialOffset(), ALL)
     cluster.create("b")
     fill(cluster, "b", 0, 3)
-    cluster.topics["b"].partitions[0].start = 2
-    with pytest.raises(DataLoss, match="Added partition b-0 starts from 2 instead of 0"):
+    cluster.topics["b"].partitions[0].start = 1
+    with pytest.raises(DataLoss, match="Added partition b-0 starts from 1 instead of 0"):
         stream.latestOffset(end, ALL)
     forgiving = reader(cluster, failOnDataLoss="false")
-    assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("b", 0, 2, 3)]
+    assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("b", 0, 1, 3)]
 
 
-def test_a_topic_that_disappears(cluster):
+def test_a_topic_that_disappears_is_data_loss(cluster):
     stream, forgiving = reader(cluster), reader(cluster, failOnDataLoss="false")
     cluster.create("b")
     end = stream.latestOffset({"a": {"0": 0, "1": 0}, "b": {"0": 0}}, ALL)
@@ -167,7 +173,7 @@ def test_a_topic_that_disappears(cluster):
     assert forgiving.latestOffset(end, ALL) == {"a": {"0": 10, "1": 30}}
 
 
-def test_a_log_that_ends_before_the_position(cluster):
+def test_a_log_that_ends_before_the_position_is_data_loss(cluster):
     start = {"a": {"0": 10, "1": 31}}
     with pytest.raises(DataLoss, match="Partition a-1's offset was changed from 31 to 30"):
         reader(cluster).latestOffset(start, ALL)
@@ -190,6 +196,45 @@ def test_a_topic_created_again_is_noticed_though_it_has_grown_past_the_position(
     assert tasks(forgiving, end, further) == [("a", 0, 0, 50), ("a", 1, 0, 50)]
     fill(cluster, "a", 0, 1)
     assert tasks(forgiving, further, forgiving.latestOffset(further, ALL)) == [("a", 0, 50, 51)]
+
+
+def test_a_topic_created_again_before_the_first_batch_is_noticed(cluster):
+    stream = reader(cluster)
+    start = stream.initialOffset()
+    cluster.create("a", partitions=2, incarnation=2)
+    with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
+        stream.latestOffset(start, ALL)
+
+
+def test_a_shorter_topic_created_again_is_one_loss_not_two(cluster, caplog):
+    stream = reader(cluster, failOnDataLoss="false")
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    cluster.create("a", partitions=2, incarnation=2)
+    stream.latestOffset(end, ALL)
+    assert "Topic a was deleted and created again" in caplog.text
+    assert "offset was changed" not in caplog.text
+
+
+def test_a_first_batch_that_begins_past_its_end_is_reported(cluster, caplog):
+    """A query that begins at the end was killed in its first batch: the end was recorded, its beginning was not."""
+    stream = reader(cluster, startingOffsets="latest")
+    end = stream.initialOffset()
+    stream.partitions(end, end)
+    assert not caplog.text
+    stream.partitions(end, {"a": {"0": 9, "1": 30}})
+    assert caplog.text.count("the first batch's start was not stored") == 1
+
+
+def test_a_query_with_a_checkpoint_has_no_first_batch(cluster, caplog):
+    reader(cluster).partitions({"a": {"0": 5, "1": 5}}, {"a": {"0": 9, "1": 30}})
+    assert not caplog.text
+
+
+def test_partitions_that_are_gone_do_not_count_for_the_first_batch(cluster, caplog):
+    stream = reader(cluster, startingOffsets="latest")
+    stream.initialOffset()
+    stream.partitions({"a": {"0": 10}}, {"a": {"0": 10}})
+    assert not caplog.text
 
 
 def test_progress_shows_as_a_groups_offsets(cluster):
@@ -217,15 +262,43 @@ def test_a_group_that_cannot_be_written_does_not_stop_the_query(cluster, caplog)
         fill(cluster, "a", 0, 1)
         stream.commit(stream.latestOffset({"a": {"0": 0, "1": 0}}, ALL))
     assert caplog.text.count("cannot commit progress to group g") == 1
+    for error in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
+        cluster.group_error = error
+        fill(cluster, "a", 0, 1)
+        stream.commit(stream.latestOffset({"a": {"0": 0, "1": 0}}, ALL))
+    assert caplog.text.count("cannot commit progress to group g") == 2, "once for each time that it begins to fail"
 
 
-def test_no_group_no_commit(cluster):
+def test_without_a_group_nothing_is_committed(cluster, caplog):
     stream = reader(cluster)
     stream.commit(stream.latestOffset(stream.initialOffset(), ALL))
     assert "OffsetCommit" not in cluster.requests
+    assert not caplog.text
 
 
-def test_the_report_costs_nothing_more(cluster):
+def test_the_report_before_the_first_batch_asks_for_the_ends(cluster):
+    assert reader(cluster).reportLatestOffset() == {"a": {"0": 10, "1": 30}}
+
+
+def test_stop_closes_the_connections_and_may_be_called_twice(cluster):
+    stream = reader(cluster)
+    stream.initialOffset()
+    stream.stop()
+    assert cluster.opened
+    assert all(connection.closed for connection in cluster.opened)
+    assert stream._offset_reader is None
+    stream.stop()
+
+
+def test_the_reader_dials_when_it_is_first_asked(cluster, monkeypatch):
+    made = reader(cluster)._offset_reader
+    monkeypatch.setattr(stream_module, "OffsetReader", lambda options: made)
+    stream = StreamReader(made._options)
+    assert stream.initialOffset() == {"a": {"0": 0, "1": 0}}
+    assert stream._offset_reader is made
+
+
+def test_the_progress_report_sends_no_request(cluster):
     stream = reader(cluster)
     end = stream.latestOffset(stream.initialOffset(), ReadMaxRows(4))
     asked = len(cluster.requests)
@@ -233,7 +306,7 @@ def test_the_report_costs_nothing_more(cluster):
     assert len(cluster.requests) == asked
 
 
-def test_what_executors_get_holds_no_connection(cluster):
+def test_the_executors_copy_has_no_connection(cluster):
     stream = reader(cluster)
     stream.initialOffset()
     copy = pickle.loads(pickle.dumps(stream))

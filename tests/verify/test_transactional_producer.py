@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 
 from barnabas.client.errors import ConnectionLost
 from barnabas.protocol import messages
@@ -13,7 +14,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
 from barnabas.verify.producers import Abortable, Refused, Unknown
-from barnabas.verify.transactional_producer import TransactionalProducer
+from barnabas.verify.transactional_producer import TransactionalProducer, parse_group_metadata
 from tests.client.scripted_broker import MemoryCluster
 
 METADATA = b"CGMDv2:\x05\0\0\0g\0member-1\0\1"
@@ -200,3 +201,25 @@ def test_an_old_broker() -> None:
     producer.send("t", 0, b"1")
     with pytest.raises(Refused, match="version 2"):
         producer.commit()
+
+
+@pytest.mark.parametrize("instance", [None, "me", ""])
+def test_group_metadata_that_the_library_writes(instance: str | None) -> None:
+    settings = {"bootstrap.servers": "127.0.0.1:1", "group.id": "orders", "log_level": 0}
+    if instance:
+        settings["group.instance.id"] = instance
+    consumer = Consumer(settings)
+    try:
+        assert parse_group_metadata(consumer.consumer_group_metadata()) == ("orders", -1, "", instance or None)
+    finally:
+        consumer.close()
+
+
+def test_group_metadata_of_a_member() -> None:
+    assert parse_group_metadata(b"CGMDv2:\x05\0\0\0g\0member-1\0\0static\0") == ("g", 5, "member-1", "static")
+
+
+@pytest.mark.parametrize("metadata", [b"", b"CGMDv1:\0\0\0\0g\0m\0\1", b"CGMDv2:\0"])
+def test_other_bytes_are_not_group_metadata(metadata: bytes) -> None:
+    with pytest.raises(ValueError):
+        parse_group_metadata(metadata)

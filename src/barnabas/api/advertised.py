@@ -1,4 +1,4 @@
-"""The address at which a client is told to find a broker. Control plane.
+"""The address at which a client finds a broker, as responses name it.
 
 Metadata, FindCoordinator, DescribeCluster and Produce's leader hints all name brokers by host and port. Kafka answers with
 the address configured for the listener the client came in by. `advertised.listeners=auto` goes one further: for this
@@ -16,17 +16,16 @@ Source: Kafka's `MetadataCache.getAliveBrokerNode`, KIP-103 for listeners by nam
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from barnabas.api.context import RequestContext
 
-__all__ = ["advertised_endpoint"]
+__all__ = ["advertised_endpoint", "name_leaders"]
 
 
 def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, int] | None:
-    """Host and port of a broker, as this client shall see it.
-
-    Returns:
-        None when the broker is unknown or has no listener of the connection's name.
-    """
+    """Return host and port of a broker for this client; None if the broker is unknown or has no listener of the connection's name."""
     services, connection = context.services, context.connection
     if broker_id == services.node_id:
         advertised = services.config.advertised_listeners
@@ -42,3 +41,17 @@ def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, i
         return None
     endpoint = broker.listener(connection.listener_name)
     return None if endpoint is None else (endpoint.host, endpoint.port)
+
+
+def name_leaders(context: RequestContext, response: Any, leaders: Iterable[int]) -> None:
+    """Add the addresses of the leaders that a response points to (KIP-951); -1 stands for no leader.
+
+    Args:
+        response: of Produce, Fetch, ShareFetch or ShareAcknowledge, each with a `NodeEndpoint` of its own.
+    """
+    for leader in sorted(set(leaders)):
+        endpoint = advertised_endpoint(context, leader) if leader >= 0 else None
+        if endpoint is not None:
+            response.node_endpoints.append(
+                type(response).NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
+            )

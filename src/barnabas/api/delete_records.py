@@ -19,6 +19,7 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse
+from barnabas.steps import in_slices
 
 INVALID_LOW_WATERMARK = -1
 HIGH_WATERMARK = -1
@@ -26,12 +27,12 @@ HIGH_WATERMARK = -1
 _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
-def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Delete in each partition; one failure does not stop the others."""
     response = DeleteRecordsResponse()
-    for topic in request.topics:
+    async for topic in in_slices(request.topics):
         answered = []
-        for asked in topic.partitions:
+        async for asked in in_slices(topic.partitions):
             index = asked.partition_index
             try:
                 low = _delete(context, topic.name, index, asked.offset)

@@ -18,20 +18,21 @@ from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.metadata import topic_names
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeProducersRequest, DescribeProducersResponse
+from barnabas.steps import in_slices
 
 NOT_HOSTED = "This server does not host this topic-partition."
 
 _Partition = DescribeProducersResponse.PartitionResponse
 
 
-def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+async def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """Answer each partition for itself."""
     response = DescribeProducersResponse()
     known = context.services.replica_manager.topics
-    for topic in request.topics:
+    async for topic in in_slices(request.topics):
         answered = []
         fault = topic_names.fault(topic.name)
-        for index in topic.partition_indexes:
+        async for index in in_slices(topic.partition_indexes):
             if fault is not None:
                 refused = _Partition(
                     partition_index=index, error_code=int(ErrorCode.INVALID_TOPIC_EXCEPTION), error_message=fault

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import asyncio
 
-from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
 from barnabas.protocol.messages import FetchRequest, FetchResponse
@@ -103,7 +103,7 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
         if replica_id < 0 and read.bytes_read:
             _count_bytes_out(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
-            _name_leaders(context, read, response)
+            name_leaders(context, response, (data.current_leader.leader_id for _, data in read.results))
         return response
 
     answer: FetchResponse | asyncio.Future[FetchResponse]
@@ -126,14 +126,3 @@ def _forgotten(request: FetchRequest, uses_topic_ids: bool) -> list[tuple[str | 
         for topic in request.forgotten_topics_data
         for index in topic.partitions
     ]
-
-
-def _name_leaders(context: RequestContext, read: FetchRead, response: FetchResponse) -> None:
-    """Where the leaders are that the answer points to (KIP-951)."""
-    leaders = sorted({data.current_leader.leader_id for _, data in read.results if data.current_leader.leader_id >= 0})
-    for leader in leaders:
-        endpoint = advertised_endpoint(context, leader)
-        if endpoint is not None:
-            response.node_endpoints.append(
-                FetchResponse.NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
-            )

@@ -26,6 +26,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.offset_lookup import FoundOffset, lookup_offset
+from barnabas.steps import in_slices
 
 LEADER_EPOCH_VERSION = 4
 # Special timestamp → the version that brought it.
@@ -34,13 +35,13 @@ _SPECIAL = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
-def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Answer each partition for itself."""
     named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
-    for topic in request.topics:
+    async for topic in in_slices(request.topics):
         answered = []
-        for asked in topic.partitions:
+        async for asked in in_slices(topic.partitions):
             times = named[topic.name, asked.partition_index]
             if times != 1:
                 if times > 1:

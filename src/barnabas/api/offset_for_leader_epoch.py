@@ -16,17 +16,18 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from barnabas.steps import in_slices
 
 _EndOffset = OffsetForLeaderEpochResponse.EpochEndOffset
 
 
-def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """Answer each partition for itself."""
     replicas = context.services.replica_manager
     response = OffsetForLeaderEpochResponse()
-    for topic in request.topics:
+    async for topic in in_slices(request.topics):
         answered = []
-        for asked in topic.partitions:
+        async for asked in in_slices(topic.partitions):
             try:
                 partition = replicas.partition(topic.topic, asked.partition)
                 partition.check_leader(asked.current_leader_epoch)

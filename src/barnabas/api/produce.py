@@ -21,15 +21,26 @@ transactions begin by producing (KIP-890); 13 topic ids (KIP-516).
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from barnabas.api.advertised import advertised_endpoint
+from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.errors import RecordsRejected
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
+from barnabas.records.compression import Compression
+from barnabas.records.record_batch import (
+    BATCH_OVERHEAD,
+    COMPRESSION_MASK,
+    LOG_OVERHEAD,
+    MAGIC,
+    PREFIX_BYTES,
+    is_transactional,
+    length_and_magic,
+    read_header,
+)
 from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
@@ -45,33 +56,13 @@ ZSTD_VERSION = 7
 ADMIN_CLIENT_ID = "__admin_client"
 """The client id under which Kafka's own tools may write to internal topics."""
 
-# baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes
-_HEAD = struct.Struct(">qiibIh")
-_HEAD_SIZE = _HEAD.size
-_SHORT_HEAD = struct.Struct(">qiib")
-_UP_TO_MAGIC = _SHORT_HEAD.size
-_LOG_OVERHEAD = 12
-_MAGIC_AT = 16
-_ATTRIBUTES_AT = 22
 _MIN_RECORD_LENGTH = 14
 """The smallest record of the oldest format."""
-_MIN_BATCH_LENGTH = 49
-_ZSTD = 4
-_CODEC_MASK = 7
-_TRANSACTIONAL = 0x10
+_MIN_BATCH_LENGTH = BATCH_OVERHEAD - LOG_OVERHEAD
 
 _TopicProduceResponse = ProduceResponse.TopicProduceResponse
 _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
-
-
-class NotABatch(KafkaError):
-    """CORRUPT_MESSAGE with words for the client, but without a record to blame."""
-
-    record_errors = ()
-
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 def handle(
@@ -146,7 +137,8 @@ def _append(
         return None
     response = ProduceResponse(responses=answered)
     if failed and version >= LEADER_HINT_VERSION:
-        _name_leaders(context, response)
+        answers = (answer for topic in answered for answer in topic.partition_responses)
+        name_leaders(context, response, (answer.current_leader.leader_id for answer in answers))
     if waiting is not None:
         answer_later: ProduceResponse | asyncio.Future[ProduceResponse]
         answer_later = _after_commit(context, request.timeout_ms, waiting, response)
@@ -165,16 +157,16 @@ def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
 def _checked(version: int, records: Any) -> memoryview:
     """The one batch that a partition's records must be; a piece of a batch behind it is left out, as in Kafka."""
     size = 0 if records is None else len(records)
-    if size < _HEAD_SIZE:
+    if size < BATCH_OVERHEAD:
         raise _no_batch(records, size)
-    _, length, _, magic, _, attributes = _HEAD.unpack_from(records)
-    end = length + _LOG_OVERHEAD
-    if magic != 2 or length < _MIN_BATCH_LENGTH or end > size:
+    length, magic = length_and_magic(records)
+    end = length + LOG_OVERHEAD
+    if magic != MAGIC or length < _MIN_BATCH_LENGTH or end > size:
         raise _no_batch(records, size)
     if end != size:
         _check_rest(records[end:])
         records = records[:end]
-    if attributes & _CODEC_MASK == _ZSTD and version < ZSTD_VERSION:
+    if version < ZSTD_VERSION and read_header(records).attributes & COMPRESSION_MASK == Compression.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     checked: memoryview = records
     return checked
@@ -182,32 +174,27 @@ def _checked(version: int, records: Any) -> memoryview:
 
 def _no_batch(records: Any, size: int) -> KafkaError:
     """What is wrong with records that do not begin with a whole batch of format v2."""
-    if size >= _UP_TO_MAGIC:
-        _, length, _, magic = _SHORT_HEAD.unpack_from(records)
+    if size >= PREFIX_BYTES:
+        length, magic = length_and_magic(records)
         if length < _MIN_RECORD_LENGTH:
             text = f"Record size {length} is less than the minimum record overhead ({_MIN_RECORD_LENGTH})"
-            return NotABatch(text)
-        if not 0 <= magic <= 2:
-            return NotABatch(f"Invalid magic found in record: {magic}")
-        if magic == 2 and length < _MIN_BATCH_LENGTH and length + _LOG_OVERHEAD <= size:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, text, for_client=True)
+        if not 0 <= magic <= MAGIC:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}", for_client=True)
+        if magic == MAGIC and length < _MIN_BATCH_LENGTH and length + LOG_OVERHEAD <= size:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE)
     return KafkaError(ErrorCode.INVALID_RECORD)
 
 
 def _check_rest(rest: memoryview) -> None:
     """Bytes behind the batch: a second batch, or something that is none, refuses both."""
-    if len(rest) < _UP_TO_MAGIC:
+    if len(rest) < PREFIX_BYTES:
         return
-    _, length, _, magic = _SHORT_HEAD.unpack_from(rest)
-    if length < _MIN_RECORD_LENGTH or not 0 <= magic <= 2:
+    length, magic = length_and_magic(rest)
+    if length < _MIN_RECORD_LENGTH or not 0 <= magic <= MAGIC:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
-    if length + _LOG_OVERHEAD <= len(rest):
+    if length + LOG_OVERHEAD <= len(rest):
         raise KafkaError(ErrorCode.INVALID_RECORD)
-
-
-def is_transactional(records: Any) -> bool:
-    """Whether records begin with a batch of a transaction; formats before v2 know none."""
-    return len(records) >= _HEAD_SIZE and records[_MAGIC_AT] == 2 and bool(records[_ATTRIBUTES_AT] & _TRANSACTIONAL)
 
 
 def _has_transactional(request: ProduceRequest) -> bool:
@@ -252,7 +239,7 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
     Args:
         partition: None when the append was not even tried.
     """
-    record_errors = getattr(error, "record_errors", None)
+    record_errors = error.record_errors if isinstance(error, RecordsRejected) else ()
     log = None
     if partition is not None and error.code not in EXPECTED_APPEND_ERRORS:
         log = partition.open_log
@@ -263,33 +250,15 @@ def _refused(version: int, index: int, partition: Partition | None, error: Kafka
         log_start_offset=-1 if log is None else log.log_start_offset,
         record_errors=[
             ProduceResponse.BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=message)
-            for at, message in record_errors or ()
+            for at, message in record_errors
         ],
-        error_message=None if record_errors is None else error.message,
+        error_message=error.client_message,
     )
     if version >= LEADER_HINT_VERSION and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
         answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
             leader_id=partition.leader, leader_epoch=partition.leader_epoch
         )
     return answer
-
-
-def _name_leaders(context: RequestContext, response: ProduceResponse) -> None:
-    """Where the leaders are that the answer points to (KIP-951)."""
-    leaders = sorted(
-        {
-            answer.current_leader.leader_id
-            for topic in response.responses
-            for answer in topic.partition_responses
-            if answer.current_leader.leader_id >= 0
-        }
-    )
-    for leader in leaders:
-        endpoint = advertised_endpoint(context, leader)
-        if endpoint is not None:
-            response.node_endpoints.append(
-                ProduceResponse.NodeEndpoint(node_id=leader, host=endpoint[0], port=endpoint[1])
-            )
 
 
 def _all_refused(context: RequestContext, request: ProduceRequest, code: ErrorCode) -> ProduceResponse | None:

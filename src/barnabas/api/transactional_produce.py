@@ -19,22 +19,16 @@ Sources: Kafka's `ReplicaManager.handleProduceAppend`; KIP-890.
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
-from barnabas.api.produce import is_transactional
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import is_transactional, producer_of
 from barnabas.replication.partition import Partition
 from barnabas.steps import sleep, start
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
-
-# producerId, producerEpoch, baseSequence
-_PRODUCER = struct.Struct(">qhi")
-_PRODUCER_AT = 43
-_HEADER_SIZE = 61
 
 _LATER = frozenset(
     {
@@ -51,12 +45,6 @@ class Verified(NamedTuple):
 
     guards: dict[Partition, VerificationGuard]
     errors: dict[Partition, KafkaError]
-
-
-class NotVerified(KafkaError):
-    """A refusal whose words are for the client."""
-
-    record_errors = ()
 
 
 class _Batch(NamedTuple):
@@ -96,11 +84,11 @@ def _transactional_batches(context: RequestContext, request: Any, find: Find) ->
     for data in request.topic_data:
         for wanted in data.partition_data:
             records = wanted.records
-            if records is None or len(records) < _HEADER_SIZE or not is_transactional(records):
+            if records is None or not is_transactional(records):
                 continue
             partition = find(context, data, wanted.index)
             if partition is not None:
-                found.append(_Batch(partition, *_PRODUCER.unpack_from(records, _PRODUCER_AT)))
+                found.append(_Batch(partition, *producer_of(records)))
     return found
 
 
@@ -170,10 +158,11 @@ def _hold(context: RequestContext, request: Any) -> None:
 
 def _error(code: ErrorCode, operation: TransactionSupportedOperation) -> KafkaError:
     if code is ErrorCode.INVALID_TXN_STATE:
-        return NotVerified(code, "Partition was not added to the transaction")
+        return KafkaError(code, "Partition was not added to the transaction", for_client=True)
     if code in _LATER or (code is ErrorCode.CONCURRENT_TRANSACTIONS and not operation.supports_epoch_bump):
-        return NotVerified(
+        return KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             f"Unable to verify the partition has been added to the transaction. Underlying error: {code.name}",
+            for_client=True,
         )
     return KafkaError(code)

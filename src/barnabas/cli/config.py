@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, parse_pairs, session_options
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ConfigEntry, ConfigResource
+from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
+from barnabas.client.configs import ConfigOperation
 
 _TYPES = {
     "topic": "TOPIC",
@@ -25,8 +24,8 @@ _TYPES = {
 }
 
 
-def _entity(command: Any) -> Any:
-    """Adds TYPE and NAME…, and Kafka's spelling of them."""
+def _entity(command: Callable[..., None]) -> Callable[..., None]:
+    """Add TYPE and NAME…, and Kafka's spelling of them."""
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
     command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
@@ -36,12 +35,10 @@ def _entity(command: Any) -> Any:
 def _resources(
     admin: Admin, words: tuple[str, ...], entity_type: str | None, more: tuple[str, ...], entity_default: bool
 ) -> list[ConfigResource]:
-    from barnabas.client.admin import ConfigResource, ResourceType
-
     if entity_type is None:
         if not words or words[0] not in _TYPES:
             raise click.UsageError(
-                "Say whose settings: topic, broker, group or client-metrics, then names"
+                "Name a type and its names: topic, broker, group or client-metrics"
                 " (quotas of users, clients and addresses: kafka-configs.sh)."
             )
         entity_type, words = words[0], words[1:]
@@ -64,7 +61,7 @@ def _resources(
         there = [str(node.id) for node in admin.describe_cluster().brokers]
         for name in names:
             if name not in there:
-                raise Failure(f"broker {name} is not part of the cluster now", f"these are: {', '.join(there)}")
+                raise Failure(f"broker {name} is not part of the cluster now", f"its brokers are: {', '.join(there)}")
     return [ConfigResource(kind, name) for name in dict.fromkeys(names)]
 
 
@@ -80,10 +77,10 @@ def config() -> None:
 
 @config.command()
 @_entity
-@click.option("-a", "--all", "everything", is_flag=True, help="Settings that have their default too.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
 @click.option("-k", "--key", "keys", multiple=True, help="Only this setting; repeat.")
 @click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
-@click.option("--synonyms", is_flag=True, help="With the values of other places, which this one hides.")
+@click.option("--synonyms", is_flag=True, help="With the overridden values of each.")
 @session_options
 def describe(
     session: Session,
@@ -96,7 +93,7 @@ def describe(
     documentation: bool,
     synonyms: bool,
 ) -> None:
-    """Show settings that were set; with --all those that have their default too.
+    """Show settings that were set; with --all also those that have their default.
 
     TYPE is topic, broker, group or client-metrics.
 
@@ -107,7 +104,7 @@ def describe(
     with session.admin() as admin:
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.describe_configs(resources, names=keys or None, synonyms=synonyms, documentation=documentation)
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     for resource, entries in outcomes.items():
         if not isinstance(entries, list):
@@ -124,13 +121,12 @@ def describe(
         tables.append(table._replace(title=_label(resource) if len(outcomes) > 1 else None))
     if data or not outcomes:
         session.output.show(data, *tables)
-    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
 def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:
     columns = ["KEY", "VALUE", "SOURCE", "TYPE", "READ-ONLY", "SENSITIVE"]
-    rows: list[list[Any]] = [
+    rows: list[list[object]] = [
         [entry.name, entry.value, entry.source.name, entry.type, entry.read_only, entry.sensitive] for entry in entries
     ]
     if synonyms:
@@ -152,7 +148,7 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
 @click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
 @click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
 @click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
     session: Session,
@@ -175,9 +171,6 @@ def alter(
     \b
     barnabas config alter topic orders --set retention.ms=86400000 --delete max.message.bytes
     """
-    from barnabas.client.admin import ConfigChange
-    from barnabas.client.configs import ConfigOperation
-
     values = parse_pairs(sets, "--set")
     for text in added:
         values |= parse_add_config(text)
@@ -200,19 +193,18 @@ def alter(
     rows = [
         (resource.type.name.lower().replace("_", "-"), resource.name, status)
         for resource, outcome in outcomes.items()
-        if outcome is True
+        if outcome is None
     ]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows)
-    if report_failures((_label(resource), outcome) for resource, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
 def parse_add_config(text: str) -> dict[str, str]:
-    """Reads Kafka's ``k1=v1,k2=[v1,v2]``; brackets keep the commas of a list.
+    """Parse Kafka's `k1=v1,k2=[v1,v2]`; brackets keep the commas of a list.
 
     Raises:
-        BadParameter: a part without "=", or a bracket without its partner.
+        BadParameter: a part has no "=", or a bracket no partner.
     """
     parts: list[str] = []
     depth = 0

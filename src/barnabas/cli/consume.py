@@ -1,30 +1,26 @@
 """`barnabas consume`: records of topics to standard output.
 
-Without a group the partitions are assigned by hand and nothing is committed. With `-g` the group's coordinator assigns
-them, and what was printed is committed at the end and every few seconds; a record that was not printed is not committed.
+Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
+the command commits what it printed, every few seconds and at the end.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, parse_offsets
+from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
+from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message
+    pass
 
-    from barnabas.cli.offset_grammar import Point, Range
-    from barnabas.cli.record_format import Shown
-    from barnabas.client.admin import Admin, TopicPartition
-
-_BATCH_RECORDS = 1000
-_POLL_SECONDS = 0.5
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
@@ -48,7 +44,7 @@ Offsets (-o):
     "-o", "--offset", "offsets", multiple=True, metavar="OFFSET", help="Where to begin, or a range.  [default: start]"
 )
 @click.option(
-    "-n", "--num", "--max-messages", "-c", "count", type=click.IntRange(min=1), help="Stop after so many records."
+    "-n", "--num", "--max-messages", "-c", "count", type=click.IntRange(min=1), help="Stop after this many records."
 )
 @click.option(
     "-p", "--partitions", "--partition", "partitions", multiple=True, metavar="N,…", help="Only these partitions."
@@ -86,9 +82,6 @@ def consume(
     barnabas consume orders -e -f '%p %o %k %v\\n'
     barnabas consume orders -o @-1h -f json
     """
-    from barnabas.cli.offset_grammar import parse_offsets
-    from barnabas.cli.record_format import printer
-
     names = list(dict.fromkeys([*topics, *more]))
     if not names:
         raise click.UsageError("Missing argument 'TOPIC…'.")
@@ -103,21 +96,23 @@ def consume(
     if group is not None and chosen:
         raise click.UsageError("A group's coordinator chooses the partitions: leave out --partitions.")
     if group == "":
-        raise click.UsageError("A group has a name: --group GROUP.")
+        raise click.UsageError("The group name is empty: --group GROUP.")
     settings = {"isolation.level": isolation_level, "enable.partition.eof": True, "enable.auto.offset.store": False}
     if group is None:
-        # The library wants a group even where it has none to speak to.
+        # The library requires a group id even if it joins no group.
         settings |= {"group.id": "barnabas-consume", "enable.auto.commit": False, "auto.offset.reset": "error"}
     else:
         settings |= {"group.id": group, "auto.offset.reset": _reset_policy(wanted, bool(offsets))}
-    # Asked first, and by ourselves: a missing broker or topic is then one clear line.
+    # Ask first, with our own client: its errors for a missing broker or topic are clear.
     bounds = {}
     with session.admin() as admin:
         if group is None:
             bounds = _bounds(admin, names, chosen, wanted, isolation_level)
         else:
             _require_topics(admin, names)
-    with _opened(session, extra, settings) as run:
+    from barnabas.cli.consumer_run import opened
+
+    with opened(session, extra, settings) as run:
         if group is None:
             run.assign(bounds)
         else:
@@ -129,35 +124,30 @@ def _numbers(texts: tuple[str, ...]) -> list[int]:
     try:
         return sorted({int(number) for text in texts for number in text.split(",") if number})
     except ValueError:
-        raise ValueError(f"{','.join(texts)!r} are no partitions: write -p 0,3") from None
+        raise ValueError(f"{','.join(texts)!r} is not a list of partitions: write -p 0,3") from None
 
 
 def _reset_policy(wanted: Range, given: bool) -> str:
-    from barnabas.cli.offset_grammar import END, START
-
     if wanted.end is None and wanted.begin in (START, END):
         return "latest" if wanted.begin == END else "earliest"
-    raise click.UsageError("A group reads on where it stopped: with --group only -o start or -o end (for a new group).")
+    raise click.UsageError(
+        "A group continues where it stopped: --group takes only -o start or -o end, for a new group."
+    )
 
 
 def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:
-    from barnabas.client.admin import result
-
     return {name: len(result(found).partitions) for name, found in admin.describe_topics(names).items()}
 
 
 def _bounds(
     admin: Admin, names: list[str], chosen: list[int], wanted: Range, isolation_level: str
 ) -> dict[TopicPartition, tuple[int, int | None]]:
-    """Where to begin and end in each partition.
+    """Return where to begin and end in each partition.
 
     Raises:
-        Failure: a partition that does not exist.
-        KafkaError: an unknown topic, or no answer from a leader.
+        Failure: a partition does not exist.
+        KafkaError: a topic does not exist, or a leader does not answer.
     """
-    from barnabas.client.admin import EARLIEST, LATEST, TopicPartition, result
-    from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
-
     partitions = []
     for name, total in _require_topics(admin, names).items():
         for number in chosen:
@@ -169,8 +159,6 @@ def _bounds(
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=isolation)
 
     def resolve(point: Point) -> dict[TopicPartition, int]:
-        from barnabas.cli.offset_grammar import Anchor
-
         times: dict[TopicPartition, int | None] = {}
         if point.anchor is Anchor.TIME:
             for each, found in admin.list_offsets(dict.fromkeys(partitions, point.number)).items():
@@ -184,162 +172,3 @@ def _bounds(
     begin = resolve(wanted.begin)
     end = resolve(wanted.end) if wanted.end is not None else {}
     return {each: (begin[each], end.get(each)) for each in partitions}
-
-
-class _opened:
-    """A consumer that is closed whatever happens, and a Ctrl-C that is no error."""
-
-    def __init__(self, session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -> None:
-        from confluent_kafka import Consumer, KafkaException
-
-        from barnabas.cli.librdkafka import client_settings
-
-        try:
-            self._consumer = Consumer(client_settings(session, extra, settings))
-        except KafkaException as error:
-            raise Failure(error.args[0].str(), "-X takes librdkafka's names of settings") from None
-
-    def __enter__(self) -> _Run:
-        return _Run(self._consumer)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        self._consumer.close()
-        return kind is KeyboardInterrupt
-
-
-class _Run:
-    """Reads until told otherwise."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._open: set[tuple[str, int]] = set()
-        """Partitions that may still have records for us."""
-        self._ends: dict[tuple[str, int], int] = {}
-        self._bounded = False
-
-    def assign(self, bounds: dict[TopicPartition, tuple[int, int | None]]) -> None:
-        from confluent_kafka import TopicPartition as LibraryPartition
-
-        wanted = []
-        for where, (begin, end) in bounds.items():
-            if end is not None:
-                self._ends[where] = end
-                if begin >= end:
-                    continue
-            self._open.add(where)
-            wanted.append(LibraryPartition(where.topic, where.partition, begin))
-        self._bounded = bool(self._ends)
-        self._consumer.assign(wanted)
-
-    def subscribe(self, topics: list[str]) -> None:
-        def assigned(consumer: Consumer, partitions: list[Any]) -> None:
-            self._open = {(each.topic, each.partition) for each in partitions}
-
-        self._consumer.subscribe(topics, on_assign=assigned)
-        self._open = {("", -1)}  # until the group has assigned something
-
-    def read(self, show: Callable[[Shown], bytes], count: int | None, exit_at_end: bool, *, commit: bool) -> None:
-        """Prints records until the count, the range or the end is reached.
-
-        Raises:
-            Failure: the broker refuses, or went away.
-        """
-        stream = sys.stdout.buffer
-        left = count
-        try:
-            while self._open or not (exit_at_end or self._bounded):
-                messages = self._next(left)
-                for message in messages:
-                    error = message.error()
-                    if error is not None:
-                        self._note(error, message, exit_at_end)
-                        continue
-                    if not self._within(message):
-                        continue
-                    stream.write(show(_shown(message)))
-                    if commit:
-                        self._consumer.store_offsets(message)
-                    if left is not None:
-                        left -= 1
-                        if not left:
-                            return
-                if messages:
-                    stream.flush()
-        except BrokenPipeError:
-            _forget_stdout()
-        finally:
-            _flush(stream)
-
-    def _next(self, left: int | None) -> list[Message]:
-        """What there is: waits for the first message, and takes what has come with it."""
-        first = self._consumer.poll(_POLL_SECONDS)
-        if first is None:
-            return []
-        room = _BATCH_RECORDS if left is None else min(left - 1, _BATCH_RECORDS)
-        return [first, *self._consumer.consume(room, 0)] if room else [first]
-
-    def _within(self, message: Message) -> bool:
-        where = (str(message.topic()), int(message.partition() or 0))
-        end = self._ends.get(where)
-        if end is None:
-            return True
-        offset = int(message.offset() or 0)
-        if offset >= end - 1:
-            self._finish(where)
-        return offset < end
-
-    def _note(self, error: Any, message: Message, exit_at_end: bool) -> None:
-        from confluent_kafka import KafkaError as LibraryError
-
-        from barnabas.cli.librdkafka import library_failure
-
-        where = (str(message.topic()), int(message.partition() or 0))
-        if error.code() == LibraryError._PARTITION_EOF:
-            end = self._ends.get(where)
-            # A marker of a transaction may stand at the end of a range, and is never delivered.
-            if exit_at_end or (end is not None and int(message.offset() or 0) >= end):
-                self._finish(where)
-            return
-        if error.retriable() and not error.fatal():
-            return
-        raise library_failure(error, f"topic {where[0]}" if message.topic() else "cannot consume")
-
-    def _finish(self, where: tuple[str, int]) -> None:
-        if where in self._open:
-            self._open.discard(where)
-
-
-def _shown(message: Message) -> Shown:
-    from barnabas.cli.record_format import Shown
-
-    kind, timestamp = message.timestamp()
-    epoch = message.leader_epoch()
-    headers: Any = message.headers() or ()
-    return Shown(
-        str(message.topic()),
-        int(message.partition() or 0),
-        int(message.offset() or 0),
-        timestamp if kind else -1,
-        _bytes(message.key()),
-        _bytes(message.value()),
-        [(name, _bytes(value)) for name, value in headers],
-        -1 if epoch is None else epoch,
-    )
-
-
-def _bytes(data: str | bytes | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data
-
-
-def _flush(stream: Any) -> None:
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        _forget_stdout()
-
-
-def _forget_stdout() -> None:
-    """After `| head` has closed the pipe, keeps the interpreter from complaining about it at exit."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

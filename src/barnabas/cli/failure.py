@@ -1,4 +1,4 @@
-"""Errors as one line with what to do next. Shell plane.
+"""Errors as one line with what to do next.
 
     error: topic nope does not exist (`barnabas topic list` shows which do)
 
@@ -7,41 +7,38 @@ Exit codes: 1 when something failed, 2 when the command line was wrong (click's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import KafkaError
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
-    "REQUEST_TIMED_OUT": "is the address a broker's? --timeout-ms waits longer",
-    "NETWORK_EXCEPTION": "is it a Kafka listener without TLS? the broker's log may say more",
+    "REQUEST_TIMED_OUT": "check that the address is a broker's; --timeout-ms waits longer",
+    "NETWORK_EXCEPTION": "check that it is a Kafka listener without TLS; the broker's log may say more",
     "UNKNOWN_TOPIC_OR_PARTITION": "`barnabas topic list` shows which exist",
-    "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts that",
+    "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts it",
     "INVALID_TOPIC_EXCEPTION": "use letters, digits, '.', '_' and '-', at most 249 of them",
-    "INVALID_REPLICATION_FACTOR": "not more replicas than brokers; -r 1 always fits",
-    "INVALID_PARTITIONS": "`barnabas topic describe` shows how many there are; they can only become more",
+    "INVALID_REPLICATION_FACTOR": "use at most as many replicas as there are brokers; -r 1 always works",
+    "INVALID_PARTITIONS": "`barnabas topic describe` shows how many there are; the number can only grow",
     "INVALID_CONFIG": "`barnabas config describe --all` lists names and values",
     "GROUP_ID_NOT_FOUND": "`barnabas group list` shows which exist",
     "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas txn list` shows which exist",
-    "INVALID_REGULAR_EXPRESSION": "the broker reads it as RE2 does",
+    "INVALID_REGULAR_EXPRESSION": "the broker expects RE2 syntax",
     "NON_EMPTY_GROUP": "stop its consumers first",
     "GROUP_SUBSCRIBED_TO_TOPIC": "stop its consumers first",
     "UNKNOWN_MEMBER_ID": "the group has running consumers: stop them first",
     "OFFSET_OUT_OF_RANGE": "`barnabas topic describe` shows where the log begins and ends",
     "NOT_LEADER_OR_FOLLOWER": "the leader is moving: try again",
     "LEADER_NOT_AVAILABLE": "`barnabas topic describe` shows which partitions have no leader",
-    "TOPIC_AUTHORIZATION_FAILED": "the broker does not let this user do that",
-    "GROUP_AUTHORIZATION_FAILED": "the broker does not let this user do that",
-    "CLUSTER_AUTHORIZATION_FAILED": "the broker does not let this user do that",
+    "TOPIC_AUTHORIZATION_FAILED": "this user is not allowed to do that",
+    "GROUP_AUTHORIZATION_FAILED": "this user is not allowed to do that",
+    "CLUSTER_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "COORDINATOR_NOT_AVAILABLE": "the cluster is still electing one: try again",
-    "INVALID_RECORD": "a compacted topic refuses records without a key: give them one with -k or -K",
+    "INVALID_RECORD": "a compacted topic rejects records without a key: set one with -k or -K",
     "UNSUPPORTED_VERSION": "the broker is too old or too new for this",
 }
 
@@ -68,17 +65,17 @@ class Failure(click.ClickException):
 
 
 class Quiet(click.exceptions.Exit):
-    """Ends with code 1 when everything has been said already."""
+    """Ends with code 1 after the errors were printed."""
 
     def __init__(self) -> None:
         super().__init__(1)
 
 
 def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
-    """Puts a broker's answer into a person's words.
+    """Return a broker's error as a failure with its hint.
 
     Args:
-        subject: what the answer is about, when its message does not name it.
+        subject: what the error is about, for messages that do not name it.
     """
     message = error.message
     if subject and subject.rsplit(maxsplit=1)[-1] not in message:
@@ -88,22 +85,21 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turns the errors of brokers and addresses into one line each."""
-    from barnabas.protocol.errors import KafkaError
-
+    """Turn brokers' errors into one line each."""
     try:
         yield
     except KafkaError as error:
         raise failure_of(error) from None
 
 
-def report_failures(outcomes: Iterable[tuple[str, object]]) -> bool:
-    """Prints one line for each outcome that is an error; returns whether there was one."""
-    from barnabas.protocol.errors import KafkaError
+def report_failures(outcomes: Iterable[tuple[str, object]]) -> None:
+    """Print one line for each outcome that is an error.
 
-    failed = False
-    for subject, outcome in outcomes:
-        if isinstance(outcome, KafkaError):
-            failure_of(outcome, subject).show()
-            failed = True
-    return failed
+    Raises:
+        Quiet: there is an error.
+    """
+    failures = [failure_of(outcome, subject) for subject, outcome in outcomes if isinstance(outcome, KafkaError)]
+    for failure in failures:
+        failure.show()
+    if failures:
+        raise Quiet

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from barnabas.cli.failure import Quiet, report_failures
+from barnabas.cli.failure import failure_of, report_failures
 from barnabas.cli.group_reset import reset_offsets
+from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.times import format_time_ms
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import (
-        Admin,
-        CommittedOffset,
-        GroupDescription,
-        GroupMember,
-        GroupRebalance,
-        TopicPartition,
-    )
+from barnabas.client.admin import (
+    Admin,
+    GroupDescription,
+    GroupMember,
+    GroupRebalance,
+    TopicPartition,
+)
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 _STATES = (
     "PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling", "NotReady",
@@ -34,7 +33,7 @@ _LAG_COLUMNS = (
 
 @click.group()
 def group() -> None:
-    """Groups: list, describe with lag, tell why they rebalanced, reset offsets, delete."""
+    """Groups: list, describe with lag, show why they rebalanced, reset offsets, delete."""
 
 
 @group.command(name="list")
@@ -81,9 +80,7 @@ def describe(
     members: bool,
 ) -> None:
     """Describe groups: state, members, and how far each partition is behind."""
-    from barnabas.client.admin import GroupDescription
-
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
         outcomes = admin.describe_groups(_named(session, groups, more, all_groups, admin))
@@ -105,8 +102,7 @@ def describe(
             data.append(shown if not summary_only else summary.objects()[0])
     if data or not outcomes:
         session.output.show(data, *tables)
-    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
@@ -133,101 +129,42 @@ def _members(found: GroupDescription) -> Table:
 
 
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """A row for each partition that the group committed in or reads: offsets, lag, and who reads it."""
-    owners = {where: member for member in found.members for where in member.assignment}
-    if found.type == "share":
-        return _share_rows(admin, found)
-    committed = admin.list_group_offsets(found.group_id)
-    partitions = sorted({*committed, *owners})
-    starts, ends = log_bounds(admin, partitions)
-    return [_lag_row(each, committed.get(each), starts[each], ends[each], owners.get(each)) for each in partitions]
+    """Return a row for each partition that the group committed in or reads: offsets, lag and members.
 
-
-def _share_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """As above for a share group: the start offset is where it is, and its coordinator counts the lag. Several may read a partition."""
-    offsets = admin.list_share_group_offsets(found.group_id)
+    A share group has a start offset, its coordinator counts the lag, and several members may read a partition.
+    """
+    is_share = found.type == "share"
+    shared = admin.list_share_group_offsets(found.group_id) if is_share else {}
+    committed = {} if is_share else admin.list_group_offsets(found.group_id)
     readers: dict[TopicPartition, list[GroupMember]] = {}
     for member in found.members:
         for where in member.assignment:
             readers.setdefault(where, []).append(member)
-    partitions = sorted({*offsets, *readers})
-    starts, ends = log_bounds(admin, partitions)
-    return [
-        (
-            where.topic,
-            where.partition,
-            offsets[where].start_offset if where in offsets else None,
-            starts[where],
-            ends[where],
-            offsets[where].lag if where in offsets else None,
-            *_joined(readers.get(where, ())),
-        )
-        for where in partitions
-    ]
+    rows = []
+    for where, (start, end) in log_bounds(admin, sorted({*shared, *committed, *readers})).items():
+        offset, lag = shared.get(where, (None, None))
+        if where in committed:
+            offset = committed[where].offset
+            lag = None if end is None else max(0, end - offset)
+        rows.append((*where, offset, start, end, lag, *_names(readers.get(where, ()))))
+    return rows
 
 
-def _joined(members: Sequence[GroupMember]) -> tuple[Any, Any, Any]:
-    each = [
-        list(dict.fromkeys(texts)) for texts in zip(*((m.member_id, m.client_id, m.host) for m in members), strict=True)
-    ]
-    ids, clients, hosts = (",".join(texts) for texts in each) if each else (None, None, None)
-    return ids, clients, hosts
-
-
-def log_bounds(
-    admin: Admin, partitions: Iterable[TopicPartition]
-) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, int | None]]:
-    """Where each partition's log begins and ends; None for one that is gone or has no leader."""
-    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp
-
-    partitions = list(partitions)
-    found = []
-    for position in (EARLIEST, LATEST):
-        outcomes = admin.list_offsets(dict.fromkeys(partitions, position))
-        found.append(
-            {
-                each: outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
-                for each, outcome in outcomes.items()
-            }
-        )
-    return found[0], found[1]
-
-
-def _lag_row(
-    where: TopicPartition,
-    committed: CommittedOffset | None,
-    start: int | None,
-    end: int | None,
-    member: GroupMember | None,
-) -> tuple[Any, ...]:
-    lag = None
-    if committed is not None and end is not None:
-        lag = max(0, end - committed.offset)
-    return (
-        where.topic,
-        where.partition,
-        None if committed is None else committed.offset,
-        start,
-        end,
-        lag,
-        member and member.member_id,
-        member and member.client_id,
-        member and member.host,
-    )
+def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
+    """Return the members' ids, client ids and hosts, each joined by commas."""
+    columns = zip(*((each.member_id, each.client_id, each.host) for each in members), strict=True)
+    return [",".join(dict.fromkeys(column)) for column in columns] or (None, None, None)
 
 
 @group.command()
 @click.argument("groups", nargs=-1, shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @session_options
 def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all_groups: bool, dry_run: bool) -> None:
     """Delete groups without members, and their offsets."""
-    from barnabas.client.admin import GroupDescription
-    from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
-
-    outcomes: dict[str, Any] = {}
+    outcomes: dict[str, KafkaError | None] = {}
     with session.admin() as admin:
         names = _named(session, groups, more, all_groups, admin)
         if dry_run:
@@ -243,8 +180,7 @@ def delete(session: Session, groups: tuple[str, ...], more: tuple[str, ...], all
     ]
     if rows or not outcomes:
         session.output.table(("GROUP", "STATUS"), rows)
-    if report_failures((f"group {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
 _REBALANCE_COLUMNS = ("STARTED", "EPOCH", "TOOK-MS", "MEMBERS", "MOVED", "CLIENT-ID", "CAUSE")
@@ -254,33 +190,30 @@ _MOVED_COLUMNS = ("EPOCH", "TOPIC", "PARTITION", "FROM", "TO")
 @group.command()
 @click.argument("name", metavar="GROUP", shell_complete=complete_groups)
 @click.option("-n", "--last", type=click.IntRange(min=1), default=10, show_default=True, help="How many rebalances.")
-@click.option("--moves", is_flag=True, help="Also each partition that changed hands.")
+@click.option("--moves", is_flag=True, help="Also each partition that moved.")
 @session_options
 def why(session: Session, name: str, last: int, moves: bool) -> None:
-    """Tell why a group rebalanced: its last rebalances with cause, who, how long, and what moved.
+    """Show why a group rebalanced: its last rebalances with cause, client, duration, and what moved.
 
-    The group's coordinator remembers them since it became the coordinator. Brokers other than barnabas do not.
+    The group's coordinator remembers them since it became the coordinator; Apache Kafka does not.
     """
-    from barnabas.protocol.errors import KafkaError
-
     with session.admin() as admin:
         outcomes = admin.group_rebalances([name])
     found = outcomes[name]
     if isinstance(found, KafkaError):
-        report_failures([(f"group {name}", found)])
-        raise Quiet
+        raise failure_of(found, f"group {name}")
     shown = found[-last:]
     tables = [Table(_REBALANCE_COLUMNS, [_rebalance_row(each) for each in shown])]
     moved = [(each.epoch, *one) for each in shown for one in each.moved]
     if moves and moved:
         tables.append(Table(_MOVED_COLUMNS, moved))
     if not shown:
-        click.echo(f"{name} has not rebalanced since its coordinator began to watch it", err=True)
+        click.echo(f"{name} has not rebalanced since this broker became its coordinator", err=True)
     data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
     session.output.show(data, *tables)
 
 
-def _rebalance_row(rebalance: GroupRebalance) -> tuple[Any, ...]:
+def _rebalance_row(rebalance: GroupRebalance) -> tuple[object, ...]:
     took = None if rebalance.ended_ms is None else rebalance.ended_ms - rebalance.started_ms
     cause = f"{rebalance.cause} (superseded by the next)" if rebalance.superseded else rebalance.cause
     return (

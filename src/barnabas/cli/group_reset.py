@@ -1,29 +1,29 @@
-"""`barnabas group reset-offsets`: move where a group reads on. A dry run unless `--execute` is given, as in Kafka's tool.
+"""`barnabas group reset-offsets`: move a group's offsets. A dry run without `--execute`, as in Kafka's tool.
 
-The group must have no running members: they would commit over it. New offsets are kept within the log, as Kafka's tool
-does: below its start they become the start, above its end the end.
+The group must have no running members: they would overwrite the new offsets. New offsets stay within the log, as in Kafka's tool:
+below its start they become the start, above its end the end.
 """
 
 from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TextIO
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.session import Session, complete_groups, session_options
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
+from barnabas.cli.times import parse_duration_ms, parse_time_ms
+from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
+from barnabas.protocol.errors import KafkaError
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
 
 
 class Place(NamedTuple):
-    """What a partition offers to choose from."""
+    """The offsets of a partition."""
 
     start: int
     end: int
@@ -39,15 +39,15 @@ class Place(NamedTuple):
 @click.option("--all-topics", is_flag=True, help="Every topic the group committed in.")
 @click.option("--to-earliest", is_flag=True, help="The start of the log.")
 @click.option("--to-latest", is_flag=True, help="The end of the log.")
-@click.option("--to-current", is_flag=True, help="Where the group is; --export then saves it.")
+@click.option("--to-current", is_flag=True, help="The group's current offsets; --export saves them.")
 @click.option("--to-offset", type=click.IntRange(min=0), metavar="OFFSET", help="Exactly there.")
 @click.option(
     "--to-datetime", metavar="TIME", help="The first record at or after a time: 2026-11-21T10:00:00, epoch ms, -1h."
 )
-@click.option("--by-duration", metavar="DURATION", help="The first record so long ago: PT1H30M, 1h30m.")
-@click.option("--shift-by", type=int, metavar="N", help="N further; negative goes back.")
+@click.option("--by-duration", metavar="DURATION", help="The first record of this last duration: PT1H30M, 1h30m.")
+@click.option("--shift-by", type=int, metavar="N", help="Move by N; a negative N moves back.")
 @click.option("--from-file", type=click.File("r"), help="Lines of topic,partition,offset, as --export prints them.")
-@click.option("--dry-run", "--dry", is_flag=True, help="Only tell the new offsets.  [this is the default]")
+@click.option("--dry-run", "--dry", is_flag=True, help="Only show the new offsets.  [this is the default]")
 @click.option("--execute", is_flag=True, help="Commit the new offsets.")
 @click.option("--export", "--to-csv", is_flag=True, help="Print topic,partition,offset lines for --from-file.")
 @session_options
@@ -64,12 +64,12 @@ def reset_offsets(
     to_datetime: str | None,
     by_duration: str | None,
     shift_by: int | None,
-    from_file: Any,
+    from_file: TextIO | None,
     dry_run: bool,
     execute: bool,
     export: bool,
 ) -> None:
-    """Move a group's offsets. Tells what would happen; --execute does it.
+    """Move a group's offsets. Shows the new offsets; --execute commits them.
 
     \b
     barnabas group reset-offsets billing --topic orders --to-datetime 2026-11-21T00:00:00 --execute
@@ -99,7 +99,7 @@ def reset_offsets(
         _require_inactive(admin, group_id)
         committed = admin.list_group_offsets(group_id)
         try:
-            if how == "--from-file":
+            if from_file is not None:
                 wanted = read_plan(from_file)
                 places = _places(admin, list(wanted), committed)
                 planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
@@ -122,30 +122,25 @@ def reset_offsets(
             click.echo(f"{topic},{partition},{offset}")
     elif rows:
         session.output.table(_COLUMNS, rows)
-    if report_failures((f"partition {where}", error) for where, error in failures.items()):
-        raise Quiet
+    report_failures((f"partition {where}", error) for where, error in failures.items())
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)
 
 
 def _require_inactive(admin: Admin, group_id: str) -> None:
-    from barnabas.client.admin import GroupDescription
-
     found = admin.describe_groups([group_id])[group_id]
     if isinstance(found, GroupDescription) and found.type == "share":
-        raise Failure(f"group {group_id} is a share group, which commits no offsets", "kafka-share-groups.sh moves it")
-    # A group that does not exist yet may be given offsets.
+        raise Failure(f"group {group_id} is a share group, which commits no offsets", "use kafka-share-groups.sh")
+    # A group that does not exist yet may get offsets.
     if isinstance(found, GroupDescription) and found.members:
         count = len(found.members)
         members = f"{count} member{'' if count == 1 else 's'}"
         raise Failure(
-            f"group {group_id} is {found.state} with {members}, who would commit over new offsets", "stop them first"
+            f"group {group_id} is {found.state} with {members}, which would overwrite new offsets", "stop them first"
         )
 
 
 def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
-    from barnabas.client.admin import TopicPartition, result
-
     partitions: list[TopicPartition] = []
     for text in topics:
         topic, _, numbers = text.partition(":")
@@ -166,8 +161,6 @@ def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
 def _places(
     admin: Admin, partitions: list[TopicPartition], committed: Mapping[TopicPartition, CommittedOffset]
 ) -> dict[TopicPartition, Place]:
-    from barnabas.client.admin import EARLIEST, LATEST, result
-
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
     return {
@@ -187,13 +180,11 @@ def _clamp(offset: int, place: Place) -> int:
 def plan(
     admin: Admin, how: str, value: Any, places: Mapping[TopicPartition, Place], now_ms: int
 ) -> dict[TopicPartition, int]:
-    """The new offset of each partition.
+    """Return the new offset of each partition.
 
     Raises:
-        ValueError: a time or duration that is none, or a shift from nowhere.
+        ValueError: a time or duration does not parse, or a partition without an offset is to be shifted.
     """
-    from barnabas.cli.times import parse_duration_ms, parse_time_ms
-
     by_place: dict[str, Callable[[Place], int]] = {
         "--to-earliest": lambda place: place.start,
         "--to-latest": lambda place: place.end,
@@ -216,22 +207,18 @@ def plan(
 
 
 def _at_time(admin: Admin, moment: int, places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, int]:
-    from barnabas.client.admin import result
-
     found = admin.list_offsets(dict.fromkeys(places, moment))
     offsets = {where: result(each).offset for where, each in found.items()}
     # All records are older: read on at the end.
     return {where: offset if offset >= 0 else places[where].end for where, offset in offsets.items()}
 
 
-def read_plan(lines: Any) -> dict[TopicPartition, int]:
-    """Reads topic,partition,offset lines.
+def read_plan(lines: Iterable[str]) -> dict[TopicPartition, int]:
+    """Parse topic,partition,offset lines.
 
     Raises:
-        ValueError: a line that is none, with its number.
+        ValueError: a line does not parse; the message has its number.
     """
-    from barnabas.client.admin import TopicPartition
-
     wanted: dict[TopicPartition, int] = {}
     for number, row in enumerate(csv.reader(lines), 1):
         if not row or (len(row) == 1 and not row[0].strip()):
@@ -249,9 +236,7 @@ def _commit(
     group_id: str,
     planned: Mapping[TopicPartition, int],
     committed: Mapping[TopicPartition, CommittedOffset],
-) -> dict[TopicPartition, Any]:
-    from barnabas.client.admin import CommittedOffset
-
+) -> dict[TopicPartition, KafkaError]:
     offsets = {where: CommittedOffset(offset, "") for where, offset in planned.items()}
     outcomes = admin.alter_group_offsets(group_id, offsets)
     return {where: error for where, error in outcomes.items() if error is not None}

@@ -1,4 +1,4 @@
-"""Settings for confluent-kafka: from the command line, a properties file and `-X`. Shell plane.
+"""Settings for confluent-kafka: from the command line, a properties file and `-X`.
 
 Precedence: `-X`, then the command's own options, then the `--command-config` file. Names that only the Java client knows
 are left out of the file's settings, so that one file serves both; in `-X` they are errors.
@@ -12,6 +12,7 @@ import click
 
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
+from barnabas.protocol.errors import ErrorCode, error_for
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError as LibraryError
@@ -26,7 +27,7 @@ _JAVA_ONLY = {
 
 
 def client_settings(session: Session, extra: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Merges the settings of a producer or consumer."""
+    """Return the merged settings of a producer or consumer."""
     from_file = {
         name: value
         for name, value in session.properties.items()
@@ -43,30 +44,28 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
         **parse_pairs(extra, "-X"),
     }
     if not settings.get("group.id", "any"):
-        raise Failure("group.id is empty: a group has a name")  # confluent-kafka would end the process
+        raise Failure("group.id is empty: set a name")  # confluent-kafka would end the process
     return settings
 
 
 class _Warnings:
-    """Tells once that no broker can be reached any more; the library goes on trying."""
+    """Warns once that no broker can be reached; the library keeps trying."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        self._told = False
+        self._warned = False
 
     def __call__(self, error: LibraryError) -> None:
-        if error.name() == "_ALL_BROKERS_DOWN" and not self._told:
-            self._told = True
+        if error.name() == "_ALL_BROKERS_DOWN" and not self._warned:
+            self._warned = True
             click.echo(f"warning: lost the brokers at {self._bootstrap}, trying to reach them again", err=True)
 
 
 def library_failure(error: LibraryError, subject: str) -> Failure:
-    """Puts an error of the library, its own or a broker's, into a line with a hint."""
-    from barnabas.protocol.errors import ErrorCode, error_for
-
+    """Return an error of the library, its own or a broker's, as a failure with its hint."""
     if error.code() > 0:
         return failure_of(error_for(error.code()), subject)
     if error.name() == "_AUTO_OFFSET_RESET":
-        # The library hides the broker's error behind what it would have done about it.
+        # The library replaces the broker's error by the name of its own reaction.
         return failure_of(error_for(ErrorCode.OFFSET_OUT_OF_RANGE), subject)
     return Failure(f"{subject}: {error.str()}")

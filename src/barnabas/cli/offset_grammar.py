@@ -1,19 +1,19 @@
-"""`--offset`: where to begin and end reading, in rpk's grammar with kcat's spellings. Pure.
+"""`--offset`: where to begin and end reading, in rpk's grammar with kcat's spellings.
 
     offset    = point | point ":" point | ":" point
     point     = "start" | "beginning" | "earliest"
               | "end" | "latest"
               | NUMBER            exactly there
-              | "+" NUMBER        so many after the start
-              | "-" NUMBER        so many before the end
+              | "+" NUMBER        this many after the start
+              | "-" NUMBER        this many before the end
               | "@" TIME          the first record at or after the time
               | "s@" TIME         begin there (kcat)
               | "e@" TIME         end there (kcat)
 
 An end is exclusive: `5:7` reads offsets 5 and 6, `:end` reads until where the log ends now. Times are those of
-:mod:`barnabas.cli.times`; they contain colons themselves, so a range of times splits where both halves make sense.
+`times`; they contain colons themselves, so a range of times splits where both halves make sense.
 
-Points are resolved against each partition's bounds once, before reading: :meth:`Point.resolve`.
+Points are resolved against each partition's bounds once, before reading: `Point.resolve`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Anchor(Enum):
 
 
 class Point(NamedTuple):
-    """A place in every partition; ``number`` is an offset, a distance, or epoch milliseconds."""
+    """A place in every partition; `number` is an offset, a distance, or epoch milliseconds."""
 
     anchor: Anchor
     number: int = 0
 
     def resolve(self, start: int, end: int, offset_of_time: int | None = None) -> int:
-        """The offset in a partition.
+        """Return the offset in a partition.
 
         Args:
             start: the log start offset.
@@ -49,7 +49,7 @@ class Point(NamedTuple):
             offset_of_time: the first offset at or after the point's time; None when all records are older.
 
         Returns:
-            An offset within the log; an exact one is returned as it is.
+            An offset within the log; an exact one as it is.
         """
         match self.anchor:
             case Anchor.EXACT:
@@ -63,7 +63,7 @@ class Point(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Where to begin, and where to end; None reads on."""
+    """Where to begin and end; without an end the reader continues."""
 
     begin: Point
     end: Point | None = None
@@ -83,7 +83,7 @@ def _parse_point(text: str, now_ms: int) -> Point:
         return Point({"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}[match[1]], number)
     if text.startswith("@"):
         return Point(Anchor.TIME, parse_time_ms(text[1:], now_ms))
-    raise ValueError(f"{text!r} is no offset: {_HELP}")
+    raise ValueError(f"{text!r} is not an offset: {_HELP}")
 
 
 def _parse_one(text: str, now_ms: int) -> Range:
@@ -110,7 +110,7 @@ def _parse_one(text: str, now_ms: int) -> Range:
 
 
 def _check_order(wanted: Range, text: str) -> None:
-    """A range that ends before it begins is a slip; which ends at START or END are is the log's matter."""
+    """Reject a range that ends before it begins; START and END depend on the log and are not compared."""
     begin, end = wanted
     if end is None or begin.anchor is not end.anchor or begin.anchor not in (Anchor.EXACT, Anchor.TIME):
         return
@@ -119,10 +119,10 @@ def _check_order(wanted: Range, text: str) -> None:
 
 
 def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
-    """Reads the values of ``--offset``; only kcat's ``s@`` and ``e@`` may come together.
+    """Parse the values of `--offset`; only kcat's `s@` and `e@` may be combined.
 
     Raises:
-        ValueError: no offset, with what is one.
+        ValueError: a value is not an offset; the message shows the grammar.
     """
     if not texts:
         return Range(START)

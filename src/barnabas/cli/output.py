@@ -1,7 +1,7 @@
-"""What commands print: tables for people, JSON for programs, behind one interface. Shell plane.
+"""The output of commands: tables for people, JSON for programs, behind one interface.
 
-A command says what it found twice over, as data and as the tables that show it: :meth:`Output.show`. JSON prints the
-data; table prints the tables, styled on a terminal (rich) and plainly aligned in a pipe, so that `awk` can read it.
+A command gives its result twice, as data and as tables (`Output.show`). JSON prints the data; table prints the tables, styled on a
+terminal (rich) and plainly aligned in a pipe, so that `awk` can read it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -25,23 +25,23 @@ class Table(NamedTuple):
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     vertical: bool = False
     title: str | None = None
 
-    def objects(self) -> list[dict[str, Any]]:
-        """The rows as JSON objects: columns in lower case, with underscores."""
+    def objects(self) -> list[dict[str, object]]:
+        """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
         names = [json_name(column) for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
 
 def json_name(column: str) -> str:
-    """The name of a column's field in JSON."""
+    """Return the name of a column's field in JSON."""
     return column.lower().replace("-", "_").replace(" ", "_")
 
 
-def text(value: Any) -> str:
-    """A value in a table's cell."""
+def text(value: object) -> str:
+    """Return a value as a table's cell shows it."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -56,8 +56,8 @@ class Output:
 
     is_json = False
 
-    def show(self, data: Any, *tables: Table) -> None:
-        """Prints what a command found.
+    def show(self, data: object, *tables: Table) -> None:
+        """Print what a command found.
 
         Args:
             data: everything, for JSON.
@@ -65,8 +65,8 @@ class Output:
         """
         raise NotImplementedError
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Prints one table; its JSON is a list of objects."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print one table; its JSON is a list of objects."""
         table = Table(columns, list(rows))
         self.show(table.objects(), table)
 
@@ -76,14 +76,14 @@ class JsonOutput(Output):
 
     is_json = True
 
-    def show(self, data: Any, *tables: Table) -> None:
+    def show(self, data: object, *tables: Table) -> None:
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 class TableOutput(Output):
     """Columns aligned by spaces, without frames; bold heads on a terminal."""
 
-    def show(self, data: Any, *tables: Table) -> None:
+    def show(self, data: object, *tables: Table) -> None:
         styled = sys.stdout.isatty()
         for index, table in enumerate(tables):
             if index:

@@ -1,26 +1,24 @@
 """`barnabas produce`: records from standard input into a topic.
 
-Keys go where the Java client would put them (murmur2), not where librdkafka would by default (CRC-32): a key typed here
-lands next to the same key from Java, Spark, Flink, kafka-python and most others.
+The default partitioner is that of the Java client (murmur2), not of librdkafka (CRC-32): a key goes to the partition where Java,
+Spark, Flink, kafka-python and most others write it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.output import Table
+from barnabas.cli.record_format import Given, Headers, line_reader, parse_header, reader, unescape
 from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.client.admin import result
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message, Producer
-
-    from barnabas.cli.record_format import Given
+    pass
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _PARTITIONERS = (
@@ -82,11 +80,9 @@ def produce(
     barnabas produce orders -K: < keys-and-values.txt
     barnabas consume orders -f json -e | barnabas produce copy -f json
     """
-    from barnabas.cli.record_format import line_reader, parse_header, reader, unescape
-
     topic = topic or more
     if template is not None and (key_delimiter is not None or delimiter != "\\n"):
-        raise click.UsageError("--format says where keys and records end: leave out -K and -D.")
+        raise click.UsageError("--format already says where keys and records end: leave out -K and -D.")
     try:
         if template is None:
             read = line_reader(unescape(delimiter), None if key_delimiter is None else unescape(key_delimiter))
@@ -99,7 +95,11 @@ def produce(
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
     if topic is not None and not allow_auto_topic_creation:
         _check_topic(session, topic, partition)
-    run = _Run(session, topic, extra, {"acks": acks, "partitioner": partitioner, "compression.type": compression})
+    from barnabas.cli.producer_run import ProducerRun
+
+    run = ProducerRun(
+        session, topic, extra, {"acks": acks, "partitioner": partitioner, "compression.type": compression}
+    )
     keys = None if key is None else key.encode()
     stream = sys.stdin.buffer
     interrupted = False
@@ -109,7 +109,7 @@ def produce(
         run.finish()
         raise Failure(str(error), f"{run.delivered} records before it were produced") from None
     except KeyboardInterrupt:
-        interrupted = True  # what was read before it is produced, and told
+        interrupted = True  # what was read before is produced and reported
     finally:
         run.finish()
     run.report()
@@ -118,9 +118,7 @@ def produce(
 
 
 def _check_topic(session: Session, topic: str, partition: int | None) -> None:
-    """Asks before reading: a mistyped topic should not wait for the input, nor for the library's time-out."""
-    from barnabas.client.admin import result
-
+    """Check the topic before reading: an error should not wait for the input, nor for the library's timeout."""
     with session.admin() as admin:
         partitions = result(admin.describe_topics([topic])[topic]).partitions
     if partition is not None and partition >= len(partitions):
@@ -128,7 +126,7 @@ def _check_topic(session: Session, topic: str, partition: int | None) -> None:
 
 
 def _complete(
-    records: Iterator[Given], key: bytes | None, partition: int | None, common: Any, tombstone: bool
+    records: Iterator[Given], key: bytes | None, partition: int | None, common: Headers, tombstone: bool
 ) -> Iterator[Given]:
     for record in records:
         yield record._replace(
@@ -137,125 +135,3 @@ def _complete(
             partition=record.partition if partition is None else partition,
             headers=[*common, *(record.headers or ())],
         )
-
-
-class _Run:
-    """One producer from the first record to the last acknowledgement."""
-
-    def __init__(self, session: Session, topic: str | None, extra: tuple[str, ...], options: dict[str, Any]) -> None:
-        from confluent_kafka import KafkaException, Producer
-
-        from barnabas.cli.librdkafka import client_settings
-
-        settings = {name: value for name, value in options.items() if value is not None}
-        settings["message.timeout.ms"] = session.timeout_ms
-        try:
-            self._producer: Producer = Producer(client_settings(session, extra, settings))
-        except KafkaException as error:
-            raise Failure(error.args[0].str(), "-X takes librdkafka's names of settings") from None
-        self._session = session
-        self._topic = topic
-        self._partitions: Counter[tuple[str, int]] = Counter()
-        self._bytes = 0
-        self._error: tuple[Any, str] | None = None
-        self._failed = 0
-
-    @property
-    def delivered(self) -> int:
-        return self._partitions.total()
-
-    def send_all(self, records: Iterator[Given]) -> None:
-        """Hands records to the library until the input or the broker's patience ends.
-
-        Raises:
-            ValueError: the input does not fit the format.
-        """
-        for record in records:
-            if self._error is not None:
-                return
-            topic = self._topic or record.topic
-            if topic is None:
-                raise ValueError("a record names no topic")
-            arguments: dict[str, Any] = {
-                "key": record.key,
-                "headers": record.headers or None,
-                "on_delivery": self._done,
-            }
-            if record.partition is not None:
-                arguments["partition"] = record.partition
-            if record.timestamp is not None:
-                arguments["timestamp"] = record.timestamp
-            self._produce(topic, record.value, arguments)
-
-    def _produce(self, topic: str, value: bytes | None, arguments: dict[str, Any]) -> None:
-        from confluent_kafka import KafkaException
-
-        while True:
-            try:
-                self._producer.produce(topic, value, **arguments)
-            except BufferError:  # the library's queue is full: wait for acknowledgements
-                self._producer.poll(0.1)
-                continue
-            except OverflowError:
-                raise ValueError("the partition or timestamp of a record is out of range") from None
-            except KafkaException as error:
-                self._error = self._error or (error.args[0], topic)
-                self._failed += 1
-            self._producer.poll(0)
-            return
-
-    def _done(self, error: Any, message: Message) -> None:
-        if error is not None:
-            self._failed += 1
-            self._error = self._error or (error, str(message.topic()))
-            return
-        self._partitions[str(message.topic()), int(message.partition() or 0)] += 1
-        self._bytes += len(message)
-
-    def _explain_missing(self, topic: str) -> None:
-        """The library waits for a topic until its time is up, and then speaks of time only.
-
-        Raises:
-            Failure: there is no such topic.
-        """
-        from barnabas.protocol.errors import ErrorCode, KafkaError
-
-        try:
-            with self._session.admin() as admin:
-                found = admin.describe_topics([topic])[topic]
-        except KafkaError:
-            return
-        if isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise Failure(
-                f"topic {topic} does not exist, and the broker made none: {self._failed} records were not produced",
-                f"`barnabas topic create {topic}`; brokers make topics only with auto.create.topics.enable=true",
-            )
-
-    def finish(self) -> None:
-        """Waits for the last acknowledgements."""
-        self._producer.flush()
-
-    def report(self) -> None:
-        """Prints what was produced.
-
-        Raises:
-            Failure: something was not.
-        """
-        from barnabas.cli.librdkafka import library_failure
-
-        if self._error is not None:
-            error, topic = self._error
-            self._explain_missing(topic)
-            lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
-            raise library_failure(error, f"{lost}: topic {topic}")
-        columns = ("TOPIC", "PARTITION", "RECORDS")
-        table = Table(columns, [(*where, count) for where, count in sorted(self._partitions.items())])
-        data = {"records": self.delivered, "value_bytes": self._bytes, "partitions": table.objects()}
-        if self._session.output.is_json:
-            self._session.output.show(data)
-        else:
-            where = ", ".join(
-                f"{topic}-{partition}: {count}" for (topic, partition), count in sorted(self._partitions.items())
-            )
-            plural = "" if self.delivered == 1 else "s"
-            click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")

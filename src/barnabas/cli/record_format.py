@@ -1,4 +1,4 @@
-"""`--format`: how a record is printed and read, in kcat's letters and rpk's. Pure.
+"""`--format`: how a record is printed and read, in kcat's letters and rpk's.
 
 | verb        | printed by consume                  | read by produce       |
 |-------------|-------------------------------------|-----------------------|
@@ -60,7 +60,7 @@ class Shown(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A record as it was read, to be produced; None leaves the choice to the command line or the producer."""
+    """A record to produce, as it was read; the command line or the producer decides the fields that are None."""
 
     value: bytes | None
     key: bytes | None = None
@@ -78,17 +78,17 @@ class Verb(NamedTuple):
 
 
 def unescape(text: str) -> bytes:
-    """Reads the escapes of a delimiter.
+    """Return a delimiter with its escapes resolved.
 
     Raises:
-        ValueError: an unknown escape or a percent verb.
+        ValueError: an escape is unknown.
     """
     parts = _split(text.replace("%", "%%"))
     return b"".join(part for part in parts if isinstance(part, bytes))
 
 
 def _split(text: str) -> list[bytes | Verb]:
-    """Splits a format into literal bytes and verbs, neighbouring literals joined."""
+    """Split a format into literal bytes and verbs; join neighbouring literals."""
     parts: list[bytes | Verb] = []
     literal = b""
     pos = 0
@@ -131,7 +131,7 @@ def _encoded(data: bytes | None, modifier: str) -> bytes:
 
 
 def format_headers(headers: Headers) -> bytes:
-    """Headers as kcat prints them; a null value as ``NULL``."""
+    """Return headers as kcat prints them; a null value is `NULL`."""
     return b",".join(name.encode() + b"=" + (b"NULL" if value is None else value) for name, value in headers)
 
 
@@ -160,10 +160,10 @@ _PRINTERS |= {"v": _PRINTERS["s"], "V": _PRINTERS["S"], "d": _PRINTERS["T"]}
 
 
 def printer(text: str) -> Callable[[Shown], bytes]:
-    """Compiles a format.
+    """Compile a format into a function that prints a record.
 
     Raises:
-        ValueError: an unknown verb, modifier or escape.
+        ValueError: a verb, modifier or escape is unknown.
     """
     if text == "json":
         return to_json
@@ -200,8 +200,8 @@ def _json_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def to_json(record: Shown) -> bytes:
-    """A record as one line of JSON."""
-    found: dict[str, Any] = {
+    """Return a record as one line of JSON."""
+    found: dict[str, object] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
@@ -220,10 +220,10 @@ _SAME = {"s": "v", "d": "T"}
 
 
 def reader(text: str) -> Callable[[BinaryIO], Iterator[Given]]:
-    """Compiles a format into a function that reads records from a stream.
+    """Compile a format into a function that reads records from a stream.
 
     Raises:
-        ValueError: a verb that cannot be read, or two verbs without text between them.
+        ValueError: a verb cannot be read, or two verbs have no text between them.
     """
     if text == "json":
         return _read_json
@@ -247,7 +247,7 @@ def reader(text: str) -> Callable[[BinaryIO], Iterator[Given]]:
 
 
 def line_reader(delimiter: bytes, key_delimiter: bytes | None) -> Callable[[BinaryIO], Iterator[Given]]:
-    """A reader of records that end with ``delimiter``, keys before ``key_delimiter``; one without it has no key (kcat)."""
+    """Return a reader of records that end with `delimiter`; a record has a key if it contains `key_delimiter` (as in kcat)."""
     if not delimiter or key_delimiter == b"":
         raise ValueError("a delimiter needs at least one character")
 
@@ -309,10 +309,10 @@ def _put(fields: dict[str, Any], verb: Verb, raw: bytes, number: int) -> None:
 
 
 def parse_header(text: str) -> tuple[str, bytes | None]:
-    """Reads ``name=value``; without "=" the value is null.
+    """Parse `name=value`; without "=" the value is null.
 
     Raises:
-        ValueError: no name.
+        ValueError: the name is empty.
     """
     name, equals, value = text.partition("=")
     if not name:
@@ -388,7 +388,7 @@ def _read_json(stream: BinaryIO) -> Iterator[Given]:
                 _json_typed(found, "timestamp", int),
             )
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"line {number} is no record in JSON: {error}") from None
+            raise ValueError(f"line {number} is not a record in JSON: {error}") from None
         yield given
 
 

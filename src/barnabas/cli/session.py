@@ -1,22 +1,22 @@
-"""Options every command has: where the cluster is, how to speak to it, how to print. Shell plane.
+"""The common options of every command: the cluster, the connection, the output.
 
-Precedence of the address: ``-b``, ``BARNABAS_BOOTSTRAP_SERVERS``, ``bootstrap.servers`` in the ``--command-config``
-file, ``localhost:9092``.
+Precedence of the address: `-b`, `BARNABAS_BOOTSTRAP_SERVERS`, `bootstrap.servers` in the `--command-config`
+file, `localhost:9092`.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin
+from barnabas.client.admin import Admin
+from barnabas.client.properties import read_properties
+from barnabas.protocol.errors import KafkaError
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
@@ -36,13 +36,11 @@ class Session:
         self.output = output
 
     def admin(self) -> Admin:
-        """Connects for administration.
+        """Return an administrative client.
 
         Raises:
-            Failure: the address is none, or needs TLS or SASL.
+            Failure: the address does not parse, or needs TLS or SASL.
         """
-        from barnabas.client.admin import Admin
-
         protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
         if protocol != "PLAINTEXT":
             raise Failure(
@@ -60,12 +58,12 @@ def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
     if text is None:
         return default
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise Failure(f"{name}={text} in the --command-config file is no number of milliseconds")
+        raise Failure(f"{name}={text} in the --command-config file must be a number of milliseconds")
     return int(text)
 
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the common options; the command gets one ``session`` instead, and its errors are explained."""
+    """Add the common options; the command gets them as one `session`, and its errors get hints."""
 
     @click.option(
         "-b",
@@ -75,16 +73,22 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
         "bootstrap",
         envvar=BOOTSTRAP_VARIABLE,
         metavar="HOST:PORT,…",
-        help=f"Where the cluster answers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
+        help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
     )
     @click.option(
         "--command-config",
         type=click.Path(exists=True, dir_okay=False),
-        help="A properties file for the client, as Kafka's tools take it.",
+        help="A client's properties file, as for Kafka's tools.",
     )
-    @click.option("--timeout-ms", type=click.IntRange(min=1), help="How long an answer may take.  [default: 30000]")
     @click.option(
-        "--output", type=click.Choice(list(OUTPUTS)), default="table", show_default=True, help="For people or programs."
+        "--timeout-ms", type=click.IntRange(min=1), help="How long to wait for the cluster.  [default: 30000]"
+    )
+    @click.option(
+        "--output",
+        type=click.Choice(list(OUTPUTS)),
+        default="table",
+        show_default=True,
+        help="For people or for programs.",
     )
     @functools.wraps(function)
     def command(
@@ -100,35 +104,17 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _read_command_config(path: str) -> dict[str, str]:
     try:
-        return read_properties(path)
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is no properties file: it is not text", "write key=value, a line each") from None
-
-
-def read_properties(path: str) -> dict[str, str]:
-    """Reads a Java properties file: ``key=value`` or ``key: value`` lines, ``#`` and ``!`` comments, ``\\`` at a line's end."""
-    properties: dict[str, str] = {}
-    pending = ""
-    with open(path, encoding="utf-8") as file:
-        for raw in file:
-            line = pending + raw.strip()
-            pending = ""
-            if not line or line[0] in "#!":
-                continue
-            if line.endswith("\\"):
-                pending = line[:-1]
-                continue
-            positions = [position for position in (line.find("="), line.find(":")) if position >= 0]
-            split = min(positions, default=len(line))
-            properties[line[:split].strip()] = line[split + 1 :].strip()
-    return properties
+        # Kafka's clients trim each value too; the file format does not.
+        return {name: value.strip() for name, value in read_properties(path).items()}
+    except ValueError as error:
+        raise Failure(str(error), "write key=value, a line each") from None
 
 
 def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
-    """Reads repeated ``KEY=VALUE`` options.
+    """Parse repeated `KEY=VALUE` options.
 
     Raises:
-        UsageError: one has no "=".
+        BadParameter: an option has no "=".
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -140,34 +126,31 @@ def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def parse_words(texts: tuple[str, ...], known: tuple[str, ...], option: str) -> list[str]:
-    """Reads a repeated option of words, also several with commas between; case does not matter.
+    """Parse a repeated option of words, also separated by commas; case does not matter.
 
     Raises:
-        BadParameter: a word that is none of the known ones.
+        BadParameter: a word is unknown.
     """
     spelled = {word.lower(): word for word in known}
     found = [each.strip() for text in texts for each in text.split(",")]
     for each in found:
         if each.lower() not in spelled:
-            raise click.BadParameter(f"{each!r} is none of {', '.join(known)}", param_hint=option)
+            raise click.BadParameter(f"{each!r} is not one of {', '.join(known)}", param_hint=option)
     return [spelled[each.lower()] for each in found]
 
 
 def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Completes topic names; silent when no broker answers quickly."""
+    """Complete topic names; return none if no broker answers within a second."""
     return _complete(context, incomplete, lambda admin: [topic.name for topic in admin.list_topics()])
 
 
 def complete_groups(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Completes group ids; silent when no broker answers quickly."""
+    """Complete group ids; return none if no broker answers within a second."""
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
 
 
 def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     import os
-
-    from barnabas.client.admin import Admin
-    from barnabas.protocol.errors import KafkaError
 
     bootstrap = context.params.get("bootstrap") or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
     try:

@@ -1,4 +1,4 @@
-"""Times and durations as people write them. Pure.
+"""Times and durations as people write them.
 
 | form                          | means                                            |
 |-------------------------------|--------------------------------------------------|
@@ -6,7 +6,7 @@
 | `1733000000` (9 to 10 digits) | epoch seconds                                    |
 | `2026-11-21`                  | midnight UTC                                     |
 | `2026-11-21T10:00:00.000`     | ISO 8601; without a zone UTC, as in Kafka's tools |
-| `-1h30m`, `-2d`               | so long ago                                      |
+| `-1h30m`, `-2d`               | this long ago                                    |
 | `P1DT2H`, `PT30M`             | a duration, ISO 8601                             |
 """
 
@@ -23,10 +23,10 @@ _ISO_DURATION = re.compile(
 
 
 def parse_duration_ms(text: str) -> int:
-    """Reads `1h30m`, `45s`, `2d` or ISO 8601 (`P1DT2H`).
+    """Parse `1h30m`, `45s`, `2d` or ISO 8601 (`P1DT2H`); return milliseconds.
 
     Raises:
-        ValueError: no duration.
+        ValueError: the text is not a duration.
     """
     iso = _ISO_DURATION.fullmatch(text)
     if iso and any(iso[unit] for unit in "wdhms"):
@@ -34,17 +34,17 @@ def parse_duration_ms(text: str) -> int:
         return -total if iso["sign"] == "-" else total
     if text and not _SHORT.sub("", text):
         return sum(int(number) * _UNITS_MS[unit] for number, unit in _SHORT.findall(text))
-    raise ValueError(f"{text!r} is no duration: write 1h30m, 2d, or PT1H30M")
+    raise ValueError(f"{text!r} is not a duration: write 1h30m, 2d, or PT1H30M")
 
 
 def parse_time_ms(text: str, now_ms: int) -> int:
-    """Reads a point in time.
+    """Parse a point in time; return epoch milliseconds.
 
     Args:
-        now_ms: what durations are counted back from.
+        now_ms: durations count back from it.
 
     Raises:
-        ValueError: no point in time.
+        ValueError: the text is not a time.
     """
     if text.isascii() and text.isdigit():
         if len(text) <= 10:
@@ -56,7 +56,7 @@ def parse_time_ms(text: str, now_ms: int) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no time: write epoch milliseconds, 2026-11-21, 2026-11-21T10:00:00, or -1h"
+            f"{text!r} is not a time: write epoch milliseconds, 2026-11-21, 2026-11-21T10:00:00, or -1h"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -64,5 +64,5 @@ def parse_time_ms(text: str, now_ms: int) -> int:
 
 
 def format_time_ms(milliseconds: int) -> str:
-    """A point in time as ISO 8601 in UTC, to the millisecond."""
+    """Return a point in time as ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

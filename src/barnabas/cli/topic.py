@@ -6,20 +6,34 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
+from barnabas.client.admin import (
+    Admin,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    CreatedTopic,
+    NewTopic,
+    ResourceType,
+    TopicMetadata,
+    TopicPartition,
+    result,
+)
+from barnabas.client.configs import ConfigOperation
+from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.primitives import uuid_to_str
 
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ConfigEntry, TopicMetadata, TopicPartition
 
-
-def _names(command: Any) -> Any:
-    """Adds NAME… and Kafka's --topic, which may be repeated."""
+def _names(command: Callable[..., None]) -> Callable[..., None]:
+    """Add NAME… and Kafka's --topic, which may be repeated."""
     command = click.option("--topic", "more", multiple=True, hidden=True)(command)
     return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
 
@@ -42,13 +56,18 @@ def topic() -> None:
     "-p", "--partitions", type=click.IntRange(min=1), help="How many.  [default: the broker's num.partitions]"
 )
 @click.option(
-    "-r", "--replication-factor", "--replicas", "replicas", type=click.IntRange(min=1), help="Copies of each partition."
+    "-r",
+    "--replication-factor",
+    "--replicas",
+    "replicas",
+    type=click.IntRange(min=1),
+    help="Replicas of each partition.",
 )
 @click.option(
     "-c", "--config", "--topic-config", "configs", multiple=True, metavar="KEY=VALUE", help="A setting; repeat."
 )
 @click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def create(
     session: Session,
@@ -65,9 +84,6 @@ def create(
     \b
     barnabas topic create orders -p 6 -c retention.ms=604800000
     """
-    from barnabas.client.admin import CreatedTopic, NewTopic
-    from barnabas.protocol.errors import ErrorCode, KafkaError
-
     settings = parse_pairs(configs, "--config")
     wanted = [NewTopic(name, partitions or -1, replicas or -1, settings) for name in _require(names, more)]
     with session.admin() as admin:
@@ -86,16 +102,17 @@ def create(
     _finish(session, ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS"), rows, failures)
 
 
-def _finish(session: Session, columns: tuple[str, ...], rows: list[Any], failures: list[tuple[str, Any]]) -> None:
+def _finish(
+    session: Session, columns: tuple[str, ...], rows: Sequence[Sequence[object]], failures: list[tuple[str, KafkaError]]
+) -> None:
     if rows:
         session.output.table(columns, rows)
-    if report_failures(failures):
-        raise Quiet
+    report_failures(failures)
 
 
 @topic.command(name="list")
 @click.argument("patterns", nargs=-1, metavar="[REGEX]…")
-@click.option("-i", "--internal", is_flag=True, help="Internal topics too.")
+@click.option("-i", "--internal", is_flag=True, help="Also internal topics.")
 @click.option("--exclude-internal", is_flag=True, hidden=True)
 @session_options
 def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_internal: bool) -> None:
@@ -113,7 +130,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise click.BadParameter(f"{pattern!r} is no regular expression: {error}") from None
+        raise click.BadParameter(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _replicas(metadata: TopicMetadata) -> int:
@@ -125,7 +142,7 @@ def _replicas(metadata: TopicMetadata) -> int:
 @click.option("-s", "--print-summary", is_flag=True, help="Only the summary, and what else is asked for.")
 @click.option("-c", "--print-configs", is_flag=True, help="Only the settings, …")
 @click.option("-p", "--print-partitions", is_flag=True, help="Only the partitions, …")
-@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Settings that have their default too.")
+@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Also settings that have their default.")
 @session_options
 def describe(
     session: Session,
@@ -137,9 +154,6 @@ def describe(
     everything: bool,
 ) -> None:
     """Describe topics: partitions with leaders and offsets, settings that differ from their default."""
-    from barnabas.client.admin import TopicMetadata
-    from barnabas.protocol.primitives import uuid_to_str
-
     chosen = {
         "summary": print_summary,
         "configs": print_configs,
@@ -147,13 +161,13 @@ def describe(
     }
     if not any(chosen.values()):
         chosen = dict.fromkeys(chosen, True)
-    data: list[dict[str, Any]] = []
+    data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
         outcomes = admin.describe_topics(_require(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         settings = _settings(admin, found) if chosen["configs"] else {}
-        offsets = _log_offsets(admin, found) if chosen["partitions"] else {}
+        offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
@@ -174,39 +188,21 @@ def describe(
         )
     if data:
         session.output.show(data, *tables)
-    if report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _settings(admin: Admin, topics: list[TopicMetadata]) -> dict[str, list[ConfigEntry]]:
-    from barnabas.client.admin import ConfigResource, ResourceType, result
-
     outcomes = admin.describe_configs([ConfigResource(ResourceType.TOPIC, each.name) for each in topics])
     return {resource.name: result(outcome) for resource, outcome in outcomes.items()}
 
 
-def _log_offsets(admin: Admin, topics: list[TopicMetadata]) -> dict[TopicPartition, tuple[int | None, int | None]]:
-    """Where each partition's log begins and ends; None where its leader does not answer."""
-    from barnabas.client.admin import EARLIEST, LATEST, OffsetAndTimestamp, TopicPartition
-
-    partitions = [
-        TopicPartition(each.name, partition.partition)
-        for each in topics
-        for partition in each.partitions
-        if partition.leader >= 0
+def _led_partitions(topics: list[TopicMetadata]) -> list[TopicPartition]:
+    return [
+        TopicPartition(each.name, found.partition) for each in topics for found in each.partitions if found.leader >= 0
     ]
-    first = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    last = admin.list_offsets(dict.fromkeys(partitions, LATEST))
-
-    def offset(outcome: object) -> int | None:
-        return outcome.offset if isinstance(outcome, OffsetAndTimestamp) else None
-
-    return {each: (offset(first[each]), offset(last[each])) for each in partitions}
 
 
-def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tuple[int | None, int | None]]) -> Table:
-    from barnabas.client.admin import TopicPartition
-
+def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, Bounds]) -> Table:
     rows = [
         (
             each.partition,
@@ -224,13 +220,13 @@ def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, tupl
 
 @topic.command()
 @_names
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; there is no way back.")
-@click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Grow by so many.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
+@click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
 @click.option("-c", "--config", "--set", "configs", multiple=True, metavar="KEY=VALUE", help="Set a setting; repeat.")
 @click.option(
     "--delete-config", "--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat."
 )
-@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it could.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
 def alter(
     session: Session,
@@ -244,12 +240,8 @@ def alter(
 ) -> None:
     """Add partitions to topics, or change their settings.
 
-    More partitions send keys elsewhere than before: records of one key are then in two partitions.
+    With more partitions a key may map to another one: its old and new records are then in two partitions.
     """
-    from barnabas.client.admin import ConfigChange, ConfigResource, ResourceType, TopicMetadata
-    from barnabas.client.configs import ConfigOperation
-    from barnabas.protocol.errors import KafkaError
-
     wanted = _require(names, more)
     if partitions and added:
         raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
@@ -257,7 +249,7 @@ def alter(
     changes += [ConfigChange(name, operation=ConfigOperation.DELETE) for name in deleted]
     if not (changes or partitions or added):
         raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[object, ...]] = []
     failures: list[tuple[str, KafkaError]] = []
     verb = "would be " if dry_run else ""
     with session.admin() as admin:
@@ -286,15 +278,12 @@ def alter(
 @_names
 @click.option("-r", "--regex", is_flag=True, help="NAMEs are regular expressions for whole names.")
 @click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
 @session_options
 def delete(
     session: Session, names: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool
 ) -> None:
     """Delete topics with all their records."""
-    from barnabas.client.admin import TopicMetadata
-    from barnabas.protocol.errors import ErrorCode, KafkaError
-
     wanted = _require(names, more)
     with session.admin() as admin:
         if regex:
@@ -303,7 +292,7 @@ def delete(
             wanted = [name for name in existing if any(pattern.fullmatch(name) for pattern in patterns)]
             if not wanted and not if_exists:
                 raise Failure("no topic matches", "`barnabas topic list` shows which exist")
-        outcomes: dict[str, Any] = {}
+        outcomes: dict[str, object] = {}
         if wanted:
             outcomes = {**(admin.describe_topics(wanted) if dry_run else admin.delete_topics(wanted))}
     rows, failures = [], []
@@ -323,20 +312,17 @@ def delete(
 @click.argument("name", metavar="TOPIC", shell_complete=complete_topics)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY…")
 @click.option("--partitioner", help="Only this one.  [default: the default of each client library]")
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for so many, without asking a broker.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for this many, without a broker.")
 @session_options
 def which_partition(
     session: Session, name: str, keys: tuple[str, ...], partitioner: str | None, partitions: int | None
 ) -> None:
-    """Tell which partition of TOPIC each KEY goes to.
+    """Show which partition of TOPIC each KEY goes to.
 
-    Client libraries disagree: the same key written by Java and by librdkafka lands in different partitions.
+    Client libraries disagree: Java and librdkafka write the same key to different partitions.
     """
-    from barnabas.client.admin import result
-    from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
-
     if partitioner is not None and partitioner not in PARTITIONERS:
-        raise click.BadParameter(f"{partitioner!r} is none of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
+        raise click.BadParameter(f"{partitioner!r} is not one of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
     if partitions is None:
         with session.admin() as admin:
             partitions = len(result(admin.describe_topics([name])[name]).partitions)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.failure import Failure, Quiet, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
-
-if TYPE_CHECKING:
-    from barnabas.client.admin import Admin, ProducerState, TopicPartition, TransactionDescription
+from barnabas.client.admin import (
+    LATEST,
+    Admin,
+    OffsetAndTimestamp,
+    ProducerState,
+    TopicPartition,
+    TransactionDescription,
+    result,
+)
+from barnabas.client.offsets import READ_COMMITTED
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 _PARTITION = re.compile(r"(?P<topic>.+):(?P<partition>\d+)")
@@ -39,7 +46,7 @@ class Duration(click.ParamType[int]):
 
     name = "DURATION"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
             return parse_duration_ms(value)
         except ValueError as error:
@@ -49,8 +56,8 @@ class Duration(click.ParamType[int]):
 @txn.command(name="list")
 @click.option("-s", "--state", "states", multiple=True, help="Only ids in this state, such as Ongoing; repeat.")
 @click.option("--producer-id", "producer_ids", type=int, multiple=True, help="Only ids of this producer; repeat.")
-@click.option("--running-longer-than", type=Duration(), help="Only transactions that began longer ago: 10m.")
-@click.option("--pattern", metavar="REGEX", help="Only ids that this matches as a whole.")
+@click.option("--running-longer-than", type=Duration(), help="Only transactions open longer than this: 10m.")
+@click.option("--pattern", metavar="REGEX", help="Only ids that match as a whole.")
 @session_options
 def list_(
     session: Session,
@@ -77,16 +84,13 @@ def list_(
 @session_options
 def describe(session: Session, transactional_ids: tuple[str, ...]) -> None:
     """Describe transactional ids: state, producer, timeout, and what an open transaction includes."""
-    from barnabas.client.admin import TransactionDescription
-
     now_ms = round(time.time() * 1000)
     with session.admin() as admin:
         outcomes = admin.describe_transactions(dict.fromkeys(transactional_ids))
     tables = [_description(found, now_ms) for found in outcomes.values() if isinstance(found, TransactionDescription)]
     if tables:
         session.output.show([table.objects()[0] for table in tables], *tables)
-    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _description(found: TransactionDescription, now_ms: int) -> Table:
@@ -110,20 +114,22 @@ def _description(found: TransactionDescription, now_ms: int) -> Table:
 
 @txn.command()
 @click.argument("transactional_ids", nargs=-1, metavar="[TRANSACTIONAL-ID…]")
-@click.option("--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort what hangs in this partition instead.")
-@click.option("--start-offset", type=click.IntRange(min=0), help="Where the hanging transaction begins there.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only tell what would be aborted.")
+@click.option(
+    "--topic", "hanging", metavar="TOPIC:PARTITION", help="Abort a hanging transaction in this partition instead."
+)
+@click.option("--start-offset", type=click.IntRange(min=0), help="Where the hanging transaction begins.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be aborted.")
 @session_options
 def abort(
     session: Session, transactional_ids: tuple[str, ...], hanging: str | None, start_offset: int | None, dry_run: bool
 ) -> None:
     """Abort the open transactions of transactional ids, and fence their producers.
 
-    With --topic and --start-offset, write the marker that ends a hanging transaction, one that no coordinator knows, into that
-    partition; `barnabas txn doctor` finds such.
+    With --topic and --start-offset, write an abort marker for a hanging transaction, which no coordinator knows, into that
+    partition; `barnabas txn doctor` finds hanging transactions.
     """
     if (hanging is None) != (start_offset is None) or (hanging is None) == (not transactional_ids):
-        raise click.UsageError("Say which: TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
+        raise click.UsageError("Name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
     with session.admin() as admin:
         if hanging is not None and start_offset is not None:
             _abort_hanging(session, admin, hanging, start_offset, dry_run)
@@ -132,15 +138,12 @@ def abort(
 
 
 def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry_run: bool) -> None:
-    from barnabas.client.admin import TransactionDescription
-    from barnabas.protocol.errors import KafkaError
-
     described = admin.describe_transactions(dict.fromkeys(transactional_ids))
-    rows: list[tuple[Any, ...]] = []
-    outcomes: dict[str, Any] = {}
-    # InitProducerId would make an id that does not exist.
+    rows: list[tuple[object, ...]] = []
+    outcomes: dict[str, KafkaError | None] = {}
+    # InitProducerId would create an id that does not exist.
     known = {name: found for name, found in described.items() if isinstance(found, TransactionDescription)}
-    fenced: dict[str, Any] = {} if dry_run else dict(admin.fence_producers(known))
+    fenced: dict[str, tuple[int, int] | KafkaError] = {} if dry_run else dict(admin.fence_producers(known))
     for name, found in described.items():
         if not isinstance(found, TransactionDescription):
             outcomes[name] = found
@@ -152,13 +155,10 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
             rows.append((name, f"would be {did}" if dry_run else did, found.state, found.producer_id))
     if rows:
         session.output.table(("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID"), rows)
-    if report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items()):
-        raise Quiet
+    report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int, dry_run: bool) -> None:
-    from barnabas.client.admin import TopicPartition, result
-
     named = _PARTITION.fullmatch(where)
     if named is None:
         raise click.BadParameter(f"{where!r} is not TOPIC:PARTITION", param_hint="--topic")
@@ -167,7 +167,11 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
     found = [each for each in producers if each.transaction_start_offset == start_offset]
     if not found:
         begins = sorted(each.transaction_start_offset for each in producers if each.transaction_start_offset >= 0)
-        hint = f"open transactions begin at {', '.join(map(str, begins))}" if begins else "none is open there"
+        hint = (
+            f"open transactions begin at {', '.join(map(str, begins))}"
+            if begins
+            else "the partition has no open transaction"
+        )
         raise Failure(f"no transaction begins at offset {start_offset} of {partition}", hint)
     error = None if dry_run else admin.abort_transaction(partition, found[0])
     if error is not None:
@@ -191,9 +195,9 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
 @click.option("--longer-than", type=Duration(), default="0s", help="Only transactions open for longer: 5m.")
 @session_options
 def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
-    """Name the transactions that hold back the last stable offset: which, whose, since when, and what to do.
+    """Show the transactions that hold back the last stable offset: producer, id, since when, and what to do.
 
-    Readers with isolation.level=read_committed wait at that offset. TOPICS: all, internal ones too, unless named.
+    Readers with isolation.level=read_committed wait at that offset. Without TOPICS: all topics, internal ones too.
     """
     now_ms = round(time.time() * 1000)
     with session.admin() as admin:
@@ -204,12 +208,8 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
     session.output.table(_DOCTOR_COLUMNS, rows)
 
 
-def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[Any, ...], int]]:
-    """A row for each partition whose last stable offset is behind its end, and how long its oldest transaction is open."""
-    from barnabas.client.admin import LATEST, OffsetAndTimestamp, TopicPartition
-    from barnabas.client.offsets import READ_COMMITTED
-    from barnabas.protocol.errors import ErrorCode, error_for
-
+def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[object, ...], int]]:
+    """Return a row for each partition whose last stable offset is behind its end, and for how many milliseconds it has been held back."""
     known = {topic.name: topic for topic in admin.list_topics(internal=True)}
     for name in topics:
         if name not in known:
@@ -241,9 +241,7 @@ def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple
 
 
 def _owners(admin: Admin, producer_ids: Iterable[int]) -> dict[int, TransactionDescription]:
-    """The transactional id of each producer, where a coordinator knows it."""
-    from barnabas.client.admin import TransactionDescription
-
+    """Return the transaction of each producer that a coordinator knows."""
     listed = admin.list_transactions(producer_ids=sorted(producer_ids))
     described = admin.describe_transactions(each.transactional_id for each in listed)
     found = [each for each in described.values() if isinstance(each, TransactionDescription)]
@@ -256,7 +254,7 @@ def _row(
     producer: ProducerState,
     owners: dict[int, TransactionDescription],
     now_ms: int,
-) -> tuple[tuple[Any, ...], int]:
+) -> tuple[tuple[object, ...], int]:
     owner = owners.get(producer.producer_id)
     is_known = owner is not None and partition in owner.partitions
     since_ms = owner.start_ms if is_known and owner is not None and owner.start_ms else producer.last_timestamp
@@ -295,7 +293,7 @@ def _advice(
 
 
 def duration_text(milliseconds: int) -> str:
-    """A duration in its two largest units: 2h05m, 3m12s, 450ms."""
+    """Return a duration in its two largest units: 2h05m, 3m12s, 450ms."""
     if milliseconds < 1000:
         return f"{max(milliseconds, 0)}ms"
     for position, (size, unit) in enumerate(_UNITS):

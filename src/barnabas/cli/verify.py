@@ -1,6 +1,6 @@
-"""`barnabas verify`: does the cluster keep Kafka's promises? Shell plane.
+"""`barnabas verify`: does the cluster keep Kafka's promises?
 
-Exit codes: 0 when nothing was found, 1 when something was, or when the run could not be made.
+Exit codes: 0 without an anomaly, 1 with one, or if the run failed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ import click
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
+from barnabas.verify.faults import BrokerFailed, LocalBroker
+from barnabas.verify.history import read_history
+from barnabas.verify.verdict import Verdict
+from barnabas.verify.verdict import check as check_history
 
 if TYPE_CHECKING:
-    from barnabas.verify.faults import LocalBroker
     from barnabas.verify.run import Progress
-    from barnabas.verify.verdict import Verdict
 
 _SHOWN = 3
-"""Examples of each anomaly in the table; JSON and the history have more."""
+"""Examples of each anomaly; JSON and the history have more."""
 
 
 @click.command()
 @click.option("--time", "seconds", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds of work.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what the clients do.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of what the clients do.")
 @click.option("--protocol", type=click.Choice(["auto", "v1", "v2"]), default="auto", show_default=True,
               help="Of transactions: v1 by librdkafka, v2 (KIP-890) by a producer of our own.")  # fmt: skip
 @click.option("--group-protocol", type=click.Choice(["classic", "consumer"]), default="classic", show_default=True,
@@ -44,16 +46,16 @@ _SHOWN = 3
               help="Clients that consume in a group and produce, exactly once.")  # fmt: skip
 @click.option("-p", "--partitions", type=click.IntRange(min=1), default=2, show_default=True, help="Of each topic.")
 @click.option("-r", "--replication-factor", type=int, default=-1, help="Of each topic.  [default: the broker's]")
-@click.option("--start", is_flag=True, help="Start a barnabas of its own and verify that.")
+@click.option("--start", is_flag=True, help="Start a barnabas and verify it.")
 @click.option(
     "--data-dir", type=click.Path(file_okay=False), help="Where --start keeps its data.  [default: temporary]"
 )
 @click.option("--broker-command", help="Start the broker with this command, which stays in the foreground.")
 @click.option("--kill-every", type=click.FloatRange(min=0), default=0, metavar="SECONDS",
-              help="Kill the started broker about this often with SIGKILL, and start it again.")  # fmt: skip
+              help="Kill the started broker about this often (SIGKILL) and start it again.")  # fmt: skip
 @click.option("--history", type=click.Path(dir_okay=False), help="Write the history to this file.")
-@click.option("--check", type=click.Path(exists=True, dir_okay=False), help="Check a history instead of making one.")
-@click.option("--keep-topics", is_flag=True, help="Leave the run's topics where they are.")
+@click.option("--check", type=click.Path(exists=True, dir_okay=False), help="Check this history; run nothing.")
+@click.option("--keep-topics", is_flag=True, help="Do not delete the run's topics.")
 @session_options
 def verify(
     session: Session,
@@ -67,13 +69,10 @@ def verify(
 ) -> None:
     """Check that no record is lost, doubled, torn from its transaction or read too early.
 
-    Clients append unique numbers and read them back, in transactions and without, in groups and on their own. What they saw
-    is checked for the anomalies that Jepsen looks for in Kafka. Works with any Kafka address; with --start or --broker-command
-    the broker can be killed meanwhile.
+    Clients append unique numbers and read them back, in transactions and without, in groups and on their own. The checker
+    looks for the anomalies that Jepsen looks for in Kafka. It works with any Kafka address; with --start or --broker-command
+    it can kill the broker.
     """
-    from barnabas.verify.history import read_history
-    from barnabas.verify.verdict import check as check_history
-
     if check is not None:
         try:
             read = read_history(Path(check))
@@ -81,10 +80,10 @@ def verify(
             raise Failure(f"{check}: {error}") from None
         verdict = check_history(read)
         if verdict.valid and not verdict.statistics["acknowledged"]:
-            raise Failure(f"{check}: nothing was acknowledged in this history, so it proves nothing")
+            raise Failure(f"{check}: no operation of this history was acknowledged, so it proves nothing")
         if not any(op.final for op in read.ops):
-            told = "the run did not come to its end: what it would have read there counts as unseen"
-            click.echo(f"warning: {check}: {told}", err=True)
+            warning = "the run did not end: what it would have read at the end counts as unseen"
+            click.echo(f"warning: {check}: {warning}", err=True)
         _report(session, verdict, check)
         return
     if start and broker_command:
@@ -92,8 +91,7 @@ def verify(
     if kill_every and not (start or broker_command):
         raise click.UsageError("--kill-every needs --start or --broker-command.")
     if not options["plain"] + options["txn"] + options["transform"]:
-        raise click.UsageError("Nothing to do: give some clients with --plain, --txn or --transform.")
-    from barnabas.verify.faults import BrokerFailed
+        raise click.UsageError("Nothing to do: ask for clients with --plain, --txn or --transform.")
     from barnabas.verify.run import CannotRun, Run, Settings
 
     with _broker(session, start, data_dir, broker_command) as broker:
@@ -114,8 +112,6 @@ def verify(
 
 @contextlib.contextmanager
 def _broker(session: Session, start: bool, data_dir: str | None, command: str | None) -> Iterator[LocalBroker | None]:
-    from barnabas.verify.faults import LocalBroker
-
     if not start and not command:
         yield None
         return
@@ -126,7 +122,7 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
         stack.callback(broker.stop)
-        # SIGTERM would end this process at once and leave the broker, which has a process group of its own, running for ever.
+        # SIGTERM would end this process at once and leave the broker running, which has a process group of its own.
         before = signal.signal(signal.SIGTERM, _exit)
         stack.callback(signal.signal, signal.SIGTERM, before)
         yield broker
@@ -138,7 +134,7 @@ def _exit(number: int, frame: object) -> None:
 
 @contextlib.contextmanager
 def _kept_on_failure() -> Iterator[str]:
-    """A folder that stays when the run ends with a failure: the line that says so names the broker's log in it."""
+    """Yield a temporary folder; keep it after a Failure, whose message names the broker's log in it."""
     folder = tempfile.mkdtemp(prefix="barnabas-verify-")
     try:
         yield folder
@@ -176,9 +172,9 @@ def _own_command(folder: Path, bootstrap: str) -> list[str]:
 
 @contextlib.contextmanager
 def _free_port() -> Iterator[int]:
-    """A port that stays ours while the broker is down between a kill and the next start.
+    """Yield a port and keep it while the broker is down between a kill and the next start.
 
-    The socket that holds it does not listen, so the broker, which reuses addresses, can.
+    The socket that holds it does not listen; the broker can, because it reuses addresses.
     """
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -188,7 +184,7 @@ def _free_port() -> Iterator[int]:
 
 @contextlib.contextmanager
 def _progress(session: Session) -> Iterator[Callable[[Progress], None]]:
-    """One line that is written over, on a terminal; nothing elsewhere."""
+    """Yield a function that shows progress: one line that is overwritten on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda progress: None
         return
@@ -205,10 +201,10 @@ def _progress(session: Session) -> Iterator[Callable[[Progress], None]]:
 
 
 def _report(session: Session, verdict: Verdict, history: str | None) -> None:
-    """Prints what was found.
+    """Print what was found.
 
     Raises:
-        Quiet: something was.
+        Quiet: there are anomalies.
     """
     numbers = verdict.statistics
     outcomes = numbers["operations"]

@@ -1,11 +1,12 @@
-"""Speaking to a cluster from outside: connections, metadata, administration.
+"""An administrative client for Kafka's protocol: connections, metadata, administration.
 
-Shell plane, blocking. What the command line, Spark's tasks and tests need to ask brokers, in Kafka's protocol, of
-barnabas and of Apache Kafka alike. There is no producer and no consumer here: those exist, and ours would be one more.
+The command line, Spark's tasks and tests use it, against barnabas and Apache Kafka. It is blocking. It has no producer and no
+consumer: confluent-kafka has both.
 
-- :mod:`barnabas.client.wire` one connection: versions, pipelining, responses without copies.
-- :mod:`barnabas.client.cluster` many connections: leaders, coordinators, retries within a deadline.
-- :mod:`barnabas.client.cluster_metadata` what a cluster says of its brokers and topics.
-- :mod:`barnabas.client.admin` one method per question or change.
-- :mod:`barnabas.client.partitioner` where each client library puts a key.
+- `wire`: one connection: versions, pipelining, responses without copies.
+- `cluster`: many connections: leaders, coordinators, retries within a deadline.
+- `cluster_metadata`: brokers, topics, partitions.
+- `admin`: one method per question or change.
+- `partitioner`: where each client library puts a key.
+- `properties`: Java properties files.
 """

@@ -1,89 +1,103 @@
-"""Administration of a cluster: one method per question or change. Shell plane.
+"""Administration of a cluster: one method per question or change.
 
     with Admin("localhost:9092") as admin:
         admin.create_topics([NewTopic("orders", partitions=6)])
         admin.list_offsets({TopicPartition("orders", 0): LATEST})
 
-Methods about several things return a dictionary with a result *or a KafkaError* for each: one missing topic does not
-hide the answers about the others. :func:`result` turns such a value into a result or an exception. Failures of a whole
-request are raised. Retriable failures are asked again until the cluster's ``timeout_ms``.
+A method about several things returns a dictionary with a result *or a KafkaError* for each: one missing topic does not hide the
+answers about the others. `result` turns such a value into a result or an exception. If a request fails as a whole, the method
+raises. Requests that fail with a retriable error are sent again until the cluster's `timeout_ms`.
 
-The methods live with their nouns: :mod:`~barnabas.client.topics`, :mod:`~barnabas.client.configs`,
-:mod:`~barnabas.client.offsets`, :mod:`~barnabas.client.groups`, :mod:`~barnabas.client.newer_groups`,
-:mod:`~barnabas.client.transactions`, :mod:`~barnabas.client.brokers`.
+Each method is a function of a `Cluster`, in the module of its noun; `Admin` only gathers them.
 
 Source: org.apache.kafka.clients.admin.Admin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from barnabas.client.brokers import BrokerAdmin, ClusterDescription, LogDir, ProducerState, ReplicaSize
+from barnabas.client import brokers, configs, group_descriptions, group_offsets, groups, offsets, topics, transactions
+from barnabas.client.brokers import ClusterDescription, LogDir, ProducerState, ReplicaSize
 from barnabas.client.closeable import Closeable
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import Node, PartitionMetadata, TopicMetadata, TopicPartition
-from barnabas.client.configs import ConfigAdmin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
-from barnabas.client.groups import (
-    CommittedOffset,
-    GroupDescription,
-    GroupListing,
-    GroupMember,
-    GroupRebalance,
-)
-from barnabas.client.newer_groups import NewerGroupAdmin
-from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAdmin, OffsetAndTimestamp
+from barnabas.client.configs import ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
+from barnabas.client.group_descriptions import GroupDescription, GroupMember
+from barnabas.client.group_offsets import CommittedOffset
+from barnabas.client.groups import GroupListing, GroupRebalance
+from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from barnabas.client.outcome import result
-from barnabas.client.topics import CreatedTopic, NewTopic, TopicAdmin
-from barnabas.client.transactions import TransactionAdmin, TransactionDescription, TransactionListing
+from barnabas.client.topics import CreatedTopic, NewTopic
+from barnabas.client.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
-    "EARLIEST",
-    "LATEST",
-    "MAX_TIMESTAMP",
-    "Admin",
-    "ClusterDescription",
-    "CommittedOffset",
-    "ConfigChange",
-    "ConfigEntry",
-    "ConfigResource",
-    "ConfigSource",
-    "CreatedTopic",
-    "GroupDescription",
-    "GroupListing",
-    "GroupMember",
-    "GroupRebalance",
-    "LogDir",
-    "NewTopic",
-    "Node",
-    "OffsetAndTimestamp",
-    "PartitionMetadata",
-    "ProducerState",
-    "ReplicaSize",
-    "ResourceType",
-    "TopicMetadata",
-    "TopicPartition",
-    "TransactionDescription",
-    "TransactionListing",
-    "result",
-]
+    "EARLIEST", "LATEST", "MAX_TIMESTAMP", "Admin", "ClusterDescription", "CommittedOffset", "ConfigChange", "ConfigEntry",
+    "ConfigResource", "ConfigSource", "CreatedTopic", "GroupDescription", "GroupListing", "GroupMember", "GroupRebalance", "LogDir",
+    "NewTopic", "Node", "OffsetAndTimestamp", "PartitionMetadata", "ProducerState", "ReplicaSize", "ResourceType", "TopicMetadata",
+    "TopicPartition", "TransactionDescription", "TransactionListing", "result",
+]  # fmt: skip
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Admin(TopicAdmin, ConfigAdmin, OffsetAdmin, NewerGroupAdmin, TransactionAdmin, BrokerAdmin, Closeable):
+def _method(function: Callable[Concatenate[Cluster, P], R]) -> Callable[Concatenate[Admin, P], R]:
+    """Make a method of Admin out of a function of its cluster."""
+
+    @functools.wraps(function)
+    def method(admin: Admin, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(admin.cluster, *args, **kwargs)
+
+    return method
+
+
+class Admin(Closeable):
     """Administers the cluster behind some bootstrap addresses.
 
     Args:
-        bootstrap: ``host:port,host:port``, a sequence of addresses, or a :class:`Cluster` to share.
-        options: what :class:`Cluster` takes (``client_id``, ``timeout_ms``, …).
+        bootstrap: `host:port,host:port`, a sequence of addresses, or a `Cluster` to share.
+        options: what `Cluster` takes (`client_id`, `timeout_ms`, …).
     """
 
     def __init__(self, bootstrap: str | Sequence[str] | Cluster, **options: Any) -> None:
-        super().__init__(bootstrap if isinstance(bootstrap, Cluster) else Cluster(bootstrap, **options))
+        self.cluster = bootstrap if isinstance(bootstrap, Cluster) else Cluster(bootstrap, **options)
 
     def __repr__(self) -> str:
-        return f"<Admin of {self.cluster!r}>"
+        return f"<Admin {self.cluster!r}>"
 
     def close(self) -> None:
-        """Closes the cluster's connections."""
+        """Close the cluster's connections."""
         self.cluster.close()
+
+    list_topics = _method(topics.list_topics)
+    describe_topics = _method(topics.describe_topics)
+    create_topics = _method(topics.create_topics)
+    delete_topics = _method(topics.delete_topics)
+    create_partitions = _method(topics.create_partitions)
+
+    list_offsets = _method(offsets.list_offsets)
+    delete_records = _method(offsets.delete_records)
+
+    describe_configs = _method(configs.describe_configs)
+    alter_configs = _method(configs.alter_configs)
+
+    list_groups = _method(groups.list_groups)
+    describe_groups = _method(group_descriptions.describe_groups)
+    group_rebalances = _method(groups.group_rebalances)
+    delete_groups = _method(groups.delete_groups)
+    list_group_offsets = _method(group_offsets.list_group_offsets)
+    alter_group_offsets = _method(group_offsets.alter_group_offsets)
+    delete_group_offsets = _method(group_offsets.delete_group_offsets)
+    list_share_group_offsets = _method(group_offsets.list_share_group_offsets)
+
+    list_transactions = _method(transactions.list_transactions)
+    describe_transactions = _method(transactions.describe_transactions)
+    fence_producers = _method(transactions.fence_producers)
+    abort_transaction = _method(transactions.abort_transaction)
+
+    describe_cluster = _method(brokers.describe_cluster)
+    describe_log_dirs = _method(brokers.describe_log_dirs)
+    describe_producers = _method(brokers.describe_producers)

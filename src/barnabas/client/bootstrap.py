@@ -1,6 +1,6 @@
-"""The addresses a client starts from (`bootstrap.servers`). Pure.
+"""The addresses a client starts from (`bootstrap.servers`).
 
-Limits: names are not resolved here, and a listener's protocol in front of an address is passed over.
+Limits: names are not resolved here, and a listener's protocol in front of an address is ignored.
 Source: Kafka's `ClientUtils.parseAndValidateAddresses`.
 """
 
@@ -12,10 +12,10 @@ DEFAULT_PORT = 9092
 
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
-    """Reads ``host:port,host:port``; a missing port is 9092, IPv6 addresses stand in brackets.
+    """Return the addresses in `host:port,host:port`; a missing port is 9092, an IPv6 address stands in brackets.
 
     Raises:
-        ValueError: an address that is none.
+        ValueError: an address does not parse.
     """
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else bootstrap
     addresses: list[tuple[str, int]] = []
@@ -33,7 +33,7 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
             valid = not colon or bool(port_text)
         port_text = port_text or str(DEFAULT_PORT)
         if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
-            raise ValueError(f"{part!r} is no broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+            raise ValueError(f"{part!r} is not a broker address: write host:port, for example localhost:{DEFAULT_PORT}")
         addresses.append((host, int(port_text)))
     if not addresses:
         raise ValueError(f"no broker address: write host:port, for example localhost:{DEFAULT_PORT}")

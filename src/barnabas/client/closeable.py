@@ -1,4 +1,4 @@
-"""Things that hold connections and are closed by the `with` that opened them. Shell plane.
+"""A base class for what holds connections: a `with` block closes it.
 
 Limits: leaving the block closes and nothing else; an exception passes through.
 Source: java.lang.AutoCloseable, which Kafka's clients implement.
@@ -12,11 +12,11 @@ from typing import Self
 
 
 class Closeable(ABC):
-    """Closed on leaving a ``with`` block."""
+    """Closes itself at the end of a `with` block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Gives up what is held; closing twice is allowed."""
+        """Close what is open; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,14 +1,13 @@
-"""Many connections seen as one cluster: metadata, leaders, coordinators, and retries within a deadline. Shell plane.
+"""Many connections seen as one cluster: metadata, leaders, coordinators, and retries within a deadline.
 
-How it works: any bootstrap address answers the first Metadata request; its brokers are then dialled by node id, each
-once, on first use. A question about many things (partitions, groups) is sent to the brokers that can answer it, one
-request per broker; what comes back with a retriable error is asked again after a pause and fresh metadata, until it is
-answered or the deadline of the call has passed (:meth:`Cluster.ask_each`).
+Any bootstrap address answers the first Metadata request; the brokers it names are then dialled by node id, each once, on first
+use. A question about many things (partitions, groups) becomes one request to each broker that can answer a part of it. Items with a
+retriable error are asked again, after a pause and with fresh metadata, until the deadline of the call (`Cluster.ask_each`).
 
 Invariants:
 
-- Every public call ends within ``timeout_ms``, give or take one connection attempt.
-- Metadata requests never create topics (brokers before 0.11 have no way to be asked not to).
+- Every public call ends within `timeout_ms`, give or take one connection attempt.
+- Metadata requests never create topics (except at brokers before 0.11, which have no field for it).
 - A connection that failed is dropped; the next use dials again.
 
 Limits: one thread at a time; no TLS, no SASL. Cheap to build, so a Spark task builds its own instead of pickling one.
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.closeable import Closeable
@@ -45,9 +44,9 @@ class Cluster(Closeable):
     """A cluster, dialled on demand.
 
     Args:
-        bootstrap: ``host:port,host:port`` or a sequence of such addresses.
+        bootstrap: `host:port,host:port` or a sequence of such addresses.
         client_id: shown in the brokers' logs and metrics.
-        timeout_ms: within which each call answers or raises.
+        timeout_ms: each call returns or raises within it.
         retry_backoff_ms: first pause before asking again; doubles up to a second.
         clock, sleep, connect: seams for tests.
 
@@ -84,7 +83,7 @@ class Cluster(Closeable):
         return f"<Cluster {','.join(f'{host}:{port}' for host, port in self.bootstrap)} {len(self._nodes)} brokers>"
 
     def close(self) -> None:
-        """Closes every connection; the next call dials again."""
+        """Close every connection; the next call dials again."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -95,15 +94,15 @@ class Cluster(Closeable):
     # --- deadlines ------------------------------------------------------------------------------------------------
 
     def deadline(self) -> float:
-        """When a call that begins now must have ended, on this cluster's clock."""
+        """Return when a call that begins now must end, on this cluster's clock."""
         return self._clock() + self.timeout_ms / 1000
 
     def remaining_ms(self, deadline: float) -> int:
-        """Milliseconds left, never less than 1."""
+        """Return the milliseconds left, at least 1."""
         return max(1, int((deadline - self._clock()) * 1000))
 
     def pause(self, attempt: int, deadline: float) -> bool:
-        """Sleeps before the next attempt; False, without sleeping, when the deadline would pass meanwhile."""
+        """Sleep before the next attempt; return False at once if the deadline would pass meanwhile."""
         seconds: float = min(1.0, self.retry_backoff_ms * 2.0 ** min(attempt, 10) / 1000)
         if self._clock() + seconds >= deadline:
             return False
@@ -111,7 +110,7 @@ class Cluster(Closeable):
         return True
 
     def retry(self, ask: Callable[[], ResultT]) -> ResultT:
-        """Calls ``ask`` until it does not raise a retriable error, or the deadline has passed.
+        """Call `ask` until it raises no retriable error, or the deadline has passed.
 
         Raises:
             KafkaError: the last error.
@@ -122,7 +121,7 @@ class Cluster(Closeable):
             try:
                 return ask()
             except KafkaError as error:
-                # An address where nobody listens is told at once: a person waits for it.
+                # No retry for an address where nothing listens: a person waits for the answer.
                 if isinstance(error, BrokerNotAvailable) or not _may_pass(error, attempt):
                     raise
                 if not self.pause(attempt, deadline):
@@ -131,7 +130,7 @@ class Cluster(Closeable):
             self.forget()
 
     def forget(self) -> None:
-        """Drops what is known of leaders, coordinators and the controller."""
+        """Forget the leaders, the coordinators and the controller."""
         self._leaders.clear()
         self._coordinators.clear()
         self._controller_id = -1
@@ -139,10 +138,10 @@ class Cluster(Closeable):
     # --- connections ----------------------------------------------------------------------------------------------
 
     def any_connection(self) -> BlockingConnection:
-        """A connection to some broker: an open one, a bootstrap address, or any broker known.
+        """Return a connection to some broker: an open one, a bootstrap address, or any known broker.
 
         Raises:
-            BrokerNotAvailable: none can be reached; the message names every address tried.
+            BrokerNotAvailable: no broker can be reached; the message names every address tried.
         """
         for connection in (self._bootstrap_connection, *self._connections.values()):
             if connection is not None and not connection.closed:
@@ -160,10 +159,10 @@ class Cluster(Closeable):
         raise BrokerNotAvailable("; ".join(failure.message for failure in failures))
 
     def connection(self, node_id: int) -> BlockingConnection:
-        """The connection to a broker by its id.
+        """Return the connection to a broker.
 
         Raises:
-            BrokerNotAvailable: metadata does not name the broker, or it cannot be reached.
+            BrokerNotAvailable: the metadata has no broker with this id, or it cannot be reached.
         """
         connection = self._connections.get(node_id)
         if connection is not None and not connection.closed:
@@ -182,21 +181,21 @@ class Cluster(Closeable):
     # --- metadata -------------------------------------------------------------------------------------------------
 
     def metadata(self, topics: Iterable[str] | None = None, *, topic_ids: Iterable[bytes] = ()) -> ClusterMetadata:
-        """Asks a broker for the cluster's metadata.
+        """Ask a broker for the cluster's metadata.
 
         Args:
-            topics: names; None means every topic, an empty sequence none.
+            topics: names; None for every topic, an empty sequence for none.
             topic_ids: further topics by their ids (Metadata v12).
 
         Returns:
-            Brokers and topics; topics that cannot be described stand in ``errors``.
+            Brokers and topics; `errors` has the topics that the broker cannot describe.
 
         Raises:
             ClientError: no broker answers.
-            KafkaError: the request as a whole was refused.
+            KafkaError: the broker rejects the whole request.
         """
         request_class = messages.MetadataRequest
-        wanted: list[Any] | None = None
+        wanted: list[messages.MetadataRequest.MetadataRequestTopic] | None = None
         if topics is not None:
             wanted = [request_class.MetadataRequestTopic(name=name) for name in topics]
         ids = [request_class.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]
@@ -206,15 +205,15 @@ class Cluster(Closeable):
         connection = self.any_connection()
         version = connection.version_for(request)
         if version < 4:
-            request.allow_auto_topic_creation = True  # these versions know no other
-        if version == 0:  # takes an empty list for all topics, so for none a name that no topic has
+            request.allow_auto_topic_creation = True  # the field does not exist in these versions
+        if version == 0:  # an empty list means all topics, so ask for a name that no topic has
             request.topics = [request_class.MetadataRequestTopic(name="")] if wanted == [] else wanted or []
         response = connection.request(request, version=version)
         if getattr(response, "error_code", 0):
             raise error_for(response.error_code)
         return self._learn(response)
 
-    def _learn(self, response: Any) -> ClusterMetadata:
+    def _learn(self, response: messages.MetadataResponse) -> ClusterMetadata:
         metadata = read_metadata(response)
         for node_id, node in metadata.brokers.items():
             if self._nodes.get(node_id, node)[1:3] != node[1:3] and node_id in self._connections:
@@ -227,13 +226,12 @@ class Cluster(Closeable):
         return metadata
 
     def await_topics(self, topics: Iterable[str], visible: Callable[[ClusterMetadata], bool]) -> bool:
-        """Waits until metadata shows what a change has done.
+        """Wait until the metadata shows a change.
 
-        A controller answers when a change is committed; brokers learn of it a moment later. Whoever creates a topic and
-        then lists topics wants to see it.
+        A controller answers when the change is committed; brokers learn of it a moment later.
 
         Returns:
-            Whether it showed within the cluster's ``timeout_ms``, at most five seconds.
+            Whether the metadata showed it within the cluster's `timeout_ms`, at most five seconds.
         """
         wanted = list(topics)
         deadline = min(self.deadline(), self._clock() + 5)
@@ -245,21 +243,29 @@ class Cluster(Closeable):
         return True
 
     def nodes(self) -> dict[int, Node]:
-        """The brokers by id, asked for once."""
+        """Return the brokers by id; ask for them once."""
         if not self._nodes:
             self.metadata(topics=[])
         return self._nodes
 
     def controller(self) -> int:
-        """The broker that takes administrative changes (with KRaft any broker, which passes them on)."""
+        """Return the id of the broker that takes administrative changes (with KRaft any broker, which forwards them)."""
         if self._controller_id < 0:
             self.metadata(topics=[])
         if self._controller_id < 0:
             raise error_for(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
         return self._controller_id
 
+    def to_any(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
+        """Route items that any broker can answer to one broker."""
+        return dict.fromkeys(items, next(iter(self.nodes())))
+
+    def to_controller(self, items: list[ItemT]) -> dict[ItemT, int | KafkaError]:
+        """Route items to the controller."""
+        return dict.fromkeys(items, self.controller())
+
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | KafkaError]:
-        """The leader of each partition, or why there is none."""
+        """Return the id of each partition's leader."""
         wanted = list(partitions)
         unknown = dict.fromkeys(each.topic for each in wanted if self._leaders.get(each, -1) < 0)
         errors = self.metadata(unknown).errors if unknown else {}
@@ -282,7 +288,7 @@ class Cluster(Closeable):
         return found
 
     def leader(self, topic: str, partition: int) -> int:
-        """The id of a partition's leader.
+        """Return the id of a partition's leader.
 
         Raises:
             KafkaError: UNKNOWN_TOPIC_OR_PARTITION, or LEADER_NOT_AVAILABLE until the deadline.
@@ -297,7 +303,7 @@ class Cluster(Closeable):
         return self.retry(ask)
 
     def coordinators(self, keys: Iterable[str], key_type: int = GROUP_COORDINATOR) -> dict[str, int | KafkaError]:
-        """The coordinator of each group or transactional id, or why there is none."""
+        """Return the id of the broker that coordinates each group or transactional id."""
         wanted = list(keys)
         missing = [key for key in wanted if (key_type, key) not in self._coordinators]
         errors: dict[str, KafkaError] = {}
@@ -328,10 +334,10 @@ class Cluster(Closeable):
         return found
 
     def coordinator(self, key: str, key_type: int = GROUP_COORDINATOR) -> int:
-        """The id of the broker that coordinates a group or transactional id.
+        """Return the id of the broker that coordinates a group or transactional id.
 
         Raises:
-            KafkaError: COORDINATOR_NOT_AVAILABLE until the deadline, or what FindCoordinator answers.
+            KafkaError: COORDINATOR_NOT_AVAILABLE until the deadline, or another error of FindCoordinator.
         """
 
         def ask() -> int:
@@ -352,14 +358,14 @@ class Cluster(Closeable):
         *,
         repeatable: bool = True,
     ) -> dict[ItemT, ResultT | KafkaError]:
-        """Asks each item's broker about it, and again what fails retriably, until the deadline.
+        """Ask each item's broker about it; ask again about retriable errors, until the deadline.
 
         Args:
             items: what to ask about.
-            route: says which broker to ask, or the error that already answers.
+            route: returns the broker to ask about each item, or the item's error.
             ask: sends one request about some items to one broker.
-            repeatable: False when a request that went unanswered must not be sent again, because it may have been
-                carried out: creating and deleting.
+            repeatable: False if a request without an answer must not be sent again, because the broker may have carried it
+                out: creating and deleting.
 
         Returns:
             A result or an error for every item, in the items' order.
@@ -383,6 +389,17 @@ class Cluster(Closeable):
             attempt += 1
             self.forget()
         return {item: results[item] for item in wanted}
+
+    def ask_nodes(
+        self, ask: Callable[[BlockingConnection, int], ResultT | KafkaError], node_ids: Iterable[int] | None = None
+    ) -> dict[int, ResultT | KafkaError]:
+        """Ask some brokers, or every broker, the same; `ask` gets a connection and the broker's id."""
+        wanted = self.retry(self.nodes) if node_ids is None else node_ids
+        return self.ask_each(
+            wanted,
+            lambda nodes: {node: node for node in nodes},
+            lambda connection, batch: {node: ask(connection, node) for node in batch},
+        )
 
     def _ask_once(
         self,
@@ -409,16 +426,16 @@ class Cluster(Closeable):
 
 
 def _was_refused(error: KafkaError) -> bool:
-    """Whether a change was certainly not carried out, and the controller's word on it is not final."""
+    """Return whether the controller certainly did not carry out the change, and may yet."""
     unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
     return not isinstance(error, ConnectionLost | RequestTimedOut) and error.code not in unknown
 
 
 def _may_pass(error: KafkaError, attempt: int) -> bool:
-    """Whether asking again may help.
+    """Return whether another attempt may succeed.
 
-    An unknown topic is retriable to Kafka, since a topic created a moment ago may not have reached this broker yet. Two
-    more attempts are enough for that; a person who mistyped a name should not wait for the deadline.
+    Kafka calls an unknown topic retriable, because this broker may not know a new topic yet. Two more attempts are enough for
+    that; a person who mistyped a name should not wait for the deadline.
     """
     if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
         return attempt < 2

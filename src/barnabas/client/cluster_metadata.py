@@ -1,13 +1,15 @@
-"""What a cluster says of itself: brokers, topics, partitions and their leaders. Pure.
+"""The metadata of a cluster: brokers, topics, partitions and their leaders.
 
-Limits: a snapshot as of one response; `cluster` keeps it fresh. Authorized operations are left out.
+Limits: a snapshot of one response, without the authorized operations; `cluster` refreshes it.
 Source: MetadataResponse; KIP-516 (topic ids), KIP-112 (offline replicas).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
+from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import Uuid
 
@@ -22,6 +24,14 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Group partitions as requests want them: each topic with the indexes of its partitions."""
+    topics: dict[str, list[int]] = {}
+    for each in partitions:
+        topics.setdefault(each.topic, []).append(each.partition)
+    return topics
+
+
 class Node(NamedTuple):
     """A broker as metadata describes it."""
 
@@ -32,7 +42,7 @@ class Node(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """One partition; ``leader`` is -1 when there is none."""
+    """One partition; `leader` is -1 if it has none."""
 
     partition: int
     leader: int
@@ -53,7 +63,7 @@ class TopicMetadata(NamedTuple):
 
 
 class ClusterMetadata(NamedTuple):
-    """What one Metadata response said."""
+    """The content of one Metadata response."""
 
     cluster_id: str | None
     controller_id: int
@@ -63,24 +73,24 @@ class ClusterMetadata(NamedTuple):
     """Topics asked for that the broker could not describe."""
 
 
-def read_metadata(response: Any) -> ClusterMetadata:
-    """A MetadataResponse of any version; topics with an error are in `errors`, an error without a topic is in neither."""
+def read_metadata(response: messages.MetadataResponse) -> ClusterMetadata:
+    """Read a response of any version; topics with an error are in `errors`."""
     brokers = {node.node_id: Node(node.node_id, node.host, node.port, node.rack) for node in response.brokers}
     found: dict[str, TopicMetadata] = {}
     errors: dict[str, KafkaError] = {}
     for topic in response.topics:
-        if topic.error_code:
-            errors[topic.name or ""] = error_for(topic.error_code)
-            continue
-        partitions = sorted((_read_partition(partition) for partition in topic.partitions), key=lambda each: each[0])
-        found[topic.name] = TopicMetadata(topic.name, topic.topic_id, topic.is_internal, partitions)
-    errors.pop("", None)
+        name = topic.name or ""  # a topic asked for by an unknown id has none
+        if not topic.error_code:
+            partitions = sorted((_read_partition(each) for each in topic.partitions), key=lambda each: each.partition)
+            found[name] = TopicMetadata(name, Uuid(topic.topic_id), topic.is_internal, partitions)
+        elif name:
+            errors[name] = error_for(topic.error_code)
     return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)
 
 
-def _read_partition(partition: Any) -> PartitionMetadata:
+def _read_partition(partition: messages.MetadataResponse.MetadataResponsePartition) -> PartitionMetadata:
     error = None
-    # A missing listener of some replica is no error of the partition.
+    # The partition works although a replica lacks this listener.
     if partition.error_code and partition.error_code != ErrorCode.REPLICA_NOT_AVAILABLE:
         error = error_for(partition.error_code)
     return PartitionMetadata(

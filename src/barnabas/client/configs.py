@@ -1,15 +1,16 @@
-"""Settings of topics, brokers, groups and client metrics: describe, change one by one. Shell plane; a part of Admin.
+"""Settings of topics, brokers, groups and client metrics: describe, change one by one.
 
 Sources: DescribeConfigs (32), IncrementalAlterConfigs (44); KIP-226, KIP-339, KIP-569, KIP-714, KIP-848.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from barnabas.client.outcome import AdminPart, outcome_of
+from barnabas.client.cluster import Cluster
+from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError
@@ -26,7 +27,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, as DescribeConfigs tells."""
+    """Where a value comes from; values as on the wire."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -49,7 +50,7 @@ class ConfigOperation(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """A topic, broker, … that has settings; the name "" means every broker."""
+    """A topic, broker, … that has settings; type BROKER with the name "" means every broker."""
 
     type: ResourceType
     name: str
@@ -64,7 +65,7 @@ class ConfigChange(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A value that would apply, or is overridden, in order of precedence."""
+    """One value that a setting has somewhere; a broker lists them by precedence."""
 
     name: str
     value: str | None
@@ -72,7 +73,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A setting as a broker describes it; ``value`` is None where it is sensitive or unset."""
+    """A setting as a broker describes it; `value` is None if it is sensitive or not set."""
 
     name: str
     value: str | None
@@ -91,104 +92,101 @@ class ConfigEntry(NamedTuple):
 _TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list", "class", "password")
 
 
-class ConfigAdmin(AdminPart):
-    """Settings."""
+def describe_configs(
+    cluster: Cluster,
+    resources: Iterable[ConfigResource],
+    *,
+    names: Sequence[str] | None = None,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
+    """Return each resource's settings, sorted by name.
 
-    def describe_configs(
-        self,
-        resources: Iterable[ConfigResource],
-        *,
-        names: Sequence[str] | None = None,
-        synonyms: bool = False,
-        documentation: bool = False,
+    Args:
+        names: only these settings; None for all.
+        synonyms: also return the values that are overridden.
+        documentation: also return a sentence about each setting.
+    """
+    request_class = messages.DescribeConfigsRequest
+
+    def ask(
+        connection: BlockingConnection, batch: list[ConfigResource]
     ) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
-        """Each resource's settings by name.
-
-        Args:
-            names: only these settings; None for all.
-            synonyms: also the values of other places.
-            documentation: also a sentence about each.
-        """
-        request_class = messages.DescribeConfigsRequest
-
-        def ask(
-            connection: BlockingConnection, batch: list[ConfigResource]
-        ) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
-            request = request_class(
-                resources=[
-                    request_class.DescribeConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configuration_keys=None if names is None else list(names),
-                    )
-                    for resource in batch
-                ],
-                include_synonyms=synonyms,
-                include_documentation=documentation,
-            )
-            return {
-                ConfigResource(ResourceType(each.resource_type), each.resource_name): outcome_of(
-                    each.error_code, each.error_message
+        request = request_class(
+            resources=[
+                request_class.DescribeConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configuration_keys=None if names is None else list(names),
                 )
-                or sorted(map(_entry, each.configs))
-                for each in connection.request(request).results
-            }
-
-        return self.cluster.ask_each(resources, self._to_described, ask)
-
-    def alter_configs(
-        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
-    ) -> dict[ConfigResource, bool | KafkaError]:
-        """Changes single settings and leaves the others; True for each resource that was changed."""
-        request_class = messages.IncrementalAlterConfigsRequest
-
-        def ask(connection: BlockingConnection, batch: list[ConfigResource]) -> dict[ConfigResource, bool | KafkaError]:
-            request = request_class(
-                resources=[
-                    request_class.AlterConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configs=[
-                            request_class.AlterableConfig(
-                                name=change.name, config_operation=change.operation, value=change.value
-                            )
-                            for change in changes[resource]
-                        ],
-                    )
-                    for resource in batch
-                ],
-                validate_only=validate_only,
-            )
-            return {
-                ConfigResource(ResourceType(each.resource_type), each.resource_name): outcome_of(
-                    each.error_code, each.error_message
-                )
-                or True
-                for each in connection.request(request).responses
-            }
-
-        return self.cluster.ask_each(changes, self._to_changed, ask)
-
-    def _to_described(self, resources: list[ConfigResource]) -> dict[ConfigResource, int | KafkaError]:
-        return self._route(resources, lambda: next(iter(self.cluster.nodes())))
-
-    def _to_changed(self, resources: list[ConfigResource]) -> dict[ConfigResource, int | KafkaError]:
-        return self._route(resources, self.cluster.controller)
-
-    def _route(self, resources: list[ConfigResource], otherwise: Any) -> dict[ConfigResource, int | KafkaError]:
-        # Only a broker itself knows its effective settings and its loggers.
-        own = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+                for resource in batch
+            ],
+            include_synonyms=synonyms,
+            include_documentation=documentation,
+        )
         return {
-            resource: int(resource.name) if resource.type in own and resource.name.isdigit() else otherwise()
-            for resource in resources
+            ConfigResource(ResourceType(each.resource_type), each.resource_name): outcome_of(
+                each.error_code, each.error_message
+            )
+            or sorted(map(_entry, each.configs))
+            for each in connection.request(request).results
         }
+
+    return cluster.ask_each(resources, _route(cluster, cluster.to_any), ask)
+
+
+def alter_configs(
+    cluster: Cluster, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
+) -> dict[ConfigResource, KafkaError | None]:
+    """Change single settings and leave the others; None for each changed resource."""
+    request_class = messages.IncrementalAlterConfigsRequest
+
+    def ask(connection: BlockingConnection, batch: list[ConfigResource]) -> dict[ConfigResource, KafkaError | None]:
+        request = request_class(
+            resources=[
+                request_class.AlterConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=[
+                        request_class.AlterableConfig(
+                            name=change.name, config_operation=change.operation, value=change.value
+                        )
+                        for change in changes[resource]
+                    ],
+                )
+                for resource in batch
+            ],
+            validate_only=validate_only,
+        )
+        return {
+            ConfigResource(ResourceType(each.resource_type), each.resource_name): outcome_of(
+                each.error_code, each.error_message
+            )
+            for each in connection.request(request).responses
+        }
+
+    return cluster.ask_each(changes, _route(cluster, cluster.to_controller), ask)
+
+
+def _route(
+    cluster: Cluster, otherwise: Callable[[list[ConfigResource]], dict[ConfigResource, int | KafkaError]]
+) -> Callable[[list[ConfigResource]], dict[ConfigResource, int | KafkaError]]:
+    """Route a broker's settings to itself: only it knows its effective settings and its loggers."""
+    own = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+
+    def route(resources: list[ConfigResource]) -> dict[ConfigResource, int | KafkaError]:
+        named = {each: int(each.name) for each in resources if each.type in own and each.name.isdigit()}
+        others = [each for each in resources if each not in named]
+        return {**named, **(otherwise(others) if others else {})}
+
+    return route
 
 
 def _source(value: int) -> ConfigSource:
     return ConfigSource(value) if 0 <= value <= ConfigSource.DYNAMIC_GROUP_CONFIG else ConfigSource.UNKNOWN
 
 
-def _entry(config: Any) -> ConfigEntry:
+def _entry(config: messages.DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:
     return ConfigEntry(
         config.name,
         config.value,

@@ -1,12 +1,12 @@
-"""What can go wrong between us and a broker, besides the errors the broker answers with. Shell plane.
+"""Errors of the connection to a broker, beside those that the broker returns.
 
     KafkaError
     └─ RetriableError
-       ├─ BrokerNotAvailable     BROKER_NOT_AVAILABLE: nobody answers at the address
+       ├─ BrokerNotAvailable     BROKER_NOT_AVAILABLE: no broker answers at the address
        ├─ ConnectionLost         NETWORK_EXCEPTION: the connection ended with requests unanswered
        └─ RequestTimedOut        REQUEST_TIMED_OUT: no answer within the deadline
 
-All three carry the address, because "connection refused" without an address helps nobody.
+All three messages name the address.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.protocol.errors import ErrorCode, RetriableError
 
 
 class ClientError(RetriableError):
-    """Raised on our side of the connection; the request may or may not have been carried out."""
+    """The connection failed; the broker may or may not have carried out the request."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}: {self.message}"
@@ -36,7 +36,7 @@ class ConnectionLost(ClientError):
 
 
 class RequestTimedOut(ClientError):
-    """The deadline passed before the answer came."""
+    """The deadline passed before the broker answered."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)

@@ -1,4 +1,4 @@
-"""Which partition a key goes to, for each client library. Pure.
+"""Which partition each client library chooses for a key.
 
 The partition is chosen by the producer, and the libraries disagree. Two services that write the same key with
 different libraries write it to different partitions, and neither the broker nor a consumer can repair that.
@@ -12,7 +12,7 @@ different libraries write it to different partitions, and neither the broker nor
 | fnv1a_random      | FNV-1a 32 | absolute value  | any partition                 | sarama                       |
 | fnv1a             | FNV-1a 32 | absolute value  | hash of no bytes              |                              |
 
-Sources: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner; librdkafka's configuration ``partitioner``.
+Sources: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner; librdkafka's configuration `partitioner`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's variant of MurmurHash2 (seed 0x9747b28c), as an unsigned number of 32 bits."""
+    """Return Kafka's variant of MurmurHash2 (seed 0x9747b28c), an unsigned number of 32 bits."""
     length = len(data)
     mixer = 0x5BD1E995
     result = 0x9747B28C ^ length
@@ -46,12 +46,12 @@ def murmur2(data: bytes) -> int:
 
 
 def crc32(data: bytes) -> int:
-    """CRC-32 as in zlib, unsigned; not the checksum of record batches."""
+    """Return the CRC-32 of zlib, unsigned; record batches have another checksum."""
     return zlib.crc32(data)
 
 
 def fnv1a(data: bytes) -> int:
-    """FNV-1a, unsigned 32 bits."""
+    """Return the FNV-1a hash, an unsigned number of 32 bits."""
     result = 0x811C9DC5
     for byte in data:
         result = (result ^ byte) * 0x01000193 & _MASK
@@ -59,13 +59,13 @@ def fnv1a(data: bytes) -> int:
 
 
 def partition_for(key: bytes | None, partition_count: int, partitioner: str = DEFAULT_PARTITIONER) -> int | None:
-    """Computes where a producer with this partitioner puts a key.
+    """Return the partition in which a producer with this partitioner puts a key.
 
     Returns:
-        The partition, or None when the partitioner does not look at this key and may choose any.
+        None if the partitioner ignores this key and may choose any partition.
 
     Raises:
-        ValueError: an unknown partitioner, or no partitions.
+        ValueError: the partitioner is unknown, or there are no partitions.
     """
     if partition_count < 1:
         raise ValueError("a topic has at least one partition")

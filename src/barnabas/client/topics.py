@@ -1,4 +1,4 @@
-"""Topics and their partitions: list, describe, create, delete, grow. Shell plane; a part of Admin.
+"""Topics and their partitions: list, describe, create, delete, grow.
 
 Sources: CreateTopics (19), DeleteTopics (20), CreatePartitions (37), Metadata (3); KIP-464 (defaults of -1).
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicMetadata
-from barnabas.client.outcome import AdminPart, outcome_of
+from barnabas.client.outcome import outcome_of
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
@@ -24,8 +25,8 @@ class NewTopic:
     Attributes:
         partitions: -1 takes the broker's default.
         replication_factor: -1 takes the broker's default.
-        configs: settings of its own.
-        assignments: replicas by partition; replaces ``partitions`` and ``replication_factor``.
+        configs: the settings that differ from the broker's.
+        assignments: replicas by partition; replaces `partitions` and `replication_factor`.
     """
 
     name: str
@@ -36,7 +37,7 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """What became of a new topic; -1 and a zero id where an old broker does not tell."""
+    """A new topic; an old broker leaves -1 and a zero id."""
 
     name: str
     topic_id: Uuid
@@ -44,151 +45,147 @@ class CreatedTopic(NamedTuple):
     replication_factor: int
 
 
-class TopicAdmin(AdminPart):
-    """Topics."""
+def list_topics(cluster: Cluster, *, internal: bool = False) -> list[TopicMetadata]:
+    """Return all topics sorted by name."""
+    topics = cluster.retry(cluster.metadata).topics.values()
+    return sorted((topic for topic in topics if internal or not topic.is_internal), key=lambda topic: topic.name)
 
-    def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        """All topics by name, internal ones only when asked for."""
-        topics = self.cluster.retry(self.cluster.metadata).topics.values()
-        return sorted((topic for topic in topics if internal or not topic.is_internal), key=lambda topic: topic.name)
 
-    def describe_topics(self, names: Iterable[str]) -> dict[str, TopicMetadata | KafkaError]:
-        """Each topic with its partitions, or why not."""
+def describe_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, TopicMetadata | KafkaError]:
+    """Return each topic with its partitions."""
 
-        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, TopicMetadata | KafkaError]:
-            metadata = self.cluster.metadata(batch)
-            answers: dict[str, TopicMetadata | KafkaError] = {**metadata.topics}
-            for name, error in metadata.errors.items():
-                if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    error = error_for(error.code, f"topic {name} does not exist")
-                elif error.code == ErrorCode.INVALID_TOPIC_EXCEPTION:
-                    error = error_for(error.code, f"{name!r} is no valid topic name")
-                answers[name] = error
-            return answers
+    def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, TopicMetadata | KafkaError]:
+        metadata = cluster.metadata(batch)
+        answers: dict[str, TopicMetadata | KafkaError] = {**metadata.topics}
+        for name, error in metadata.errors.items():
+            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                error = error_for(error.code, f"topic {name} does not exist")
+            elif error.code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                error = error_for(error.code, f"{name!r} is not a valid topic name")
+            answers[name] = error
+        return answers
 
-        return self.cluster.ask_each(names, self._to_any, ask)
+    return cluster.ask_each(names, cluster.to_any, ask)
 
-    def _to_any(self, items: list[str]) -> dict[str, int | KafkaError]:
-        return dict.fromkeys(items, next(iter(self.cluster.nodes())))
 
-    def create_topics(
-        self, topics: Iterable[NewTopic], *, validate_only: bool = False
-    ) -> dict[str, CreatedTopic | KafkaError]:
-        """Creates topics, or only checks whether it could; returns when metadata shows them."""
-        by_name = {topic.name: topic for topic in topics}
-        request_class = messages.CreateTopicsRequest
+def create_topics(
+    cluster: Cluster, topics: Iterable[NewTopic], *, validate_only: bool = False
+) -> dict[str, CreatedTopic | KafkaError]:
+    """Create topics, or only check whether that is possible; return when metadata shows them."""
+    by_name = {topic.name: topic for topic in topics}
+    request_class = messages.CreateTopicsRequest
 
-        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, CreatedTopic | KafkaError]:
-            request = request_class(
-                topics=[_creatable(request_class, by_name[name]) for name in batch],
-                timeout_ms=self.cluster.timeout_ms,
-                validate_only=validate_only,
-            )
-            version = connection.version_for(request)
-            if version < 4:
-                for topic in request.topics:
-                    if not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor):
-                        return dict.fromkeys(
-                            batch,
-                            error_for(
-                                ErrorCode.UNSUPPORTED_VERSION,
-                                "this broker needs the number of partitions and the replication factor",
-                            ),
-                        )
-            response = connection.request(request, version=version)
-            return {
-                topic.name: outcome_of(topic.error_code, topic.error_message)
-                or CreatedTopic(topic.name, topic.topic_id, topic.num_partitions, topic.replication_factor)
-                for topic in response.topics
-            }
+    def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, CreatedTopic | KafkaError]:
+        request = request_class(
+            topics=[_creatable(by_name[name]) for name in batch],
+            timeout_ms=cluster.timeout_ms,
+            validate_only=validate_only,
+        )
+        version = connection.version_for(request)
+        if version < 4:
+            for topic in request.topics:
+                if not topic.assignments and -1 in (topic.num_partitions, topic.replication_factor):
+                    return dict.fromkeys(
+                        batch,
+                        error_for(
+                            ErrorCode.UNSUPPORTED_VERSION,
+                            "this broker needs the number of partitions and the replication factor",
+                        ),
+                    )
+        response = connection.request(request, version=version)
+        return {
+            topic.name: outcome_of(topic.error_code, topic.error_message)
+            or CreatedTopic(topic.name, topic.topic_id, topic.num_partitions, topic.replication_factor)
+            for topic in response.topics
+        }
 
-        outcomes = self.cluster.ask_each(by_name, self._to_controller, ask, repeatable=False)
-        made = _succeeded(outcomes)
-        if made and not validate_only:
-            self.cluster.await_topics(made, lambda metadata: all(name in metadata.topics for name in made))
-        return outcomes
+    outcomes = cluster.ask_each(by_name, cluster.to_controller, ask, repeatable=False)
+    made = _succeeded(outcomes)
+    if made and not validate_only:
+        cluster.await_topics(made, lambda metadata: all(name in metadata.topics for name in made))
+    return outcomes
 
-    def delete_topics(self, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:
-        """Deletes topics with all their records; returns the ids they had, when metadata shows them no more."""
-        request_class = messages.DeleteTopicsRequest
 
-        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, Uuid | KafkaError]:
-            request = request_class(timeout_ms=self.cluster.timeout_ms)
-            if connection.version_for(request) >= 6:
-                request.topics = [request_class.DeleteTopicState(name=name) for name in batch]
+def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:
+    """Delete topics with all their records; return their ids when metadata shows the topics no longer."""
+    request_class = messages.DeleteTopicsRequest
+
+    def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, Uuid | KafkaError]:
+        request = request_class(timeout_ms=cluster.timeout_ms)
+        if connection.version_for(request) >= 6:
+            request.topics = [request_class.DeleteTopicState(name=name) for name in batch]
+        else:
+            request.topic_names = batch
+        response = connection.request(request)
+        answers: dict[str, Uuid | KafkaError] = {}
+        for topic in response.responses:
+            if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                answers[topic.name] = error_for(topic.error_code, f"topic {topic.name} does not exist")
             else:
-                request.topic_names = batch
-            response = connection.request(request)
-            answers: dict[str, Uuid | KafkaError] = {}
-            for topic in response.responses:
-                if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    answers[topic.name] = error_for(topic.error_code, f"topic {topic.name} does not exist")
-                else:
-                    error = outcome_of(topic.error_code, topic.error_message)
-                    answers[topic.name] = error or Uuid(topic.topic_id or ZERO_UUID)
-            return answers
+                error = outcome_of(topic.error_code, topic.error_message)
+                answers[topic.name] = error or Uuid(topic.topic_id or ZERO_UUID)
+        return answers
 
-        outcomes = self.cluster.ask_each(names, self._to_controller, ask, repeatable=False)
-        gone = _succeeded(outcomes)
-        if gone:
-            self.cluster.await_topics(gone, lambda metadata: not any(name in metadata.topics for name in gone))
-        return outcomes
+    outcomes = cluster.ask_each(names, cluster.to_controller, ask, repeatable=False)
+    gone = _succeeded(outcomes)
+    if gone:
+        cluster.await_topics(gone, lambda metadata: not any(name in metadata.topics for name in gone))
+    return outcomes
 
-    def create_partitions(
-        self,
-        totals: Mapping[str, int],
-        *,
-        assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
-        validate_only: bool = False,
-    ) -> dict[str, int | KafkaError]:
-        """Grows topics to a total number of partitions; there is no way back.
 
-        Args:
-            totals: how many partitions each topic has afterwards.
-            assignments: the replicas of each new partition, by topic.
+def create_partitions(
+    cluster: Cluster,
+    totals: Mapping[str, int],
+    *,
+    assignments: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    validate_only: bool = False,
+) -> dict[str, int | KafkaError]:
+    """Grow topics to a total number of partitions and return it; a topic cannot shrink.
 
-        Returns:
-            The new total for each topic, or why it cannot be.
-        """
-        request_class = messages.CreatePartitionsRequest
-        assignments = assignments or {}
+    Args:
+        totals: how many partitions each topic has afterwards.
+        assignments: the replicas of each new partition, by topic.
+    """
+    request_class = messages.CreatePartitionsRequest
+    assignments = assignments or {}
 
-        def replicas(name: str) -> list[Any] | None:
-            if name not in assignments:
-                return None
-            return [request_class.CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments[name]]
+    def replicas(name: str) -> list[messages.CreatePartitionsRequest.CreatePartitionsAssignment] | None:
+        if name not in assignments:
+            return None
+        return [request_class.CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments[name]]
 
-        def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, int | KafkaError]:
-            request = request_class(
-                topics=[
-                    request_class.CreatePartitionsTopic(name=name, count=totals[name], assignments=replicas(name))
-                    for name in batch
-                ],
-                timeout_ms=self.cluster.timeout_ms,
-                validate_only=validate_only,
-            )
-            return {
-                topic.name: outcome_of(topic.error_code, topic.error_message) or totals[topic.name]
-                for topic in connection.request(request).results
-            }
+    def ask(connection: BlockingConnection, batch: list[str]) -> dict[str, int | KafkaError]:
+        request = request_class(
+            topics=[
+                request_class.CreatePartitionsTopic(name=name, count=totals[name], assignments=replicas(name))
+                for name in batch
+            ],
+            timeout_ms=cluster.timeout_ms,
+            validate_only=validate_only,
+        )
+        return {
+            topic.name: outcome_of(topic.error_code, topic.error_message) or totals[topic.name]
+            for topic in connection.request(request).results
+        }
 
-        outcomes = self.cluster.ask_each(totals, self._to_controller, ask, repeatable=False)
-        grown = _succeeded(outcomes)
-        if grown and not validate_only:
-            self.cluster.await_topics(
-                grown,
-                lambda metadata: all(
-                    name in metadata.topics and len(metadata.topics[name].partitions) >= totals[name] for name in grown
-                ),
-            )
-        return outcomes
+    outcomes = cluster.ask_each(totals, cluster.to_controller, ask, repeatable=False)
+    grown = _succeeded(outcomes)
+    if grown and not validate_only:
+        cluster.await_topics(
+            grown,
+            lambda metadata: all(
+                name in metadata.topics and len(metadata.topics[name].partitions) >= totals[name] for name in grown
+            ),
+        )
+    return outcomes
 
 
 def _succeeded(outcomes: Mapping[str, object]) -> list[str]:
     return [name for name, outcome in outcomes.items() if not isinstance(outcome, KafkaError)]
 
 
-def _creatable(request_class: Any, topic: NewTopic) -> Any:
+def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
+    request_class = messages.CreateTopicsRequest
     assigned = bool(topic.assignments)
     return request_class.CreatableTopic(
         name=topic.name,

@@ -1,13 +1,12 @@
-"""One blocking connection to one broker. Shell plane.
+"""One blocking connection to one broker.
 
     int32 size | request header | body        ->
     int32 size | response header | body       <-      answers come in the order of the requests
 
-How it works: the first exchange is ApiVersions, and from then on every request is encoded in the highest version both
-sides know. :meth:`BlockingConnection.send` only writes, :meth:`BlockingConnection.receive` reads the next answer, so
-several requests may be under way; :meth:`BlockingConnection.request` is one of each. A response is received straight
-into a buffer of its own, and the ``records`` fields of a Fetch response are memoryviews of that buffer: they stay valid
-as long as somebody holds them, and nothing is copied.
+The first exchange is ApiVersions; from then on every request is encoded in the highest version that both sides know. `send` only
+writes and `receive` reads the next response, so several requests may be under way; `request` does both. Each response has a buffer
+of its own, and the `records` of a Fetch response are memoryviews of that buffer: nothing is copied, and they stay valid as long as
+they are referenced.
 
 Invariants:
 
@@ -33,13 +32,14 @@ from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLo
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.message import Message
 from barnabas.protocol.primitives import skip_tags
 
 DEFAULT_CLIENT_ID = "barnabas"
 SOFTWARE_VERSION = "0.1.0.dev0"
-"""Told to brokers (KIP-511); a test holds it to the package's version, which is slow to look up."""
+"""Sent to brokers (KIP-511). Looking up the package's version is slow; a test compares the two."""
 MAX_RESPONSE_BYTES = 1 << 30
-"""A response that announces more is taken for a broken or foreign peer."""
+"""The peer of a longer response is broken, or does not speak Kafka."""
 _SEND_BUFFER_BYTES = 1 << 18
 _NOT_KAFKA = "is this a Kafka listener, and one without TLS?"
 
@@ -51,29 +51,34 @@ class _Expected(NamedTuple):
     correlation_id: int
     api_key: int
     version: int
-    response_class: Any
+    response_class: type[Message]
 
 
-def _response_class(request: Any) -> Any:
+def _api_key(message: type[Message] | Message) -> int:
+    assert message.API_KEY is not None, message.NAME
+    return message.API_KEY
+
+
+def _response_class(request: Message) -> type[Message]:
     name: str = type(request).__name__
     assert name.endswith("Request"), name
-    return getattr(messages, name.removesuffix("Request") + "Response")
+    return messages.message_class(name.removesuffix("Request") + "Response")
 
 
 class BlockingConnection(Closeable):
-    """A connection that speaks the versions its broker does.
+    """A connection in the versions that its broker speaks.
 
     Args:
         host: name or address.
         port: TCP port.
         client_id: shown in the broker's logs and metrics.
-        timeout_ms: for connecting, and for each answer unless told otherwise.
-        negotiate: exchange ApiVersions at once; without it every call needs a ``version``.
+        timeout_ms: for connecting, and for each response without a timeout of its own.
+        negotiate: exchange ApiVersions at once; if False, every call needs a `version`.
 
     Raises:
-        BrokerNotAvailable: nobody listens there, or the name does not resolve.
+        BrokerNotAvailable: nothing listens there, or the name does not resolve.
         RequestTimedOut: the broker does not answer the first request.
-        KafkaError: UNSUPPORTED_VERSION, when no ApiVersions version is common.
+        KafkaError: UNSUPPORTED_VERSION, if no version of ApiVersions is common.
     """
 
     def __init__(
@@ -111,7 +116,7 @@ class BlockingConnection(Closeable):
 
     @property
     def address(self) -> str:
-        """``host:port``, with brackets around an IPv6 address."""
+        """`host:port`, with brackets around an IPv6 address."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -120,15 +125,15 @@ class BlockingConnection(Closeable):
 
     @property
     def unanswered(self) -> int:
-        """How many requests wait for their answer."""
+        """The number of requests without a response."""
         return len(self._expected)
 
     def fileno(self) -> int:
-        """The socket's descriptor, for ``selectors``; -1 once closed."""
+        """Return the socket's descriptor, for `selectors`; -1 once closed."""
         return -1 if self._socket is None else self._socket.fileno()
 
     def close(self) -> None:
-        """Closes the socket; unanswered requests stay unanswered."""
+        """Close the socket; what is unanswered stays so."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -136,11 +141,11 @@ class BlockingConnection(Closeable):
     # --- versions -------------------------------------------------------------------------------------------------
 
     def supports(self, api_key: int, version: int = 0) -> bool:
-        """Whether the broker advertises this version, or a higher one, of an API."""
+        """Return whether the broker serves this version, or a higher one, of an API."""
         return api_key in self.versions and self.versions[api_key][1] >= version
 
-    def version_for(self, message_class: Any, highest: int | None = None) -> int:
-        """Picks the highest version of a request that both sides know.
+    def version_for(self, message_class: type[Message] | Message, highest: int | None = None) -> int:
+        """Return the highest version of a request that both sides know.
 
         Args:
             message_class: the request's class, or the request.
@@ -149,7 +154,7 @@ class BlockingConnection(Closeable):
         Raises:
             KafkaError: UNSUPPORTED_VERSION, naming both ranges.
         """
-        api_key = message_class.API_KEY
+        api_key = _api_key(message_class)
         lowest = message_class.MIN_VERSION
         highest = message_class.MAX_VERSION if highest is None else min(highest, message_class.MAX_VERSION)
         try:
@@ -169,8 +174,8 @@ class BlockingConnection(Closeable):
         return version
 
     def _negotiate(self) -> None:
-        """Learns the broker's versions. An older broker answers in version 0 with UNSUPPORTED_VERSION and its own
-        range of ApiVersions (KIP-511); some services close the connection instead, so that is tried again with 0."""
+        """Ask for the broker's versions. An older broker answers in version 0 with UNSUPPORTED_VERSION and its own range of
+        ApiVersions (KIP-511); some services close the connection instead, so the second attempt is in version 0."""
         version = min(4, messages.ApiVersionsRequest.MAX_VERSION)
         try:
             response = self._ask_versions(version)
@@ -185,28 +190,29 @@ class BlockingConnection(Closeable):
             raise KafkaError(response.error_code, f"the broker {self.address} refused ApiVersions")
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
-    def _ask_versions(self, version: int) -> Any:
+    def _ask_versions(self, version: int) -> messages.ApiVersionsResponse:
         request = messages.ApiVersionsRequest()
         if version >= 3:
             request.client_software_name = "barnabas"
             request.client_software_version = SOFTWARE_VERSION
-        return self.request(request, version=version)
+        response: messages.ApiVersionsResponse = self.request(request, version=version)
+        return response
 
     # --- requests -------------------------------------------------------------------------------------------------
 
     def request(
-        self, message: Any, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
+        self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
     ) -> Any:
-        """Sends a request and waits for its answer; the error codes inside are the caller's to look at.
+        """Send a request and return its response; the caller checks the error codes in it.
 
         Args:
-            message: any ``…Request`` of :mod:`barnabas.protocol.messages`.
+            message: any `…Request` of `messages`.
             version: exactly this version; None negotiates.
             highest: the highest version to negotiate.
-            timeout_ms: for this answer; None takes the connection's.
+            timeout_ms: for this response; None for the connection's.
 
         Returns:
-            The ``…Response``, decoded in the version that was sent.
+            The `…Response`, decoded in the version that was sent.
 
         Raises:
             ConnectionLost, RequestTimedOut: the connection is closed then.
@@ -216,8 +222,8 @@ class BlockingConnection(Closeable):
         self.send(message, version=version, highest=highest)
         return self.receive(timeout_ms=timeout_ms)
 
-    def send(self, message: Any, version: int | None = None, *, highest: int | None = None) -> int:
-        """Writes a request without waiting.
+    def send(self, message: Message, version: int | None = None, *, highest: int | None = None) -> int:
+        """Write a request and do not wait.
 
         Returns:
             The version it was encoded in.
@@ -225,18 +231,18 @@ class BlockingConnection(Closeable):
         if version is None:
             version = self.version_for(message, highest)
         self.send_without_response(message, version)
-        self._expected.append(_Expected(self._correlation_id, message.API_KEY, version, _response_class(message)))
+        self._expected.append(_Expected(self._correlation_id, _api_key(message), version, _response_class(message)))
         return version
 
-    def send_without_response(self, message: Any, version: int | None = None) -> None:
-        """Writes a request that brokers do not answer: Produce with acks 0."""
+    def send_without_response(self, message: Message, version: int | None = None) -> None:
+        """Write a request that brokers do not answer: Produce with acks 0."""
         if version is None:
             version = self.version_for(message)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         out = bytearray(_size.size)
-        out += _request_start.pack(message.API_KEY, version, self._correlation_id)
+        out += _request_start.pack(_api_key(message), version, self._correlation_id)
         out += self._client_id
-        if request_header_version(message.API_KEY, version) >= 2:
+        if request_header_version(_api_key(message), version) >= 2:
             out.append(0)
         message.write(out, version)
         _size.pack_into(out, 0, len(out) - _size.size)
@@ -248,7 +254,7 @@ class BlockingConnection(Closeable):
             self._fail(error, "sending")
 
     def receive(self, *, timeout_ms: int | None = None) -> Any:
-        """Waits for the answer to the oldest unanswered request.
+        """Wait for the response to the oldest unanswered request and return it.
 
         Raises:
             ConnectionLost, RequestTimedOut, MalformedMessage: the connection is closed then.
@@ -264,7 +270,7 @@ class BlockingConnection(Closeable):
                 f"the broker {self.address} answered {name} v{expected.version} with bytes we cannot read: {error.message}"
             ) from error
 
-    def _decode(self, frame: memoryview, expected: _Expected) -> Any:
+    def _decode(self, frame: memoryview, expected: _Expected) -> Message:
         end = len(frame)
         if end < 4:
             raise MalformedMessage("the answer is too short for a header")
@@ -275,7 +281,7 @@ class BlockingConnection(Closeable):
         if response_header_version(expected.api_key, version) >= 1:
             pos = skip_tags(frame, pos, end)
         if expected.api_key == ApiKey.API_VERSIONS and bytes(frame[pos : pos + 2]) == b"\x00\x23":
-            version = 0  # UNSUPPORTED_VERSION: the one answer that comes in another version than was asked
+            version = 0  # UNSUPPORTED_VERSION: the one response in another version than the request
         return expected.response_class.decode(frame[pos:], version)
 
     # --- bytes ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""From result rows to the answers a shopkeeper asks for. Plane: control, pure.
+"""Computes a shopkeeper's answers from result rows.
 
-Amounts go in as thousandths, whole numbers, and come out so too; only what is shown is divided.
+Amounts are whole numbers of thousandths, as arguments and as results; only the display divides them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ K = TypeVar("K")
 
 
 class CountryRevenue(NamedTuple):
-    """What one country brought in."""
+    """The revenue of one country."""
 
     country: str
     amount_thousandths: int
@@ -24,14 +24,14 @@ class CountryRevenue(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Lines that were set aside for the same reason."""
+    """The number of lines set aside for one reason."""
 
     reason: str
     lines: int
 
 
 def revenue_per_country(revenue: Iterable[Row]) -> list[CountryRevenue]:
-    """Return the countries, the best first."""
+    """Return the countries by revenue, the highest first."""
     amounts: Counter[str] = Counter()
     lines: Counter[str] = Counter()
     for row in revenue:
@@ -41,33 +41,33 @@ def revenue_per_country(revenue: Iterable[Row]) -> list[CountryRevenue]:
 
 
 def revenue_per_minute(revenue: Iterable[Row]) -> list[tuple[datetime, int]]:
-    """Return the amount of every minute in which something happened, in order."""
+    """Return the amount of every minute with sales, in order."""
     return sorted(_sums((row["minute"], row["amount_thousandths"]) for row in revenue).items())
 
 
 def revenue_per_day(revenue: Iterable[Row]) -> list[tuple[date, int]]:
-    """Return the amount of every day with business, in order."""
+    """Return the amount of every day with sales, in order."""
     return sorted(_sums((row["minute"].date(), row["amount_thousandths"]) for row in revenue).items())
 
 
 def revenue_per_hour(revenue: Iterable[Row]) -> list[int]:
-    """Return the amounts of the day's 24 hours, over all days."""
+    """Return the amount of each of the 24 hours, summed over all days."""
     amounts = _sums((row["minute"].hour, row["amount_thousandths"]) for row in revenue)
     return [amounts.get(hour, 0) for hour in range(24)]
 
 
 def best_sellers(rows: Iterable[Row], count: int) -> list[Row]:
-    """Return the articles that brought in most."""
+    """Return the articles with the highest revenue."""
     return sorted(rows, key=lambda row: (-row["amount_thousandths"], row["stock_code"]))[:count]
 
 
 def scarce(stock: Iterable[Row], count: int) -> list[Row]:
-    """Return the articles of which least is left."""
+    """Return the articles with the lowest stock."""
     return sorted(stock, key=lambda row: (row["level"], row["stock_code"]))[:count]
 
 
 def payments_by_state(payments: Iterable[Row]) -> dict[str, tuple[int, int]]:
-    """Return per state how many payments are in it and what they come to."""
+    """Return the number of payments in each state, and their total amount."""
     counts: Counter[str] = Counter()
     amounts: Counter[str] = Counter()
     for row in payments:
@@ -78,7 +78,7 @@ def payments_by_state(payments: Iterable[Row]) -> dict[str, tuple[int, int]]:
 
 
 def set_aside(outcomes: Iterable[Row]) -> list[Reason]:
-    """Return why lines were set aside, the most frequent first."""
+    """Return the reasons for which lines were set aside, the most frequent first."""
     lines: Counter[str] = Counter()
     for row in outcomes:
         if row["reason"] is not None:
@@ -87,12 +87,12 @@ def set_aside(outcomes: Iterable[Row]) -> list[Reason]:
 
 
 def clean_lines(outcomes: Iterable[Row]) -> int:
-    """Return how many lines were clean."""
+    """Return the number of clean lines."""
     return sum(row["lines"] for row in outcomes if row["reason"] is None)
 
 
 def largest(rows: Iterable[Row], count: int) -> list[Row]:
-    """Return the lines of the largest amount."""
+    """Return the lines with the largest amounts."""
     return sorted(rows, key=lambda row: (-row["amount_thousandths"], row["line"]))[:count]
 
 

@@ -1,4 +1,4 @@
-"""The answers as a picture. Shell; draws into a file, needs no screen."""
+"""Draws the results into a file; needs no screen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _days(axes: Any, revenue: list[Row]) -> None:
 def _countries(axes: Any, revenue: list[Row]) -> None:
     best = [each for each in answers.revenue_per_country(revenue) if each.amount_thousandths > 0][:10][::-1]
     axes.barh([each.country for each in best], [each.amount_thousandths / 1000 for each in best], color=_BLUE)
-    # One country may bring in more than all others together.
+    # One country may have more revenue than all others together.
     axes.set_xscale("log")
     axes.set_title("Revenue per country")
 

@@ -1,10 +1,10 @@
-"""`barnabas demo`: the command line, and the order in which everything happens. Shell.
+"""`barnabas demo`: the command line, and the order of the steps.
 
-1. Java is there, the folder is fresh.
-2. A broker starts in this process, unless one is named; the topics are created.
-3. Spark starts, and the queries; then the feeder, in a process of its own.
-4. The queries run until everything that was fed has passed through them.
-5. Tables, a chart, and where everything lies.
+1. Check that Java is installed and the folder is empty.
+2. Start a broker in this process, unless the user names one; create the topics.
+3. Start Spark and the queries; then the feeder, in a separate process.
+4. Run the queries until they have read everything that the feeder sent.
+5. Print the tables, draw the chart, and print where the files are.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _WIDTH_OF_A_FILE = 120
     "input_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE.csv[.gz]",
-    help="Order lines with the columns of the Online Retail data set, oldest first. Without it a small shop is made up.",
+    help="Order lines with the columns of the Online Retail data set, oldest first. Default: a generated small shop.",
 )
-@click.option("--rows", type=click.IntRange(min=1), help="Feed so many order lines and no more.")
+@click.option("--rows", type=click.IntRange(min=1), help="Feed at most this many order lines.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
-    help="Feed orders so many times faster than they happened. Without it: as fast as they go.",
+    help="Feed orders this many times faster than they happened. Default: as fast as possible.",
 )
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="An empty or new folder for everything. Without it: demo-output/ and the time.",
+    help="An empty or new folder for all files. Default: demo-output/ and the time.",
 )
 @click.option(
-    "-b", "--bootstrap-server", help="A running broker to use. Without it one is started, and ends with the demo."
+    "-b", "--bootstrap-server", help="A running broker to use. Default: the demo starts one, and stops it at the end."
 )
 def demo(
     input_file: Path | None,
@@ -59,7 +59,7 @@ def demo(
     data_dir: Path | None,
     bootstrap_server: str | None,
 ) -> None:
-    """Watch a shop's orders go through a broker into Spark, and come out as answers.
+    """Send a shop's orders through a broker into Spark, and watch the results.
 
     Needs Java 17 or newer, and pip install "barnabas[spark]".
     """
@@ -98,7 +98,7 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
         try:
             pipeline = Pipeline(spark, servers, folder)
             pipeline.start()
-            # Only now: otherwise everything would be there before the first query is, and pass through in one gulp.
+            # Only now: otherwise every event would be in the topics before the first query starts, and fit one batch.
             feeder = FeederProcess(servers, feed)
             try:
                 with Progress(console) as progress:
@@ -111,12 +111,12 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
     chart = folder / "chart.png"
     draw_chart(pipeline, chart)
     print_answers(console, pipeline)
-    print_places(console, pipeline, folder, chart, str(feed.input or f"a shop made up from seed {feed.seed}"))
+    print_places(console, pipeline, folder, chart, str(feed.input or f"a shop generated from seed {feed.seed}"))
     console.print(f"done in {time.monotonic() - began_s:.0f} s")
 
 
 def _until_done(feeder: FeederProcess, pipeline: Pipeline, progress: Progress) -> None:
-    """Show progress until everything is fed and every query has read it."""
+    """Show progress until every query has read everything that the feeder sends."""
     drain: threading.Thread | None = None
     while drain is None or drain.is_alive():
         fed = feeder.progress()
@@ -131,7 +131,7 @@ def _until_done(feeder: FeederProcess, pipeline: Pipeline, progress: Progress) -
 
 @contextlib.contextmanager
 def _broker(bootstrap_server: str | None, folder: Path) -> Iterator[str]:
-    """Yield the address of the broker that was named, or of one that lives as long as the context."""
+    """Yield the given address, or the address of a broker that runs as long as the context."""
     if bootstrap_server is not None:
         yield bootstrap_server
         return
@@ -150,7 +150,7 @@ def _fresh_folder(wanted: Path | None) -> Path:
 
 
 def _check_broker(servers: str) -> None:
-    """Before anything is made: Spark and the feeder would wait for minutes, and the library would tell of every attempt."""
+    """Fail early: Spark and the feeder would wait for minutes, and librdkafka would print every attempt."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 

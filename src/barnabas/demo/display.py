@@ -1,4 +1,4 @@
-"""The answers on the terminal: live while orders come in, and as tables at the end. Shell."""
+"""Shows the results on the terminal: live while the demo runs, and as tables at the end."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PLAIN_LINE_EVERY_S = 5.0
 
 
 class Progress:
-    """Shows how things go: a live page on a terminal, a line every few seconds elsewhere.
+    """Shows the progress: a live page on a terminal, a line every few seconds elsewhere.
 
-    Use it as a context and call `show` as often as you like; it draws only now and then. The clock is in seconds.
+    Use it as a context manager. Call `show` at any rate: it limits how often it draws. The clock is in seconds.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +48,7 @@ class Progress:
             self._live.stop()
 
     def show(self, feed: FeedProgress, pipeline: Pipeline) -> None:
-        """Draw the present state, if the last drawing is old enough."""
+        """Draw the current state, if it is time for the next drawing."""
         now_s = self._clock()
         if now_s < self._next_s:
             return
@@ -63,7 +63,7 @@ class Progress:
 
 
 def print_answers(console: Console, pipeline: Pipeline) -> None:
-    """Print every table of answers."""
+    """Print all tables and the totals."""
     revenue = pipeline.revenue.rows()
     outcomes = pipeline.outcomes.rows()
     console.print(Columns([_countries(revenue, 12), _sellers(pipeline, 12)], padding=(0, 4)))
@@ -75,19 +75,19 @@ def print_answers(console: Console, pipeline: Pipeline) -> None:
     bad = sum(each.lines for each in answers.set_aside(outcomes))
     console.print(
         f"[bold]{answers.clean_lines(outcomes):,}[/] clean lines, [bold]{bad:,}[/] set aside; "
-        f"revenue [bold]{_money(total)}[/]; {pipeline.dropped():,} too late for their window"
+        f"revenue [bold]{_money(total)}[/]; {pipeline.dropped():,} rows too late for their window"
     )
 
 
 def print_places(console: Console, pipeline: Pipeline, folder: Path, chart: Path, input_name: str) -> None:
-    """Say where everything lies."""
+    """Print where each file is."""
     places = Table.grid(padding=(0, 2))
     for what, where in (
         ("input", input_name),
         ("chart", chart),
         ("clean lines", f"{pipeline.clean_lines}/ (parquet)"),
         ("dead letters", f"{pipeline.dead_letters}/ (parquet, with the reason)"),
-        ("answers", f"{folder / 'results'}/ (parquet)"),
+        ("results", f"{folder / 'results'}/ (parquet)"),
         ("broker's log", f"{folder / 'broker'}/"),
         ("Spark's log", folder / "spark.log"),
     ):
@@ -106,7 +106,7 @@ def _page(elapsed_s: float, feed: FeedProgress, pipeline: Pipeline) -> Renderabl
 
 
 def _fed(elapsed_s: float, feed: FeedProgress) -> str:
-    state = "all fed" if feed.done else "feeding"
+    state = "all sent" if feed.done else "feeding"
     return (
         f"{elapsed_s:5.1f} s  {state}: {feed.lines:,} order lines, {feed.events:,} events, the shop's clock {feed.at}"
     )
@@ -179,7 +179,7 @@ def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
     for column in columns:
         right = column.startswith(">")
-        # On a narrow terminal names are folded, never numbers.
+        # A narrow terminal folds names, never numbers.
         table.add_column(column.lstrip(">"), justify="right" if right else "left", no_wrap=right)
     return table
 

@@ -1,19 +1,17 @@
-"""Order lines become events of the shop's three topics, as the shop's own services would have sent them.
+"""Turns order lines into events of the shop's three topics, as the shop's own services would send them.
 
-Plane: data, pure: a line in, events out.
+- `orders`: one event per line, keyed by the order. Every value is passed on as text, because the pipeline validates it.
+  A row with a wrong number of columns is passed on unchanged.
+- `payments`: after an order's last line, the events of its payment, keyed by the payment.
+- `inventory`: for each line that moves goods, the article's level afterwards, keyed by the article. Because the event
+  has the level and not the difference, the topic can be compacted and a repeated event does no harm.
 
-- `orders`: one event per line, keyed by the order. Every value is passed on as the text it was, because judging it is
-  the pipeline's task; a row that does not even have the right number of columns is passed on as it stands.
-- `payments`: when an order's last line has been seen, what happened to its payment, keyed by the payment.
-- `inventory`: per line that moves goods, the level of the article afterwards, keyed by the article. Saying the level
-  and not the difference is what makes the topic compactable and a repeated event harmless.
+The shop begins with `OPENING_STOCK` of an article, and receives `DELIVERY` more whenever less than `REORDER_LEVEL` is
+left. Stock codes that do not begin with a digit are services (postage, fees), which have no stock. Amounts are in
+thousandths, because some prices are below a penny.
 
-The shop begins with `OPENING_STOCK` of an article and is sent `DELIVERY` more whenever less than `REORDER_LEVEL` is
-left. Stock codes that do not begin with a digit are services (postage, fees): nothing is kept of them. Amounts are in
-thousandths, as there are prices of less than a penny.
-
-Payments fail for about one order in forty, decided by the order's number so that every run tells the same story;
-every second one of them succeeds at the second attempt.
+Payments fail for about one order in forty. The order's number decides which, so every run has the same failures; half
+of them succeed at the second attempt.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class Event(NamedTuple):
 
 
 class _Order:
-    """An order whose lines are still coming: when the last one came, and what they come to."""
+    """An order whose last line has not been seen: the time of the newest line, and the amount so far."""
 
     __slots__ = ("amount", "at", "order")
 
@@ -59,7 +57,7 @@ class _Order:
 
 
 class ShopEvents:
-    """Turns lines into events, remembering the stock of each article and the orders that are being read."""
+    """Turns lines into events; keeps the stock of each article and the unfinished orders."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -68,7 +66,7 @@ class ShopEvents:
         self._open: dict[str, _Order] = {}
 
     def __repr__(self) -> str:
-        return f"ShopEvents(lines={self._lines} articles={len(self._level)} open_orders={len(self._open)})"
+        return f"<ShopEvents lines={self._lines} articles={len(self._level)} open_orders={len(self._open)}>"
 
     def line(self, line: Sequence[str]) -> Iterator[Event]:
         """Yield the events that one order line causes, in the order they happened."""
@@ -98,14 +96,14 @@ class ShopEvents:
             yield from self._stock(code, moved, at)
 
     def last_payments(self) -> Iterator[Event]:
-        """Yield what is still to come after the last line."""
+        """Yield the remaining payments after the last line."""
         yield from self._finished_orders("", "")
 
     def _finished_orders(self, order: str, at: str) -> Iterator[Event]:
         """Yield the payments of the orders that can have no further lines.
 
-        An order's lines may stand among those of another one of the same minute, and may go on into the next minute
-        when they stand together; an order is finished when another one's line of another minute comes.
+        Lines of several orders may alternate within a minute, and one order's lines may continue into the next minute.
+        An order is finished when a line of another order and another minute follows.
         """
         finished = [each for each in self._open.values() if each.order != order and each.at != at]
         for each in finished:
@@ -116,7 +114,7 @@ class ShopEvents:
         self._level[code] -= moved
         yield self._stock_event("stock.reserved" if moved > 0 else "stock.released", code, at)
         if self._level[code] < REORDER_LEVEL:
-            # Whole deliveries, as many as it takes: somebody may have ordered more than there was.
+            # As many whole deliveries as needed: a customer may have ordered more than was left.
             deliveries = -(-(REORDER_LEVEL - self._level[code]) // DELIVERY)
             self._level[code] += deliveries * DELIVERY
             self._delivered[code] += deliveries * DELIVERY

@@ -1,15 +1,14 @@
-"""The events' way into the broker: reads or makes up order lines and produces what follows from them.
+"""Sends the events to the broker: reads or generates order lines and produces their events.
 
-Shell: files, a Kafka producer, the clock. It runs in a process of its own, because making JSON of a million events
-takes a whole core for some seconds.
+It runs in a separate process, because encoding a million events as JSON takes a whole core for some seconds.
 
-Time in the events is the shop's time, which the pipeline's windows and watermarks go by. Partitions are filled side
-by side, so a reader could see one partition's Tuesday before another's Monday, and take the Monday for late.
-Therefore the feeder waits, whenever the shop's day changes, until everything sent so far has been acknowledged: what
-lies in the topics never spans more than the day that is being fed, and a watermark of one day loses nothing (see
-`pipeline`). Lines must come in the order of their dates, as they do in a log.
+Events have the shop's time, which the pipeline's windows and watermarks use. The producer fills partitions in
+parallel, so a reader could see Tuesday in one partition before Monday in another, and treat Monday's events as late.
+Therefore the feeder waits, whenever the shop's day changes, until the broker has acknowledged everything sent so far.
+Unread events then never span more than one day, and a watermark of one day loses nothing (see `pipeline`). Lines must
+be in order of their dates.
 
-With a speed, events are sent as they happened, so many times faster; without one, as fast as they go.
+With a speed, the feeder sends events that many times faster than they happened; without one, as fast as possible.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ _PRODUCER_CONFIG = {
 
 
 class FeedError(Exception):
-    """The input is not order lines, or the broker did not take them; the message is for the user."""
+    """The input has no order lines, or an event was not delivered; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What to feed. Without an input, a shop made up from the seed."""
+    """What to feed. Without an input, a shop generated from the seed."""
 
     input: Path | None = None
     rows: int | None = None
@@ -60,7 +59,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class FeedProgress:
-    """How far the feeder is; `at` is the shop's time."""
+    """The feeder's progress; `at` is the shop's time."""
 
     lines: int = 0
     events: int = 0
@@ -72,7 +71,7 @@ def read_lines(feed: Feed) -> Iterator[OrderLine]:
     """Yield the order lines of a feed.
 
     Raises:
-        FeedError: the file is absent, or its first line does not name the columns.
+        FeedError: the file cannot be read, or its first line does not name the columns.
     """
     if feed.input is None:
         yield from generate_lines(feed.rows or 50_000, feed.seed)
@@ -97,9 +96,9 @@ def feed_lines(
     """Produce every event of a feed and return when all are acknowledged.
 
     Args:
-        bootstrap_servers: the broker; the topics must be there.
+        bootstrap_servers: the broker; the topics must exist.
         feed: what to produce.
-        report: told of the progress about five times a second.
+        report: called with the progress about five times a second.
 
     Raises:
         FeedError: the input cannot be read, or an event could not be delivered.
@@ -117,10 +116,10 @@ def feed_lines(
 
 
 class FeederProcess:
-    """`feed_lines` in a process of its own; ask `progress()` now and then."""
+    """Runs `feed_lines` in a separate process; call `progress()` regularly."""
 
     def __init__(self, bootstrap_servers: str, feed: Feed) -> None:
-        # Spawned, not forked: the parent has threads (the broker's, Spark's) that a fork would tear in two.
+        # Spawned, not forked: the parent has threads (the broker's, Spark's), which a fork would not copy.
         context = multiprocessing.get_context("spawn")
         self._receiver, sender = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(sender, bootstrap_servers, feed), daemon=True)
@@ -142,11 +141,11 @@ class FeederProcess:
                 self._progress = message
         except EOFError:
             if not self._progress.done:
-                raise FeedError("the feeder ended before its last line") from None
+                raise FeedError("the feeder stopped before its last line") from None
         return self._progress
 
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
+        """Terminate the process."""
         self._process.terminate()
         self._process.join()
         self._receiver.close()
@@ -169,7 +168,7 @@ class _Sender:
         self._next_report_s = 0.0
 
     def advance_to(self, at: str) -> None:
-        """Move the shop's clock; at a change of day wait for all that was sent, with a speed wait for the moment."""
+        """Move the shop's clock. Wait for acknowledgements on a new day, and with a speed for the moment."""
         if at == self._at or not _MOMENT.fullmatch(at):
             return
         if at[:10] > self._at[:10]:

@@ -1,11 +1,11 @@
-"""A small shop made up from a seed: order lines with the columns, the habits and the dirt of a real one.
+"""Generates a small shop from a seed: order lines with the columns, the habits and the mistakes of real data.
 
-Plane: data, pure. The same seed gives the same lines.
+The same seed gives the same lines.
 
-What it imitates: most orders come from one country, a few articles sell far more than the rest, orders have many lines,
-customers are sometimes unknown, some orders are cancelled (the invoice number begins with C and quantities are
-negative), now and then someone orders a huge quantity and takes it back minutes later. About one line in a hundred is
-broken, in each of the ways that the pipeline sets lines aside for.
+It imitates these habits: most orders come from one country; a few articles sell far more than the rest; orders have
+many lines; some customers are unknown; some orders are cancelled (the invoice number begins with C and quantities are
+negative); sometimes a customer orders a huge quantity and cancels it minutes later. About one line in a hundred is
+invalid, in each of the ways for which the pipeline sets lines aside.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Shop:
         self._reversals: list[tuple[datetime, list[OrderLine]]] = []
 
     def next_order(self) -> list[OrderLine]:
-        """Return the lines of one order or cancellation; the clock moves on."""
+        """Return the lines of one order or cancellation, and advance the clock."""
         self._now += timedelta(seconds=self._chance.expovariate(1 / 600))
         if self._now.hour >= 20:
             self._now = (self._now + timedelta(days=1)).replace(hour=8, minute=0)

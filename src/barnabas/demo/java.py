@@ -1,6 +1,6 @@
-"""Finds the Java that Spark needs, or says in one line what to install. Shell.
+"""Finds the Java that Spark needs, or names in one line what to install.
 
-`python -m barnabas.demo.java` is the same for the Makefile: nothing printed when all is well.
+The Makefile runs `python -m barnabas.demo.java`, which prints nothing if Java is installed.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ _HOW = (
 
 
 class JavaMissing(Exception):
-    """There is no Java, or it is too old for Spark; the message names what to install."""
+    """Java is missing or too old for Spark; the message says what to install."""
 
 
 def check_java() -> int:
     """Return the major version of the Java that Spark will use.
 
     Raises:
-        JavaMissing: with one line for the user.
+        JavaMissing: Java is missing, does not run or is too old.
     """
     java = _find()
     if java is None:
-        raise JavaMissing(f"Spark needs Java, and there is none: {_HOW}")
+        raise JavaMissing(f"Spark needs Java, but Java is not installed: {_HOW}")
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        printed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
-        raise JavaMissing(f"Spark needs Java, and {java} does not run: {_HOW}") from None
-    version = java_version(told)
+        raise JavaMissing(f"Spark needs Java, but {java} does not run: {_HOW}") from None
+    version = java_version(printed)
     if version is None or version < LEAST_JAVA:
-        raise JavaMissing(f"Spark needs Java {LEAST_JAVA}, and {java} is {version or 'of an unknown version'}: {_HOW}")
+        raise JavaMissing(f"Spark needs Java {LEAST_JAVA}, but {java} has version {version or 'unknown'}: {_HOW}")
     return version
 
 
-def java_version(told: str) -> int | None:
-    """Return the major version in what `java -version` prints; `1.8.0` is 8."""
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+def java_version(printed: str) -> int | None:
+    """Return the major version from the output of `java -version`; `1.8.0` is 8."""
+    match = re.search(r'version "(?:1\.)?(\d+)', printed)
     return int(match[1]) if match else None
 
 
 def _find() -> str | None:
     home = os.environ.get("JAVA_HOME")
     if home:
-        # Spark's launcher takes JAVA_HOME without looking further, so neither do we.
+        # Spark's launcher uses JAVA_HOME and looks nowhere else, so this does too.
         java = Path(home) / "bin" / "java"
         return str(java) if java.exists() else None
     return shutil.which("java")

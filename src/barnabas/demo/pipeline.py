@@ -1,23 +1,22 @@
-"""The Structured Streaming pipeline: from the shop's topics to answers.
+"""The Structured Streaming pipeline: turns the shop's topics into results.
 
-Shell. Six queries, each with its own checkpoint, so each can be killed at any moment and goes on where it was:
+It has six queries, each with its own checkpoint. A query can be killed at any moment and resumes where it was:
 
-| query | reads | keeps | answers |
+| query | reads | state | result |
 |---|---|---|---|
-| `lines` | orders | – | clean lines as a parquet table; broken ones set aside with their reason; large lines |
+| `lines` | orders | – | clean lines as a parquet table; invalid lines with the reason; large lines |
 | `revenue` | orders | sums per minute and country, in windows, until the watermark closes them | revenue over time and per country |
-| `best_sellers` | orders | sums per article | what sells |
+| `best_sellers` | orders | sums per article | pieces and revenue per article |
 | `taken_back` | orders, twice | large lines of the last day | those cancelled within the hour |
-| `stock` | inventory | the newest level per article | what is left |
-| `payments` | payments | the last thing known of each payment | what is paid, pending, failed |
+| `stock` | inventory | the newest level per article | the level of each article |
+| `payments` | payments | the latest event of each payment | which payments are completed, pending, failed |
 
-**Late events.** Windows close one day (`queries.LATENESS`) behind the newest event seen. The feeder never lets a
-later day into the topics before an earlier one is wholly there, so nothing is dropped; `Pipeline.dropped` counts, and
-the demo reports it.
+**Late events.** Windows close one day (`queries.LATENESS`) after the newest event seen. The feeder starts a new day
+only when the previous day is complete in the topics, so no event is dropped; `Pipeline.dropped` counts dropped rows,
+and the demo reports the number.
 
-**Repeated events.** The levels in `stock` and the states in `payments` are the newest of their key, not sums, so an
-event that comes twice counts once. Order lines are counted once because the producer is idempotent and a checkpoint
-remembers offsets.
+**Repeated events.** `stock` and `payments` keep the newest value of each key instead of sums, so a repeated event
+counts once. Order lines count once because the producer is idempotent and the checkpoint stores offsets.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 
-# Reading six partitions takes no more tasks than there are cores to run them.
+# More tasks than cores would not read six partitions faster.
 _TASKS = 2
 START_PATIENCE_S = 300.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 40.0
@@ -51,7 +50,7 @@ _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """How far one query is."""
+    """The progress of one query."""
 
     name: str
     batches: int
@@ -61,7 +60,7 @@ class QueryProgress:
 
 
 def open_session(folder: Path) -> SparkSession:
-    """Start Spark on this machine; what it logs goes to `spark.log` in the folder."""
+    """Start Spark on this machine; it logs to `spark.log` in the folder."""
     # The workers must run the interpreter that has barnabas, whatever `python3` is on the path.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -69,13 +68,13 @@ def open_session(folder: Path) -> SparkSession:
 
     with _output_to(folder / "spark.log"):
         return (
-            # A task that fails is tried again, as it would be on a cluster.
+            # Spark retries a failed task, as on a cluster.
             SparkSession.builder.master("local[2, 4]")
             .appName("barnabas demo")
             .config("spark.driver.memory", "2g")
-            # The parallel collector's threads would only take the cores from those that read.
+            # The parallel collector's threads would take the cores from the tasks.
             .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC")
-            # Hadoop's file contexts start a process for every link and permission they look at.
+            # Hadoop's file contexts start a process to read each link and each permission.
             .config(
                 "spark.sql.streaming.checkpointFileManagerClass",
                 f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
@@ -89,7 +88,7 @@ def open_session(folder: Path) -> SparkSession:
             .config("spark.sql.shuffle.partitions", str(_TASKS))
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            # Pushed below the parsing, a filter on parsed columns would parse every line once per column it looks at.
+            # A filter on parsed columns that is pushed below the parsing parses every line once per column.
             .config("spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates")
             .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
             .config("spark.sql.streaming.forceDeleteTempCheckpointLocation", "true")
@@ -102,8 +101,8 @@ class Pipeline:
 
     Args:
         spark: the session.
-        bootstrap_servers: of a broker that has the shop's topics.
-        folder: for checkpoints and results; a pipeline that was there before is continued.
+        bootstrap_servers: a broker that has the shop's topics.
+        folder: for checkpoints and results; an earlier pipeline in this folder is continued.
     """
 
     def __init__(self, spark: SparkSession, bootstrap_servers: str, folder: Path) -> None:
@@ -121,7 +120,7 @@ class Pipeline:
         self.outcomes = ResultTable(results / "outcomes", ("batch", "reason"))
 
     def __repr__(self) -> str:
-        return f"Pipeline({self._servers} {self._folder} queries={len(self._queries)})"
+        return f"<Pipeline servers={self._servers} folder={self._folder} queries={len(self._queries)}>"
 
     @property
     def clean_lines(self) -> Path:
@@ -133,16 +132,14 @@ class Pipeline:
         """The folder of the lines that were set aside, a parquet table."""
         return self._folder / "dead-letters"
 
-    # --- running --------------------------------------------------------------------------------------------------
-
     def start(self, *, available_now: bool = False, patience_s: float = START_PATIENCE_S) -> None:
-        """Start every query; with `available_now` each ends when it has read what is there now.
+        """Start every query; with `available_now` each ends when it has read what is in the topics now.
 
         Args:
-            patience_s: for how long a query is started again whose source comes up too slowly.
+            patience_s: how long to retry a query whose source starts too slowly.
         """
         clean = queries.parse_orders(self._read(ORDERS.name)).where("reason is null")
-        # Known by the key alone, so that the second reading of all orders parses few of them.
+        # The key alone shows a cancellation, so the second reading of all orders parses few of them.
         cancelled = queries.parse_orders(self._read(ORDERS.name).where("cast(key as string) like 'C%'")).where(
             "reason is null"
         )
@@ -175,12 +172,12 @@ class Pipeline:
             query.processAllAvailable()
 
     def wait(self) -> None:
-        """Wait until every query has ended by itself, after `start(available_now=True)`."""
+        """Wait until every query has ended, after `start(available_now=True)`."""
         for query in self._queries:
             query.awaitTermination()
 
     def check(self) -> None:
-        """Raise what made a query fail, if one did."""
+        """Raise the exception of a failed query, if there is one."""
         for query in self._queries:
             if (error := query.exception()) is not None:
                 raise error
@@ -191,10 +188,8 @@ class Pipeline:
             with contextlib.suppress(Exception):
                 query.stop()
 
-    # --- watching -------------------------------------------------------------------------------------------------
-
     def progress(self) -> list[QueryProgress]:
-        """Return how far each query is."""
+        """Return the progress of each query."""
         found = []
         for query in self._queries:
             reports = [report for report in query.recentProgress if report.numInputRows]
@@ -211,15 +206,13 @@ class Pipeline:
         return found
 
     def dropped(self) -> int:
-        """Return how many rows came too late for their window."""
+        """Return how many rows were too late for their window."""
         return sum(
             operator.numRowsDroppedByWatermark
             for query in self._queries
             for report in query.recentProgress
             for operator in report.stateOperators
         )
-
-    # --- inside ---------------------------------------------------------------------------------------------------
 
     def _read(self, topic: str) -> DataFrame:
         return (
@@ -233,7 +226,7 @@ class Pipeline:
         )
 
     def _store_lines(self, batch: DataFrame, batch_id: int) -> None:
-        """Divide a batch into the clean lines and the dead letters, and count both."""
+        """Split a batch into clean lines and dead letters, and count both."""
         from pyspark.sql import functions as F
 
         batch = batch.persist()
@@ -250,9 +243,9 @@ class Pipeline:
 def start_patiently(writer: DataStreamWriter, patience_s: float = START_PATIENCE_S) -> StreamingQuery:
     """Start a query and return when its sources are ready.
 
-    Each source is a Python process of its own, which Spark gives ten seconds to come up. All at once would take longer
-    than that on a busy machine; and one that was late is simply started again, when the queries before it have done
-    more of their work and leave it the processor. Not at once: the process that was late still comes up, for nobody.
+    Each source is a separate Python process, which must start within Spark's ten seconds. If all started together on a
+    busy machine, they would take longer; so they start one after the other, and a late one is started again. The retry
+    waits a while: the late process is still starting, and the earlier queries need less CPU later.
     """
     deadline_s = time.monotonic() + patience_s
     pause_s = _FIRST_PAUSE_S
@@ -276,9 +269,9 @@ def _into(table: ResultTable) -> BatchSink:
 
 @contextlib.contextmanager
 def _output_to(path: Path) -> Iterator[None]:
-    """Send what this process and the processes it starts print to a file.
+    """Redirect the output of this process and its children to a file.
 
-    Spark's Java inherits the descriptors and keeps them; ours come back at the end.
+    Spark's Java process inherits the descriptors and keeps them; this process restores its own at the end.
     """
     sys.stdout.flush()
     sys.stderr.flush()

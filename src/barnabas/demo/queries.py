@@ -1,8 +1,7 @@
-"""What each streaming query computes: DataFrames in, DataFrames out.
+"""What each streaming query computes: a DataFrame from DataFrames.
 
-Plane: control, pure; the same functions work on batches, which is how they are tested.
-
-Money is counted in thousandths as whole numbers: sums are exact, in whatever order they are made.
+The functions also work on batches; the tests use them so. Money is counted in thousandths, as whole numbers, so sums
+are exact in any order.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SUSPECT = ("order", "line", "at", "customer", "country", "description", "quanti
 
 
 def parse_orders(rows: DataFrame) -> DataFrame:
-    """Parse order lines; `reason` says what is wrong with a line, and is null for a clean one."""
+    """Parse order lines; `reason` says why a line is invalid, and is null for a clean line."""
     from pyspark.sql import functions as F
 
     parsed = rows.select("topic", "partition", "offset", F.col("value").cast("string").alias("value")).withColumn(
@@ -62,7 +61,7 @@ def _reason() -> Column:
         F.when(is_blank("order"), "it is not an order line")
         .when(is_blank("stock_code"), "the stock code is missing")
         .when(is_blank("country"), "the country is missing")
-        .when(F.col("at").isNull(), "the date is not a date")
+        .when(F.col("at").isNull(), "the date is not valid")
         .when(F.col("quantity").isNull(), "the quantity is not a whole number")
         .when(F.col("quantity") == 0, "the quantity is zero")
         .when(F.col("price_thousandths").isNull(), "the price is not a number")
@@ -72,7 +71,7 @@ def _reason() -> Column:
 
 
 def revenue(clean: DataFrame) -> DataFrame:
-    """Sum up revenue per minute and country; cancellations count against the minute they happened in."""
+    """Sum revenue per minute and country; a cancellation counts in the minute in which it happened."""
     from pyspark.sql import functions as F
 
     return (
@@ -88,7 +87,7 @@ def revenue(clean: DataFrame) -> DataFrame:
 
 
 def best_sellers(clean: DataFrame) -> DataFrame:
-    """Sum up what each article sold, less what was taken back."""
+    """Sum each article's sales, less cancellations."""
     from pyspark.sql import functions as F
 
     return clean.groupBy("stock_code").agg(
@@ -99,18 +98,18 @@ def best_sellers(clean: DataFrame) -> DataFrame:
 
 
 def large_lines(clean: DataFrame) -> DataFrame:
-    """Find order lines of a large amount."""
+    """Return order lines with a large amount."""
     return clean.where(f"amount_thousandths >= {LARGE_LINE_THOUSANDTHS}").select(*_SUSPECT)
 
 
 def taken_back(clean: DataFrame, cancelled: DataFrame) -> DataFrame:
-    """Find lines that the same customer cancelled, to the piece, within the hour.
+    """Return lines that the same customer cancelled within the hour, with exactly the same quantity.
 
-    A join of a stream with itself: each side is remembered until the watermark says that nothing can match it any more.
+    This joins a stream with itself: Spark keeps each side until the watermark shows that no later row can match.
 
     Args:
         clean: the clean lines.
-        cancelled: the same lines, read a second time; of these only cancellations matter.
+        cancelled: the same lines, read a second time; only cancellations in it matter.
     """
     from pyspark.sql import functions as F
 
@@ -133,8 +132,7 @@ def taken_back(clean: DataFrame, cancelled: DataFrame) -> DataFrame:
 
 
 def stock(rows: DataFrame) -> DataFrame:
-    """Keep the newest level of each article: the one of the highest offset, as an article is always in one
-    partition."""
+    """Return the newest level of each article: that of the highest offset, as an article is always in one partition."""
     from pyspark.sql import functions as F
 
     parsed = rows.select("offset", F.from_json(F.col("value").cast("string"), _STOCK_SCHEMA).alias("r"))
@@ -147,9 +145,9 @@ def stock(rows: DataFrame) -> DataFrame:
 
 
 def payments(rows: DataFrame) -> DataFrame:
-    """Keep the last thing known of each payment: the latest attempt, and what that came to.
+    """Keep the latest event of each payment: the latest attempt, and its result.
 
-    A maximum instead of a count, so that an event which comes twice changes nothing.
+    It is a maximum and not a count, so a repeated event changes nothing.
     """
     from pyspark.sql import functions as F
 

@@ -1,8 +1,8 @@
-"""The pipeline's answers: tables that are written per micro-batch, so that a batch that is run again changes nothing.
+"""The pipeline's results: tables written per micro-batch, so that a repeated batch changes nothing.
 
-Shell. A streaming query may run its last batch a second time after a crash. Each batch's rows therefore go into a
-file of the batch's number, which a second run replaces, and every row has a key, under which the newest row counts.
-That makes the answers exactly-once although the batches are only at-least-once.
+A streaming query may run its last batch again after a crash. Therefore each batch has a file named by its number, which
+a second run replaces. Every row has a key, and the newest row of a key counts. So the results are exactly-once although
+the batches are only at-least-once.
 
     results/revenue/000000000.parquet      the rows that batch 0 changed
                     000000001.parquet      …
@@ -23,11 +23,11 @@ Row: TypeAlias = dict[str, Any]
 
 
 class ResultTable:
-    """Rows by key, kept in memory and on disk; batches come on Spark's threads, readers on others.
+    """Rows by key, in memory and on disk. Spark's threads write batches, other threads read.
 
     Args:
-        folder: of this table alone; what earlier runs left there is loaded.
-        key: the columns that name a row.
+        folder: only for this table; results of earlier runs in it are loaded.
+        key: the columns that identify a row.
     """
 
     def __init__(self, folder: Path, key: Sequence[str]) -> None:
@@ -40,10 +40,10 @@ class ResultTable:
             self._take(pq.read_table(path))
 
     def __repr__(self) -> str:
-        return f"ResultTable({self._folder.name} rows={len(self._rows)})"
+        return f"<ResultTable name={self._folder.name} rows={len(self._rows)}>"
 
     def put(self, batch_id: int, rows: pa.Table) -> None:
-        """Store what a batch changed, in the place of what the same batch stored before."""
+        """Store the rows that a batch changed, and replace what the same batch stored before."""
         path = self._folder / f"{batch_id:09d}.parquet"
         unfinished = path.with_suffix(".unfinished")
         pq.write_table(rows, unfinished)

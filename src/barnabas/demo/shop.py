@@ -1,6 +1,6 @@
 """The shop's topics: for each its key, partitions, delivery guarantee, retention and clean-up policy.
 
-Plane: control, pure. The argument behind every number stands in `docs/demo.md`; the tests assert each choice.
+`docs/demo.md` gives the reason for every number; the tests assert each choice.
 
 | topic | events a day | key | partitions | guarantee | kept |
 |---|---|---|---|---|---|
@@ -27,7 +27,7 @@ class Guarantee(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """A topic as it is created, and what its writers and readers hold to."""
+    """A topic's configuration, and what its writers and readers guarantee."""
 
     name: str
     key: str
@@ -50,10 +50,10 @@ class TopicPlan:
 
     @property
     def producer_config(self) -> dict[str, str]:
-        """What a producer of this topic must set for the guarantee to hold.
+        """The settings that a producer of this topic needs for the guarantee.
 
-        An idempotent producer's retries are recognised by the broker, so that even the topics that tolerate repeated
-        events do not get any from the producer; `acks=all` and the partitioner that Java clients use go with it.
+        The broker recognises an idempotent producer's retries, so even topics that tolerate repeated events get none
+        from the producer. `acks=all` is required for that; the partitioner is that of Java clients.
         """
         return {"enable.idempotence": "true", "acks": "all", "partitioner": "murmur2_random"}
 
@@ -88,7 +88,7 @@ INVENTORY = TopicPlan(
     cleanup_policy="compact",
     retention_ms=-1,
     events=("stock.updated", "stock.reserved", "stock.released"),
-    # A reader that is a day behind still sees every movement, not only the last level.
+    # A reader up to a day behind still sees every movement, not only the last level.
     more_config={"min.compaction.lag.ms": str(DAY_MS)},
 )
 
@@ -96,16 +96,16 @@ TOPICS = (ORDERS, PAYMENTS, INVENTORY)
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
-    """Create the topics that are not there yet, with one replica as the demo has one broker.
+    """Create the topics that do not exist yet, with one replica because the demo has one broker.
 
     Raises:
-        confluent_kafka.KafkaException: the broker refused one, for another reason than that it exists.
+        confluent_kafka.KafkaException: the broker rejected a topic, for another reason than that it exists.
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    # The library prints from level 6 on, about matters of its own.
+    # At level 6 and above the library prints messages about itself.
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]
     for created in admin.create_topics(topics, request_timeout=30).values():

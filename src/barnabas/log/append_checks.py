@@ -1,15 +1,16 @@
-"""What a leader asks of a set of batches before it appends them (data plane).
+"""The checks that a leader makes on a set of batches before it appends them.
 
-On the usual way — one batch from a producer, CreateTime, the client's codec — the header and the CRC decide, and the records
-stay closed: length, magic and CRC, the counts against each other, base offset 0, no control batch, a sequence where
-there is a producer, the base and the largest timestamp within bounds, the size within max.message.bytes. The records
-are opened only where the answer depends on them:
+Fast path (one batch, CreateTime, the client's codec): only header and CRC are checked, and no record is decoded. Length, magic and CRC
+must be right, the counts must agree, the base offset must be 0. A client's batch must not be a control batch, and needs a
+sequence if it has a producer. Its base and largest timestamps must be within bounds, its size within max.message.bytes.
 
-- a compacted topic refuses records without key, and names each of them (KIP-467);
-- message.timestamp.before.max.ms is finite, or the header's timestamps are out of bounds: to name the records;
-- the topic's codec differs from the batch's: the batch is built anew.
+Records are decoded only if
 
-A producer that lies in its header about what is inside harms only its own records: readers check them.
+- the topic is compacted: records without key are rejected, and the error names each of them (KIP-467);
+- message.timestamp.before.max.ms is finite, or the header's timestamps are out of bounds: the error names the records;
+- the topic's codec differs from the batch's: the batch is compressed again.
+
+A producer whose header contradicts its records harms only those records: readers check them.
 
 Source: Kafka's `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; KIP-32, KIP-467, KIP-937.
 """
@@ -17,37 +18,36 @@ Source: Kafka's `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; KIP-32, 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 
 from barnabas.log.errors import InvalidRecords, InvalidTimestamp, MessageTooLarge
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
+from barnabas.records.errors import CorruptRecord, InvalidRecord
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import (
+    COMPRESSION_MASK,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
     BatchHeader,
-    CorruptRecord,
-    InvalidRecord,
     check_batch,
     check_client_batch,
-    set_max_timestamp_log_append,
+    iter_batches,
+    stamp_log_append_time,
 )
 
-COMPRESSION_MASK = 0x07
-LOG_APPEND_TIME = 0x08
-NO_TIMESTAMP = -1
 RECORD_ERRORS_SHOWN = 3
 
 Batch = tuple[int, BatchHeader]
 
 
 class AppendOrigin(enum.Enum):
-    """Who writes; it decides what is checked."""
+    """Which part of the broker appends; it decides what is checked."""
 
     CLIENT = "client"
     COORDINATOR = "coordinator"
     RAFT = "raft"
-    REPLICATION = "replication"
 
 
 class AppendChecks:
@@ -59,12 +59,12 @@ class AppendChecks:
         self._config = config
         self._where = where
         self._target_codec = -1 if config.compression_type == "producer" else _codec(config.compression_type)
-        # Whether records must be looked at one by one although nothing is wrong with the header.
+        # Whether each record must be checked although nothing is wrong with the header.
         self._open_records = config.compact or config.message_timestamp_before_max_ms != INT64_MAX
         self._after_max_ms = config.message_timestamp_after_max_ms
 
     def check(self, view: memoryview, origin: AppendOrigin, now_ms: int) -> tuple[memoryview, list[Batch]]:
-        """Checks every batch of a set and stamps or recompresses it where the settings say so.
+        """Check every batch of a set, and stamp or recompress it if the settings say so.
 
         Returns:
             The bytes to append, the caller's own unless recompressed, and position and header of each batch in them.
@@ -81,22 +81,22 @@ class AppendChecks:
         recompress = False
         while position < end:
             header = check_batch(view, position)
-            size = header[1] + 12
+            size = header.batch_length + LOG_OVERHEAD
             if from_client:
                 check_client_batch(header)
-                if header[0]:
+                if header.base_offset:
                     raise InvalidRecord(
                         f"The baseOffset of the record batch in the append to {self._where} should be 0, but it is "
-                        f"{header[0]}"
+                        f"{header.base_offset}"
                     )
-                if header[5] & LOG_APPEND_TIME:
+                if header.attributes & LOG_APPEND_TIME:
                     raise InvalidTimestamp(
                         "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
                     )
             if not unlimited:
                 if size > config.max_message_bytes:
                     raise self._too_large(size)
-                if self._target_codec >= 0 and header[5] & COMPRESSION_MASK != self._target_codec:
+                if self._target_codec >= 0 and header.attributes & COMPRESSION_MASK != self._target_codec:
                     recompress = True
             batches.append((position, header))
             position += size
@@ -111,9 +111,9 @@ class AppendChecks:
             else:
                 latest = now_ms + self._after_max_ms
                 for _, header in batches:
-                    if header[8] > latest or header[7] > latest:
+                    if header.max_timestamp > latest or header.base_timestamp > latest:
                         self._check_records(view, batches, now_ms)
-                        raise InvalidTimestamp(self._timestamp_out_of_range(header[8], 0, now_ms))
+                        raise InvalidTimestamp(self._timestamp_out_of_range(header.max_timestamp, 0, now_ms))
         if recompress:
             view, batches = self._recompress(view, batches)
         if config.message_timestamp_type == "LogAppendTime" and not unlimited:
@@ -136,7 +136,7 @@ class AppendChecks:
         )
 
     def _check_records(self, view: memoryview, batches: list[Batch], now_ms: int) -> None:
-        """Opens the records; raises the error that names each record at fault."""
+        """Decode the records; raise the error that names each bad record."""
         config = self._config
         earliest = now_ms - config.message_timestamp_before_max_ms
         latest = now_ms + config.message_timestamp_after_max_ms
@@ -161,14 +161,14 @@ class AppendChecks:
     def _stamp(self, view: memoryview, batches: list[Batch], now_ms: int) -> list[Batch]:
         stamped: list[Batch] = []
         for position, header in batches:
-            set_max_timestamp_log_append(view, position, now_ms)
+            stamp_log_append_time(view, position, now_ms)
             stamped.append(
                 (position, header._replace(max_timestamp=now_ms, attributes=header.attributes | LOG_APPEND_TIME))
             )
         return stamped
 
     def _recompress(self, view: memoryview, batches: list[Batch]) -> tuple[memoryview, list[Batch]]:
-        """Builds the set anew with the topic's codec; control batches stay as they are."""
+        """Build the set again with the topic's codec; control batches stay as they are."""
         config = self._config
         codec = Compression(self._target_codec)
         level = config.compression_level(config.compression_type)
@@ -196,15 +196,7 @@ class AppendChecks:
                 raise self._too_large(len(batch))
             rebuilt += batch
         result = memoryview(rebuilt)
-        return result, [(position, header) for position, header in _headers(result)]
-
-
-def _headers(view: memoryview) -> Iterator[Batch]:
-    position = 0
-    while position < len(view):
-        header = check_batch(view, position)
-        yield position, header
-        position += header.size
+        return result, list(iter_batches(result))
 
 
 def _codec(name: str) -> int:

@@ -1,4 +1,4 @@
-"""What became of an append (data plane): the offsets a produce response carries. Source: Kafka's `LogAppendInfo`."""
+"""The result of an append: the offsets that a produce response carries. Source: Kafka's `LogAppendInfo`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ LOG_APPEND_TIME_OFF = -1
 
 
 class AppendInfo:
-    """What became of an append.
+    """The result of an append.
 
-    `log_append_time_ms` is -1 with CreateTime. For a duplicate the offsets are those of the first time.
+    Attributes:
+        base_offset, last_offset: of a duplicate, those of the first append.
+        log_append_time_ms: -1 with CreateTime.
+        log_start_offset: set by `PartitionLog`, -1 before.
     """
 
     __slots__ = (
@@ -24,14 +27,13 @@ class AppendInfo:
         self,
         base_offset: int,
         last_offset: int,
-        log_start_offset: int,
         max_timestamp: int,
         log_append_time_ms: int = LOG_APPEND_TIME_OFF,
         is_duplicate: bool = False,
     ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
-        self.log_start_offset = log_start_offset
+        self.log_start_offset = -1
         self.max_timestamp = max_timestamp
         self.log_append_time_ms = log_append_time_ms
         self.is_duplicate = is_duplicate

@@ -1,4 +1,4 @@
-"""Kafka's small text files of offsets (data plane).
+"""Kafka's small text files of offsets.
 
     0                        version
     2                        how many entries follow
@@ -11,20 +11,20 @@
     0 0                      leader epoch, its first offset      (leader-epoch-checkpoint)
     3 1200
 
-A file that does not read as a whole — a wrong count, a line that does not parse, a last line without its end — is as good as none:
-every one of them can be done without, at the price of a longer recovery.
+A file that is not complete (a wrong count, a line that does not parse, a last line without its end) counts as missing:
+the broker can do without each of them, but recovery then takes longer.
 
-Crash argument: files are replaced by rename, so the end of the process leaves the old content or the new; after a power cut, one that
-was not synced may also be empty or broken. What each absence costs:
+Crash argument: files are replaced by rename, so the end of the process leaves the old content or the new. After a power cut an unsynced
+file may also be empty or broken. What a missing file costs:
 
-- recovery points: the whole log is read again after an unclean stop. A value beyond the log's end is taken as the end.
-- log starts: the log starts with its first segment, so records removed by DeleteRecords from the middle of a segment
-  come back. The log is flushed up to a new start before the start is written down, so a value beyond the log's end is rot, and ignored.
-- high watermarks: one replica's high watermark is its log's end; several agree on it again by fetching.
-- leader epochs: read again from the batches, each of which carries its epoch.
+- recovery points: recovery reads the whole log after an unclean stop. A value beyond the log's end counts as the end.
+- log starts: the log starts with its first segment, so records that DeleteRecords removed from the middle of a segment
+  are back. The log is flushed up to a new start before the start is written, so a value beyond the log's end is rot, and ignored.
+- high watermarks: a sole replica's high watermark is its log's end; several replicas find it again by fetching.
+- leader epochs: recovery reads them from the batches, each of which carries its epoch.
 
-A flipped digit that leaves another number is not seen: the format has no checksum. A recovery point that is too high
-is made harmless by looking at every segment's tail at each start, and at the whole last segment after an unclean one.
+The format has no checksum, so a flipped digit is not noticed. A recovery point that is too high does no harm, because
+every start checks each segment's tail, and after an unclean stop the whole last segment.
 
 Source: Kafka's `CheckpointFile`, `OffsetCheckpointFile`, `LeaderEpochCheckpointFile`.
 """
@@ -42,20 +42,20 @@ REPLICATION_OFFSET_CHECKPOINT = "replication-offset-checkpoint"
 
 
 class CorruptCheckpoint(ValueError):
-    """The file is not a whole checkpoint."""
+    """The file is not a complete checkpoint."""
 
 
 def encode_lines(lines: Iterable[str]) -> bytes:
-    """Puts version and count in front of the entries."""
+    """Put version and count in front of the entries."""
     body = list(lines)
     return "\n".join([str(VERSION), str(len(body)), *body, ""]).encode()
 
 
 def decode_lines(data: bytes) -> list[list[str]]:
-    """Returns the fields of each entry.
+    """Return the fields of each entry.
 
     Raises:
-        CorruptCheckpoint: the file is not whole.
+        CorruptCheckpoint: the file is not complete.
     """
     try:
         lines = data.decode().split("\n")
@@ -67,15 +67,15 @@ def decode_lines(data: bytes) -> list[list[str]]:
         raise CorruptCheckpoint(f"unknown version {lines[0]!r}")
     entries = [line.split() for line in lines[2:-1]]
     if not lines[1].strip().isdecimal() or int(lines[1]) != len(entries):
-        raise CorruptCheckpoint(f"{lines[1]!r} entries promised, {len(entries)} found")
+        raise CorruptCheckpoint(f"the header says {lines[1]!r} entries, {len(entries)} found")
     return entries
 
 
 def decode_offsets(data: bytes) -> dict[tuple[str, int], int]:
-    """Reads an offset checkpoint.
+    """Read an offset checkpoint.
 
     Raises:
-        CorruptCheckpoint: the file is not whole, or an offset or partition is not a number.
+        CorruptCheckpoint: the file is not complete, or an offset or partition is not a number.
     """
     offsets: dict[tuple[str, int], int] = {}
     for fields in decode_lines(data):
@@ -90,7 +90,7 @@ def encode_offsets(offsets: Mapping[tuple[str, int], int]) -> bytes:
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int] | None:
-    """The offsets in a checkpoint; empty when the file is missing, None when it is there but not whole."""
+    """Return the offsets in a checkpoint; empty if the file is missing, None if it is not complete."""
     try:
         return decode_offsets(disk.read_file(path))
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""How much of a log there is to clean, and from where to where (data plane).
+"""How much of a log compaction can clean, and from where to where.
 
     | clean            | cleanable (dirty)        | uncleanable             |
     ^ log start        ^ first dirty offset       ^ first uncleanable offset, a segment's base
 
-- The first dirty offset is where the last cleaning ended, by its checkpoint; the log start when that lies outside the log.
+- The first dirty offset is where the last cleaning ended, by its checkpoint; the log start if that offset is outside the log.
 - Not cleaned: the active segment; the segment of the last stable offset and all after it; segments with a record younger than
   min.compaction.lag.ms, and all after them.
 - A log is worth cleaning when cleanable / (clean + cleanable) bytes exceed min.cleanable.dirty.ratio, or when its oldest dirty
@@ -35,18 +35,18 @@ class CleanerConfig(NamedTuple):
 
 
 class CleanableLog(NamedTuple):
-    """What of a log may be cleaned. Bytes are of whole segments."""
+    """The part of a log that may be cleaned. Bytes are of whole segments."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
     clean_bytes: int
     cleanable_bytes: int
     compaction_delay_ms: int
-    """By how much the oldest dirty record has outlived max.compaction.lag.ms; 0 when it has not."""
+    """How much older than max.compaction.lag.ms the oldest dirty record is; 0 if it is younger."""
 
     @property
     def ratio(self) -> float:
-        """Share of the bytes that a cleaning would look at for the first time."""
+        """Share of the bytes that no cleaning has read yet."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
@@ -55,10 +55,10 @@ class CleanableLog(NamedTuple):
 
 
 def measure(log: PartitionLog, cleaned_to: int | None, now_ms: int) -> CleanableLog:
-    """Says how dirty a log is.
+    """Measure how dirty a log is.
 
     Args:
-        cleaned_to: where the last cleaning ended, None when there was none.
+        cleaned_to: where the last cleaning ended, None if there was none.
     """
     segments = log.segments
     first_dirty = log.log_start_offset
@@ -74,7 +74,7 @@ def measure(log: PartitionLog, cleaned_to: int | None, now_ms: int) -> Cleanable
             if segment.largest_timestamp() > youngest:
                 uncleanable = min(uncleanable, segment.base_offset)
                 break
-    # Whole segments only: the one that holds the limit stays.
+    # Whole segments only: the segment of the limit is not cleaned.
     limit = segments.at(max(segments.slot(uncleanable), 0)).base_offset
     clean_bytes = sum(segment.size for segment in segments if segment.base_offset < first_dirty)
     cleanable_bytes = sum(segment.size for segment in dirty if segment.base_offset < limit)
@@ -97,7 +97,7 @@ def _compaction_delay_ms(dirty: list[LogSegment], max_compaction_lag_ms: int, no
 
 
 def task_for(log: PartitionLog, cleanable: CleanableLog, settings: CleanerConfig, now_ms: int) -> CleaningTask:
-    """Everything a cleaner has to know to clean a log."""
+    """Return everything that a cleaner needs to clean a log."""
     config = log.config
     segments = log.segments
     sources = [

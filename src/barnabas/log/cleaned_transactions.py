@@ -1,12 +1,12 @@
-"""What compaction has to know of transactions on its way through a log (data plane, pure).
+"""Transactions as compaction meets them on its way through a log.
 
     first offset …                                      … marker
     | data of 7 | data of 8 | data of 7 | ABORT 7 | data of 8 | COMMIT 8 |
-      discard                 discard     stays while a batch of its transaction was seen; then goes after its delete horizon
+      discard                 discard     stays if a batch of its transaction was seen, else is removed after its delete horizon
 
-- Data of an aborted transaction is discarded: nobody may read it. Which transactions those are, the `.txnindex` files say.
-- A marker may go once no batch of its transaction is left in front of it. An ABORT that stays is entered in the cleaned
-  segment's index; one that goes is not, for there is nothing left to hide.
+- Data of an aborted transaction is discarded: nobody may read it. The `.txnindex` files name these transactions.
+- A marker may be removed once no batch of its transaction is left in front of it. An ABORT marker that stays gets an entry in the
+  cleaned segment's index. A removed one does not, because its transaction has no data left to hide.
 
 Source: Kafka's `CleanedTransactionMetadata`; KIP-98, KIP-534.
 """
@@ -32,19 +32,19 @@ class _Aborted:
 
 
 class CleanedTransactions:
-    """The transactions that are open at the place that the cleaner has reached."""
+    """The transactions that are open at the offset that the cleaner has reached."""
 
     __slots__ = ("_coming", "_committed", "_open", "to_index")
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         """
         Args:
-            aborted: the aborted transactions that overlap what will be read.
+            aborted: the aborted transactions that overlap the offsets to be read.
         """
         self._coming = [(transaction.first_offset, transaction) for transaction in aborted]
         heapq.heapify(self._coming)
         self._open: dict[int, _Aborted] = {}
-        # Producers of whose committed (or undecided) transaction a batch was seen.
+        # Producers with a committed or undecided transaction of which a batch was seen.
         self._committed: set[int] = set()
         # Aborted transactions whose marker stays, for the index of the segment that is being written.
         self.to_index: list[AbortedTransaction] = []
@@ -55,7 +55,7 @@ class CleanedTransactions:
             self._open.setdefault(transaction.producer_id, _Aborted(transaction))
 
     def read_batch(self, header: BatchHeader) -> bool:
-        """Passes a batch of data; returns whether it is of an aborted transaction."""
+        """Note a batch of data; return whether it belongs to an aborted transaction."""
         self._reach(header.last_offset)
         if not header.is_transactional:
             return False
@@ -67,10 +67,10 @@ class CleanedTransactions:
         return False
 
     def read_control_batch(self, header: BatchHeader, key: bytes | None) -> bool:
-        """Passes a control batch; returns whether nothing needs it any more.
+        """Note a control batch; return whether it is no longer needed.
 
         Args:
-            key: of its record; None when an earlier cleaning has taken the record out.
+            key: of its record; None if an earlier cleaning has removed the record.
         """
         self._reach(header.last_offset)
         if key is None:

@@ -1,4 +1,4 @@
-"""Compaction of one log's sealed segments into new ones: the work itself (data plane).
+"""Compaction of one log's sealed segments into new ones: the work itself.
 
     first dirty offset ------v                          v------ first uncleanable offset, where a segment begins
     | cleaned before | cleaned | dirty | dirty | dirty | not yet | active |
@@ -8,20 +8,19 @@
 Of each key the last record up to the map's end stays; all records beyond it stay. Then:
 
 - A record without a value (a tombstone) that is its key's last stays until the delete horizon of its batch; the first cleaning that
-  meets it sets the horizon to now + delete.retention.ms (KIP-534). A marker of a transaction without data is treated alike.
-- Data of aborted transactions goes, and the markers of transactions of which nothing is left.
-- Records without a key go.
-- A batch without records goes, except the one with its producer's last sequence (or last marker), and except the last one
-  of a new segment: that keeps the end of the segment's offsets visible, which is how recovery knows that nothing is missing.
-- A batch of which everything stays is copied as it is. Offsets never change.
+  meets it sets the horizon to now + delete.retention.ms (KIP-534). The same holds for a marker of a transaction without data.
+- Removed are the data of aborted transactions, the markers of transactions without data, and records without a key.
+- A batch without records is removed, except the one with its producer's last sequence (or last marker), and except the last one
+  of a new segment: it shows where the segment's offsets end, so that recovery knows that nothing is missing.
+- A batch that keeps all its records is copied as it is. Offsets never change.
 
-When the map is full the round ends at the last key that found room, and the next round goes on there.
+When the map is full the round ends at the last key that found room, and the next round starts there.
 
-The cleaner reads files that nobody writes to and writes `.cleaned` files that nobody reads; they are whole and synced before they are
-announced. It asks nobody, so it runs in another process (`cleaner_process`) as well as inline. A kill leaves `.cleaned` files,
-which the next opening of the log removes.
+The cleaner reads files that nobody writes to and writes `.cleaned` files that nobody reads. They are complete and synced before the
+broker hears of them. It needs no open log, so it runs in another process (`cleaner_process`) as well as inline. A kill leaves `.cleaned`
+files, which the next opening of the log removes.
 
-Left out: message formats 0 and 1, which Kafka 4 does not write, and splitting segments whose offsets overflow, which came from them.
+Left out: message formats 0 and 1, which Kafka 4 does not write, and splitting segments whose offsets overflow, which those formats caused.
 
 Source: Kafka's `Cleaner`; KIP-58, KIP-98, KIP-534.
 """
@@ -50,7 +49,7 @@ from barnabas.log.open_files import OpenFiles
 from barnabas.records.batch_filter import RecordSpan, empty_batch, record_spans, rewrite_batch
 from barnabas.records.errors import CorruptRecord, RecordError
 from barnabas.records.record import records_bytes
-from barnabas.records.record_batch import HEADER, BatchHeader
+from barnabas.records.record_batch import BatchHeader, read_header
 
 WRITE_CHUNK = 1 << 20
 
@@ -76,25 +75,25 @@ def clean(
     pace: Callable[[int], None] | None = None,
     seconds: Callable[[], float] = time.monotonic,
 ) -> Iterator[CleaningEvent]:
-    """Cleans a log; yields every new segment, then what was done.
+    """Clean a log: yield every new segment, then a `CleaningDone`.
 
     Args:
-        pace: told of every chunk of bytes read or written, and may wait (log.cleaner.io.max.bytes.per.second).
-        seconds: for the statistics alone.
+        pace: called with the size of every chunk read or written; it may wait (log.cleaner.io.max.bytes.per.second).
+        seconds: the clock of the statistics.
 
     Raises:
-        OSError, KafkaStorageError: the disk refused, or a segment is gone; `.cleaned` files may be left.
+        OSError, KafkaStorageError: the disk failed, or a segment is gone; `.cleaned` files may be left.
         ValueError: the settings leave no room for a single key.
-        RecordError: a segment holds what is no batch.
+        RecordError: a segment holds bytes that are not a valid batch.
     """
     yield from _Cleaning(task, disk, pace or (lambda _: None), seconds).run()
 
 
 def remove_cleaned_files(disk: Disk, directory: str) -> None:
-    """Removes what an earlier cleaning left behind when it was ended.
+    """Remove the files that an interrupted cleaning has left.
 
     Raises:
-        OSError: the disk refused.
+        OSError: the disk failed.
     """
     for name in disk.listdir(directory):
         if name.endswith(log_files.CLEANED):
@@ -105,7 +104,7 @@ def remove_cleaned_files(disk: Disk, directory: str) -> None:
 def group_by_size(
     sources: list[SourceSegment], segment_bytes: int, segment_index_bytes: int
 ) -> list[list[SourceSegment]]:
-    """Puts neighbours together whose sum of log and of index bytes, and whose range of offsets, fit one segment."""
+    """Group neighbours whose log bytes, index bytes and range of offsets fit one segment."""
     groups: list[list[SourceSegment]] = []
     size = index_size = time_index_size = 0
     for source in sources:
@@ -181,10 +180,10 @@ class _Cleaning:
         )
 
     def _batches(self, source: SourceSegment, start: int = 0) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """The checked batches of a segment.
+        """Yield the checked batches of a segment.
 
         Raises:
-            CorruptRecord: it does not consist of batches to its end.
+            CorruptRecord: not all of the segment is valid batches.
         """
         segment = self._segment(source.base_offset, source.size)
         good = start
@@ -201,7 +200,7 @@ class _Cleaning:
         finally:
             segment.close()
         if good != source.size:
-            raise CorruptRecord(f"{segment.path} holds no whole batch at position {good}")
+            raise CorruptRecord(f"{segment.path} holds no valid batch at position {good}")
 
     # The map
 
@@ -215,7 +214,7 @@ class _Cleaning:
                 return
 
     def _map_segment(self, source: SourceSegment, transactions: CleanedTransactions) -> bool:
-        """Puts the keys of a segment into the map; False when it is full."""
+        """Put the keys of a segment into the map; return False if the map is full."""
         offsets = self._map
         put = offsets.put
         first = self._task.first_dirty_offset
@@ -233,12 +232,12 @@ class _Cleaning:
                         return False
             if header.last_offset >= first:
                 offsets.latest_offset = header.last_offset
-        # Over a hole at the segment's end as well.
+        # The segment may end with a hole.
         offsets.latest_offset = source.end_offset - 1
         return True
 
     def _position_of(self, source: SourceSegment, offset: int) -> int:
-        """Where to begin reading a segment for the records from `offset` on."""
+        """Return where to begin reading a segment for the records from `offset` on."""
         if offset <= source.base_offset:
             return 0
         segment = self._segment(source.base_offset, source.size)
@@ -272,7 +271,7 @@ class _Cleaning:
                 with contextlib.suppress(FileNotFoundError):
                     self._disk.sync_file(path)
             last = f"{self._task.directory}/{log_files.file_name(group[-1].base_offset, log_files.LOG)}"
-            # Retention counts from it when no record has a timestamp.
+            # Retention counts from this time if no record has a timestamp.
             self._disk.set_modified_ms(target.path, self._disk.modified_ms(last))
         finally:
             target.close()
@@ -281,14 +280,14 @@ class _Cleaning:
     def _cleaned(
         self, header: BatchHeader, view: memoryview, transactions: CleanedTransactions, group_end_offset: int
     ) -> tuple[int, bytes | bytearray] | None:
-        """What stays of a batch: how many records, and the batch; None when it goes."""
+        """Return how many records of a batch stay, and the batch with them; None if the batch is removed."""
         now_ms = self._task.now_ms
         is_control = header.is_control
         if is_control:
-            nobody_needs = transactions.read_control_batch(header, _control_key(header, view))
-            discard = nobody_needs and header.has_delete_horizon and header.base_timestamp <= now_ms
+            is_needless = transactions.read_control_batch(header, _control_key(header, view))
+            discard = is_needless and header.has_delete_horizon and header.base_timestamp <= now_ms
         else:
-            nobody_needs = discard = transactions.read_batch(header)
+            is_needless = discard = transactions.read_batch(header)
         self._messages_read += header.record_count
         must_stay = header.next_offset == group_end_offset or self._is_last_of_producer(header)
         if not discard and header.record_count:
@@ -297,7 +296,7 @@ class _Cleaning:
             kept = spans if is_control else [span for span in spans if self._stays(span, header)]
             if kept:
                 needs_horizon = not header.has_delete_horizon and (
-                    nobody_needs if is_control else any(not span.has_value for span in kept)
+                    is_needless if is_control else any(not span.has_value for span in kept)
                 )
                 if len(kept) == len(spans) and not needs_horizon:
                     return len(kept), bytes(view)
@@ -325,7 +324,7 @@ class _Cleaning:
 
 
 class _Output:
-    """Collects batches, so that a segment of many small ones is written in few large writes."""
+    """Collects batches, so that a segment of many small batches takes few large writes."""
 
     def __init__(self, segment: LogSegment, pace: Callable[[int], None]) -> None:
         self._segment = segment
@@ -335,7 +334,7 @@ class _Output:
 
     def add(self, batch: bytes | bytearray) -> None:
         position = self._segment.size + len(self._pending)
-        self._headers.append((position, BatchHeader._make(HEADER.unpack_from(batch))))
+        self._headers.append((position, read_header(batch)))
         self._pending += batch
         if len(self._pending) >= WRITE_CHUNK:
             self.flush()
@@ -353,7 +352,7 @@ class _Output:
 
 
 def _control_key(header: BatchHeader, view: memoryview) -> bytes | None:
-    """The key of a control batch's record, None when it has none left."""
+    """Return the key of a control batch's record, None if the record was removed."""
     if not header.record_count:
         return None
     return next(record_spans(records_bytes(view, 0, header), header)).key

@@ -1,10 +1,10 @@
-"""The child process that compacts logs for a broker (shell): `python -m barnabas.log.cleaner_process`.
+"""The child process that compacts logs for a broker: `python -m barnabas.log.cleaner_process`.
 
-    standard input    a task a line         its end is the broker's end, and this process's
-    standard output   an event a line       each segment as it is ready, then done or failed
+    standard input    a task a line         it ends when the broker ends, and then this process ends
+    standard output   an event a line       each segment as soon as it is ready, then done or failed
 
 It imports nothing but the log and the records: no event loop, no server. A thread waits for the end of the input, so that the process
-goes with its broker even in the middle of a cleaning.
+ends with its broker even in the middle of a cleaning.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from barnabas.log.cleaning_task import event_to_line, task_from_line
 from barnabas.log.disk import Disk, OsDisk
 
 NICENESS = 5
-"""Requests go first: the broker's own process keeps its priority."""
+"""Requests have priority: the broker's own process is not nice."""
 
 
 class Pace:
-    """Waits so that on average no more than so many bytes per second pass (Kafka's `Throttler`)."""
+    """Waits so that at most so many bytes per second pass on average (Kafka's `Throttler`)."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Pace:
 
 
 def serve(tasks: Callable[[], bytes], out: BinaryIO, disk: Disk) -> None:
-    """Does one task after the other until `tasks` returns nothing."""
+    """Do one task after another until `tasks` returns an empty line."""
     while line := tasks():
         task = task_from_line(line)
         for event in clean_or_fail(task, disk, pace=Pace(task.max_bytes_per_second)):

@@ -1,13 +1,13 @@
-"""Where compaction is done: in a child process, or here and now (shell).
+"""Runs a cleaning: in a child process, or inline.
 
-`ProcessWorker` keeps a broker's event loop free: a Python process of its own reads and writes the segments (`cleaner_process`), and
-the broker only exchanges files. The child is started with the first task, used for all that follow at once, and let go
-when there is nothing left to clean. It holds no state of value, so it may be killed at any moment: that is how a cleaning is
-cancelled. When the broker dies, however it dies, the child's standard input ends, and so does the child.
+`ProcessWorker` keeps a broker's event loop free: another Python process reads and writes the segments (`cleaner_process`), and
+the broker only exchanges files. The child is started with the first task, used for all tasks that follow at once, and ended
+when there is nothing left to clean. It holds no state worth keeping, so it may be killed at any moment: that is how a cleaning is
+cancelled. When the broker ends in any way, the child's standard input ends, and then the child.
 
-Reading the child's answers blocks, so it goes through `run_blocking`, one answer at a time; nothing here needs an event loop.
+Reading the child's events blocks, so it runs through `run_blocking`, one event at a time; nothing here needs an event loop.
 
-`InlineWorker` does the work at once, with the disk it is given: for tests, tools and the simulation.
+`InlineWorker` does the work at once, on any disk: for tests, tools and the simulation.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ CANCELLED = "it was cancelled"
 class CleanerWorker(Protocol):
     """Cleans one log at a time.
 
-    A cleaning that fails leaves its `.cleaned` files to whoever began it, who may be giving some of them their new names just now.
+    The caller removes the `.cleaned` files of a failed cleaning, for it may be renaming some of them meanwhile.
     """
 
     deaths: int
-    """How many times the worker has died without having been told to."""
+    """How many times the worker has died without being cancelled."""
 
     def start(self, task: CleaningTask, on_event: OnEvent) -> None:
-        """Begins a cleaning. `on_event` gets each new segment, then exactly one CleaningDone or CleaningFailed."""
+        """Begin a cleaning. `on_event` gets each new segment, then exactly one CleaningDone or CleaningFailed."""
         ...
 
     def cancel(self) -> None:
-        """Ends the cleaning under way, which then fails."""
+        """End the cleaning under way, which then fails."""
         ...
 
     def rest(self) -> None:
-        """There is nothing to clean for a while."""
+        """Free resources: there is nothing to clean for a while."""
         ...
 
 
 class InlineWorker:
-    """Cleans here and now."""
+    """Cleans at once, in `start`."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -103,7 +103,7 @@ class ProcessWorker:
 
     @property
     def pid(self) -> int | None:
-        """The child, None while there is none."""
+        """The child's process id, None while there is no child."""
         process = self._process
         return process.pid if process is not None else None
 
@@ -127,13 +127,13 @@ class ProcessWorker:
                 return
             if not self._is_cancelled:
                 on_event(event)
-            # After a cancellation the end follows all the same.
+            # The last event follows after a cancellation too.
             self._ask(b"", on_event)
 
         self._run_blocking(work, done)
 
     def _exchange(self, line: bytes) -> CleaningEvent:
-        """Sends a task, if there is one, and waits for the next answer; in another thread."""
+        """Send a task, if given, and wait for the next event; runs in another thread."""
         process = self._running(start=bool(line))
         answer = b""
         if process is not None:
@@ -150,12 +150,12 @@ class ProcessWorker:
         if self._is_cancelled:
             return CleaningFailed(CANCELLED, is_corrupt=False)
         self.deaths += 1
-        return CleaningFailed("the process that cleans has ended", is_corrupt=False)
+        return CleaningFailed("the cleaning process has ended", is_corrupt=False)
 
     def _running(self, *, start: bool) -> subprocess.Popen[bytes] | None:
         with self._lock:
             if self._process is None and start and not self._is_cancelled:
-                # The module is found where this one was, installed or not.
+                # The child finds the package where this process found it, installed or not.
                 path = os.pathsep.join(entry for entry in sys.path if entry)
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", MODULE],
@@ -180,7 +180,7 @@ class ProcessWorker:
                 self._process.kill()
 
     def rest(self) -> None:
-        """Lets the child go; the next task starts another."""
+        """End the child; the next task starts another."""
         if self._is_busy:
             return
         with self._lock:

@@ -1,10 +1,10 @@
-"""What is to be cleaned, and what came of it: plain values that pass between the broker and the cleaner (data plane, pure).
+"""A cleaning's task and its results: plain values that pass between the broker and the cleaner.
 
-A task names everything a cleaner may look at, so that it needs no open log: sealed segments, which nobody writes to any more, the
-offsets between which they may be cleaned, and what the producers' state and the transaction indexes say.
+A task holds everything that a cleaner needs, so that it needs no open log: sealed segments, which nobody writes to, the
+offsets between which they may be cleaned, and the contents of the producers' state and of the transaction indexes.
 
     broker  -- CleaningTask -->  cleaner
-    broker  <-- GroupCleaned --  cleaner       once for every new segment, as soon as its files are whole and synced
+    broker  <-- GroupCleaned --  cleaner       once for every new segment, as soon as its files are complete and synced
     broker  <-- CleaningDone --  cleaner       or CleaningFailed; nothing follows
 
 They travel as one line of JSON each (`to_line`, `from_line`).
@@ -19,7 +19,7 @@ from barnabas.log.transaction_index import AbortedTransaction
 
 
 class SourceSegment(NamedTuple):
-    """A sealed segment that goes into the cleaning; sizes in bytes."""
+    """A sealed segment to be cleaned; sizes in bytes."""
 
     base_offset: int
     end_offset: int
@@ -30,11 +30,11 @@ class SourceSegment(NamedTuple):
 
 
 class LastRecord(NamedTuple):
-    """What must stay of an active producer so that its sequence and epoch survive the next start."""
+    """The last record of an active producer. It must stay, so that sequence and epoch survive the next start."""
 
     producer_id: int
     last_data_offset: int
-    """-1 when only a marker is known of it."""
+    """-1 if the producer has only a marker."""
     producer_epoch: int
 
 
@@ -45,7 +45,7 @@ class CleaningTask(NamedTuple):
     sources: list[SourceSegment]
     """All segments up to the first uncleanable offset, ascending."""
     first_dirty_offset: int
-    """Keys are looked for from here on; everything below has been cleaned before."""
+    """The map takes keys from here on; everything below has been cleaned before."""
     first_uncleanable_offset: int
     aborted: list[AbortedTransaction]
     producers: list[LastRecord]
@@ -60,7 +60,7 @@ class CleaningTask(NamedTuple):
 
 
 class GroupCleaned(NamedTuple):
-    """A new segment, in files that end in `.cleaned`, takes the place of some old ones."""
+    """A new segment, in files that end in `.cleaned`, that replaces some old ones."""
 
     base_offset: int
     size: int
@@ -91,7 +91,7 @@ class CleaningFailed(NamedTuple):
     reason: str
     """One sentence for the log."""
     is_corrupt: bool
-    """The log holds what no cleaner can read: another attempt is of no use. Otherwise the disk refused."""
+    """The log is corrupt, and another attempt is useless. Otherwise the disk failed."""
 
 
 CleaningEvent = GroupCleaned | CleaningDone | CleaningFailed

@@ -1,18 +1,18 @@
-"""The only door from the log to the file system (shell): a `Disk` of named files, and the operating system behind it.
+"""The log's only way to the file system: a `Disk` of named files, and the operating system's `OsDisk`.
 
-The log, the checkpoints and the metadata log call nothing but `Disk` and `DiskFile`. Production passes `OsDisk`; the
+The log, the checkpoints and the metadata log call nothing but `Disk` and `DiskFile`. A broker passes `OsDisk`; the
 simulator passes a disk in memory that forgets unsynced writes at a crash, tears the last write, fails, fills up and
 writes short. Paths are plain strings with `/`.
 
-What the callers may rely on, and no more:
+What the callers may rely on, and nothing else:
 
-- `pwrite` may write fewer bytes than given; what was written sits in the page cache and survives the process, not the
-  power. It survives the power after `sync` of the file (or `sync_file` of its path, which may run in another thread).
-- A created, renamed or removed name is seen at once, and survives the power after `sync_dir` of its directory.
+- `pwrite` may write fewer bytes than given. The written bytes are in the page cache: they survive the end of the process, but a
+  power cut only after `sync` of the file (or `sync_file` of its path, which may run in another thread).
+- A created, renamed or removed name is seen at once, and survives a power cut after `sync_dir` of its directory.
 - `write_file_atomic` replaces a small file as a whole: a reader sees the old content or the new one, never a mixture.
-  With `sync=False` a power cut may leave an empty or missing file; only files that can be rebuilt are written that way.
+  With `sync=False` a power cut may leave an empty or missing file; only files that can be rebuilt are written so.
 - `lock` is held until `release` or the end of the process, against other processes and inside this one. It is a POSIX
-  record lock, the kind Java's `FileChannel.tryLock` takes: Apache Kafka and barnabas exclude each other.
+  record lock, as Java's `FileChannel.tryLock` takes: Apache Kafka and barnabas exclude each other.
 
 Kafka's counterpart: `FileRecords`, `FileLock`, `Utils.atomicMoveWithFallback`.
 """
@@ -23,10 +23,14 @@ import errno
 import fcntl
 import os
 import posixpath
+import resource
 import shutil
 from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
+
+MAX_OPEN_FILES = 500_000
+"""Where the system sets no limit: each open file costs the kernel a kilobyte or two."""
 
 
 class DiskUsage(NamedTuple):
@@ -46,7 +50,7 @@ class DiskFile(Protocol):
     def pread(self, size: int, offset: int) -> bytes: ...
 
     def pwrite(self, data: Buffer, offset: int) -> int:
-        """Writes from the start of `data`; returns how many bytes, possibly fewer than given."""
+        """Write from the start of `data`; return how many bytes, possibly fewer than given."""
         ...
 
     def truncate(self, size: int) -> None: ...
@@ -58,7 +62,7 @@ class DiskFile(Protocol):
     def close(self) -> None: ...
 
     def fileno(self) -> int:
-        """The descriptor for sendfile, or -1 when there is none."""
+        """Return the descriptor for sendfile, -1 if there is none."""
         ...
 
 
@@ -69,7 +73,7 @@ class DiskLock(Protocol):
 
 
 class Disk(Protocol):
-    """A file system. Missing names raise FileNotFoundError; every other trouble is another OSError."""
+    """A file system. Missing names raise FileNotFoundError; every other failure is another OSError."""
 
     def open(self, path: str, *, create: bool = False) -> DiskFile: ...
 
@@ -78,11 +82,11 @@ class Disk(Protocol):
     def is_dir(self, path: str) -> bool: ...
 
     def listdir(self, path: str) -> list[str]:
-        """The names in a directory, sorted."""
+        """Return the names in a directory, sorted."""
         ...
 
     def mkdir(self, path: str) -> None:
-        """Creates a directory and its missing parents; one that exists is no error."""
+        """Create a directory and its missing parents, if it does not exist."""
         ...
 
     def remove(self, path: str) -> None: ...
@@ -94,7 +98,7 @@ class Disk(Protocol):
     def sync_dir(self, path: str) -> None: ...
 
     def sync_file(self, path: str) -> None:
-        """Makes durable what any handle has written to the file; safe to call in another thread."""
+        """Make durable what any handle has written to the file; safe to call in another thread."""
         ...
 
     def file_size(self, path: str) -> int: ...
@@ -108,19 +112,23 @@ class Disk(Protocol):
     def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None: ...
 
     def lock(self, path: str) -> DiskLock:
-        """Raises DiskLocked when somebody holds it."""
+        """Take a lock; raise DiskLocked if another process, or this one, holds it."""
         ...
 
     def disk_usage(self, path: str) -> DiskUsage: ...
 
+    def max_open_files(self) -> int:
+        """Return how many files may be open at once, so that enough descriptors are left for connections."""
+        ...
+
 
 def parent_dir(path: str) -> str:
-    """The directory that holds a path."""
+    """Return the directory that holds a path."""
     return posixpath.dirname(path.rstrip("/")) or "."
 
 
 def write_fully(file: DiskFile, data: Buffer, offset: int) -> None:
-    """Writes all of `data`, going on after short writes.
+    """Write all of `data`, and go on after short writes.
 
     Raises:
         OSError: the disk failed or is full; some of the data may be in the file.
@@ -172,7 +180,7 @@ class OsDiskFile:
 
 
 class OsLock:
-    """A POSIX record lock on a file, and a mark inside this process, where record locks do not exclude each other."""
+    """A POSIX record lock on a file, and a mark in this process, because inside a process record locks do not exclude."""
 
     _held: set[str] = set()
 
@@ -234,7 +242,7 @@ class OsDisk:
             os.close(fd)
 
     def sync_file(self, path: str) -> None:
-        # fsync writes back every dirty page of the inode, whichever descriptor dirtied it.
+        # fsync writes back every dirty page of the inode, also those that other descriptors made dirty.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -275,3 +283,8 @@ class OsDisk:
     def disk_usage(self, path: str) -> DiskUsage:
         stat = os.statvfs(path)
         return DiskUsage(stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize)
+
+    def max_open_files(self) -> int:
+        # Half of them are for connections. The server raises the soft limit to the hard one when it starts.
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return max(MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else min(soft // 2, MAX_OPEN_FILES), 2)

@@ -1,19 +1,19 @@
-"""What the log refuses, with the code Kafka gives it (data plane).
+"""Why the log rejects a call, with Kafka's error codes.
 
     KafkaError
     ├─ OffsetOutOfRange             OFFSET_OUT_OF_RANGE          below the log start or above the log end
     ├─ MessageTooLarge              MESSAGE_TOO_LARGE            a batch over max.message.bytes
     ├─ RecordListTooLarge           RECORD_LIST_TOO_LARGE        a set of batches over segment.bytes
     ├─ InvalidTimestamp             INVALID_TIMESTAMP            outside message.timestamp.before/after.max.ms
-    ├─ InvalidRecords               INVALID_RECORD               with the complaint per record (KIP-467)
+    ├─ InvalidRecords               INVALID_RECORD               with an error per record (KIP-467)
     ├─ OutOfOrderSequence           OUT_OF_ORDER_SEQUENCE_NUMBER a gap in a producer's sequence
-    ├─ InvalidProducerEpoch         INVALID_PRODUCER_EPOCH       an epoch that a newer one has fenced
-    ├─ InvalidTxnState              INVALID_TXN_STATE            a batch inside, or outside, a transaction that should not be
+    ├─ InvalidProducerEpoch         INVALID_PRODUCER_EPOCH       a newer epoch of the producer has written
+    ├─ InvalidTxnState              INVALID_TXN_STATE            a batch that should, or should not, be in a transaction
     ├─ TransactionCoordinatorFenced TRANSACTION_COORDINATOR_FENCED a marker of a coordinator that has been replaced
     └─ KafkaStorageError            KAFKA_STORAGE_ERROR          the disk failed or is full
 
-A corrupt batch raises the record room's `CorruptRecord`. A storage error leaves the log as it was before the call: what
-was written of the append is cut off again before anything else is written.
+A corrupt batch raises the record room's `CorruptRecord`. A storage error leaves the log as it was before the call: the
+written part of a failed append is cut off before anything else is written.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class RecordListTooLarge(KafkaError):
         super().__init__(ErrorCode.RECORD_LIST_TOO_LARGE, message)
 
 
-class _RecordsRefused(KafkaError):
-    """Carries the complaint about each record: (index in the batch, sentence)."""
+class RecordsRejected(KafkaError):
+    """An error that names each bad record: (index in the batch, sentence)."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
-        super().__init__(code, message)
+        super().__init__(code, message, for_client=True)
         self.record_errors = record_errors or []
 
 
-class InvalidTimestamp(_RecordsRefused):
+class InvalidTimestamp(RecordsRejected):
     def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
         super().__init__(ErrorCode.INVALID_TIMESTAMP, message, record_errors)
 
 
-class InvalidRecords(_RecordsRefused):
+class InvalidRecords(RecordsRejected):
     def __init__(self, message: str, record_errors: list[tuple[int, str]] | None = None) -> None:
         super().__init__(ErrorCode.INVALID_RECORD, message, record_errors)
 

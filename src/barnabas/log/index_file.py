@@ -1,26 +1,26 @@
-"""What a segment's offset index and time index have in common: two columns in memory, then a file (data plane).
+"""What a segment's offset index and time index have in common: two columns in memory, then a file.
 
     entry 0 | entry 1 | …       all of one size, ascending, one of the two fields an offset minus the segment's base offset
 
 Writing is lazy. The active segment's entries live in two arrays in memory; `write_pending` appends the new ones to the
-file every few seconds, when the segment is rolled and when the log is closed. A sealed segment's index is dropped from
-memory and searched in the file with a few reads of one entry each, so that retained data costs no memory.
+file every few seconds, when the segment is rolled and when the log is closed. A sealed segment's index is not in
+memory: a search reads a few entries from the file, so that retained data costs no memory.
 
-Each index keeps its own columns, the bytes of an entry, and the look-ups in memory, which are on the way of every append and
-fetch and therefore know their columns by name. This class knows the columns only where a file is near.
+A subclass keeps its columns, the bytes of an entry, and the look-ups in memory, which every append and fetch calls. This class
+does the work on files.
 
-Crash argument. The file is a function of the `.log` and is never needed to find out what the log holds:
+Crash argument. The file is a function of the `.log`, and the log can be read without it:
 
-- Missing, cut at any byte, or shorter than the log: entries that are absent only lengthen a scan.
-- After an unclean stop, segments from the recovery point on have the index rebuilt from the `.log`; older segments had
-  theirs written and synced before the recovery point moved past them.
-- A size that is no multiple of the entry's, an entry that does not ascend, or a last entry that does not fit the segment fails
-  `load` or `is_sane`, or the look at the log's tail that follows, and the index is rebuilt.
-- An entry in the middle whose bytes have rotted can only misdirect a search. Whoever uses an entry looks whether the
-  batch it names is what it says, and scans from the segment's start if not.
+- Missing, cut at any byte, or shorter than the log: missing entries only lengthen a scan.
+- After an unclean stop, recovery rebuilds the indexes of the segments from the recovery point on; those of older segments
+  were written and synced before the recovery point moved past them.
+- A size that is not a multiple of the entry's, an entry that does not ascend, or a last entry that does not fit the segment fails
+  `load` or `is_sane`, or the check of the log's tail that follows, and the index is rebuilt.
+- A rotten entry in the middle can only misdirect a search. A reader of an entry checks that the batch it names fits it, and
+  scans from the segment's start if not.
 
 Apache Kafka preallocates the active index to segment.index.bytes and leaves zeros behind after a kill; they do not
-ascend, so such a file is rebuilt as well. Source: Kafka's `AbstractIndex`.
+ascend, so such a file is rebuilt too. Source: Kafka's `AbstractIndex`.
 """
 
 from __future__ import annotations
@@ -68,36 +68,36 @@ class IndexFile(ABC):
     def is_sealed(self) -> bool:
         return self._sealed_entries is not None
 
-    # --- what differs ---------------------------------------------------------------------------------------------
+    # What the subclasses define
 
     @abstractmethod
     def is_sane(self) -> bool:
-        """Whether the last entry is one this segment can have; an index without entries is sane."""
+        """Return whether this segment can have such a last entry; an index without entries is sane."""
 
     @abstractmethod
     def _columns(self) -> tuple[array[int], array[int]]:
-        """Both columns, in the file's order."""
+        """Return both columns, in the file's order."""
 
     @abstractmethod
     def _empty_columns(self) -> None:
-        """Takes new, empty columns."""
+        """Replace the columns by empty ones."""
 
     @abstractmethod
     def _decode(self, data: bytes) -> bool:
-        """Fills the columns from whole entries; returns False, leaving them as they are, when the entries do not ascend."""
+        """Fill the columns from whole entries; return False, and leave them as they are, if the entries do not ascend."""
 
     @abstractmethod
     def _encode(self, start: int) -> bytes:
-        """The entries from slot `start` on, as the file has them."""
+        """Return the entries from slot `start` on, as the file has them."""
 
     @abstractmethod
     def _absolute(self, first: int, second: int) -> tuple[int, int]:
-        """An entry of the file, with its relative offset made an offset."""
+        """Return an entry of the file with an absolute offset."""
 
-    # --- from the file --------------------------------------------------------------------------------------------
+    # From the file
 
     def load(self) -> bool:
-        """Reads the whole file into memory; returns False, leaving the index empty, when it is missing or not sane."""
+        """Read the whole file into memory; return False, and leave the index empty, if it is missing or not sane."""
         self.clear_memory()
         try:
             data = self._disk.read_file(self.path)
@@ -109,7 +109,7 @@ class IndexFile(ABC):
         return True
 
     def open_sealed(self) -> bool:
-        """Takes the file as it is, without reading its entries; returns whether it is plausible (`is_sane`)."""
+        """Use the file as it is, without reading its entries; return whether it is plausible (`is_sane`)."""
         self.clear_memory()
         try:
             size = self._disk.file_size(self.path)
@@ -119,7 +119,7 @@ class IndexFile(ABC):
         return size % self._format.size == 0 and self.is_sane()
 
     def _last_in_file(self) -> tuple[int, int] | None:
-        """The last entry of a sealed index; None when it has none."""
+        """Return the last entry of a sealed index, None if it has none."""
         assert self._sealed_entries is not None
         if not self._sealed_entries:
             return None
@@ -132,7 +132,7 @@ class IndexFile(ABC):
         return self._absolute(first, second)
 
     def _search_file(self, wanted: int, field: int) -> tuple[int, int] | None:
-        """The last entry of a sealed index whose field, 0 or 1 and as the file has it, is at most `wanted`."""
+        """Return the last entry of a sealed index whose field, 0 or 1 and as the file has it, is at most `wanted`."""
         assert self._sealed_entries is not None
         if not self._sealed_entries:
             return None
@@ -157,10 +157,10 @@ class IndexFile(ABC):
             file.close()
         return None if found is None else self._absolute(*found)
 
-    # --- to the file ----------------------------------------------------------------------------------------------
+    # To the file
 
     def create(self) -> None:
-        """Creates the empty file, replacing what a former life may have left: Kafka's tools want one beside every `.log`."""
+        """Create the empty file, and replace an older one: Kafka's tools expect one beside every `.log`."""
         file = self._disk.open(self.path, create=True)
         try:
             if file.size():
@@ -169,7 +169,7 @@ class IndexFile(ABC):
             file.close()
 
     def write_pending(self) -> bool:
-        """Appends the entries the file lacks; returns whether it wrote. The caller syncs the file."""
+        """Append the entries that the file lacks; return whether there were any. The caller syncs the file."""
         count = len(self._relative_offsets)
         if self._sealed_entries is not None or self._written == count:
             return False
@@ -186,7 +186,7 @@ class IndexFile(ABC):
         return True
 
     def seal(self) -> None:
-        """Writes what is pending and drops the arrays; an empty index leaves an empty file, as Kafka's does."""
+        """Write the pending entries and drop the columns; an empty index leaves an empty file, as Kafka does."""
         if self._sealed_entries is not None:
             return
         self.write_pending()
@@ -196,7 +196,7 @@ class IndexFile(ABC):
         self._empty_columns()
 
     def truncate_to(self, offset: int) -> None:
-        """Drops every entry at or above `offset`, in memory and in the file; unseals the index."""
+        """Drop every entry at or above `offset`, in memory and in the file; unseal the index."""
         if self._sealed_entries is not None and not self.load():
             self.reset()
             return
@@ -208,7 +208,7 @@ class IndexFile(ABC):
             self._written = slot
 
     def reset(self) -> None:
-        """Empties the index and its file, to be rebuilt."""
+        """Empty the index and its file, to be rebuilt."""
         self.clear_memory()
         try:
             is_empty = not self._disk.file_size(self.path)
@@ -218,7 +218,7 @@ class IndexFile(ABC):
             self._truncate_file(0)
 
     def clear_memory(self) -> None:
-        """Empties the index, and leaves the file as it is."""
+        """Empty the index, and leave the file as it is."""
         self._empty_columns()
         self._written = 0
         self._sealed_entries = None

@@ -1,15 +1,15 @@
-"""Which leader epoch wrote which offsets (data plane): the `leader-epoch-checkpoint` of one log.
+"""Which leader epoch wrote which offsets: the `leader-epoch-checkpoint` of one log.
 
     epoch   0      3              4
     offset  0 ---- 1200 --------- 1800 ------ log end
 
-A follower that has lost its leader asks the new one where its own last epoch ended, and truncates there (KIP-101, KIP-279).
+A follower asks a new leader where the follower's last epoch ended, and truncates there (KIP-101, KIP-279).
 
-Invariants: epochs and start offsets both ascend; an epoch's end is the start of the next, the last one's is the log's end.
+Invariants: epochs and start offsets both ascend; an epoch ends where the next one starts, the last one at the log's end.
 
-Crash argument: rewritten by rename when an epoch begins, which is rare, and not synced: a power cut can leave it old,
-empty or missing. Every batch carries its epoch, so the cache is corrected from the batches that recovery reads, and read from
-all of them when the file is not whole. Entries at or beyond the log's end are dropped.
+Crash argument: the file is replaced by rename when an epoch begins, which is rare, and not synced: a power cut can leave it old,
+empty or missing. Every batch carries its epoch, so recovery corrects the cache from the batches it reads, and from
+all batches if the file is not whole. Entries at or beyond the log's end are dropped.
 
 Source: Kafka's `LeaderEpochFileCache`.
 """
@@ -27,31 +27,37 @@ UNDEFINED_OFFSET = -1
 
 
 class LeaderEpochCache:
-    """The epochs of one log, in memory and in their file."""
+    """The epochs of one log, in memory and in their file.
 
-    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets")
+    Attributes:
+        latest_epoch: the epoch of the last batch, -1 if there is none.
+    """
+
+    __slots__ = ("_disk", "_epochs", "_path", "_start_offsets", "latest_epoch")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self._path = path
         self._epochs: list[int] = []
         self._start_offsets: list[int] = []
+        self.latest_epoch = UNDEFINED_EPOCH
 
     def __repr__(self) -> str:
         return f"<LeaderEpochCache {self.entries()}>"
 
     def entries(self) -> list[tuple[int, int]]:
-        """Epoch and start offset of each, ascending."""
+        """Return epoch and start offset of each, ascending."""
         return list(zip(self._epochs, self._start_offsets, strict=True))
 
-    @property
-    def latest_epoch(self) -> int:
-        """The epoch of the last batch, -1 when there is none."""
-        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+    def _keep(self, count: int) -> None:
+        """Drop all entries but the first `count`."""
+        del self._epochs[count:]
+        del self._start_offsets[count:]
+        self.latest_epoch = self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
 
     def load(self) -> bool:
-        """Reads the file; returns False, and leaves the cache empty, when it is missing or not whole."""
-        self._epochs, self._start_offsets = [], []
+        """Read the file; return False, and leave the cache empty, if it is missing or not whole."""
+        self._keep(0)
         try:
             entries = [(int(epoch), int(offset)) for epoch, offset in decode_lines(self._disk.read_file(self._path))]
         except (FileNotFoundError, CorruptCheckpoint, ValueError):
@@ -60,27 +66,30 @@ class LeaderEpochCache:
             return False
         self._epochs = [epoch for epoch, _ in entries]
         self._start_offsets = [offset for _, offset in entries]
+        self._keep(len(entries))
         return True
 
     def assign(self, epoch: int, start_offset: int, *, write: bool = True) -> bool:
-        """Begins an epoch at an offset; returns whether anything changed. Epochs that this contradicts are dropped."""
+        """Begin an epoch at an offset, and drop entries that contradict it; return whether anything changed."""
         assert epoch >= 0, "a leader epoch is never negative"
-        if self._epochs and self._epochs[-1] == epoch:
+        if epoch == self.latest_epoch:
             return False
         keep = len(self._epochs)
         while keep and (self._epochs[keep - 1] >= epoch or self._start_offsets[keep - 1] >= start_offset):
             keep -= 1
-        self._epochs[keep:] = [epoch]
-        self._start_offsets[keep:] = [start_offset]
+        self._keep(keep)
+        self._epochs.append(epoch)
+        self._start_offsets.append(start_offset)
+        self.latest_epoch = epoch
         if write:
             self.write()
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """Where the largest known epoch at or below `epoch` ends.
+        """Return the largest known epoch at or below `epoch`, and where it ends.
 
         Returns:
-            (epoch, end offset); (-1, -1) when `epoch` is older than all, newer than all, or unknown.
+            (epoch, end offset); (-1, -1) if `epoch` is -1 or newer than all entries.
         """
         if epoch == UNDEFINED_EPOCH:
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
@@ -90,28 +99,27 @@ class LeaderEpochCache:
         if slot == len(self._epochs):
             return UNDEFINED_EPOCH, UNDEFINED_OFFSET
         if slot == 0:
-            # Older than all that is kept: the answer is the start of the first, under the asked epoch, as in Kafka.
+            # Older than all entries: as in Kafka, the given epoch ends where the first entry starts.
             return epoch, self._start_offsets[0]
         return self._epochs[slot - 1], self._start_offsets[slot]
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that wrote an offset, -1 when it is older than all entries."""
+        """Return the epoch that wrote an offset, -1 if the offset is older than all entries."""
         slot = bisect_right(self._start_offsets, offset)
         return self._epochs[slot - 1] if slot else UNDEFINED_EPOCH
 
     def truncate_from_end(self, end_offset: int, *, write: bool = True) -> None:
-        """Drops the epochs that begin at or after `end_offset`."""
+        """Drop the epochs that begin at or after `end_offset`."""
         keep = len(self._epochs)
         while keep and self._start_offsets[keep - 1] >= end_offset:
             keep -= 1
         if keep < len(self._epochs):
-            del self._epochs[keep:]
-            del self._start_offsets[keep:]
+            self._keep(keep)
             if write:
                 self.write()
 
     def truncate_from_start(self, start_offset: int, *, write: bool = True) -> None:
-        """Drops the epochs that end at or before `start_offset`; the one that spans it begins there."""
+        """Drop the epochs that end at or before `start_offset`; the epoch that spans it now begins there."""
         slot = bisect_right(self._start_offsets, start_offset)
         if slot and (slot > 1 or self._start_offsets[0] != start_offset):
             del self._epochs[: slot - 1]
@@ -122,10 +130,10 @@ class LeaderEpochCache:
 
     def clear(self, *, write: bool = True) -> None:
         if self._epochs:
-            self._epochs, self._start_offsets = [], []
+            self._keep(0)
             if write:
                 self.write()
 
-    def write(self, *, sync: bool = False) -> None:
+    def write(self) -> None:
         data = encode_lines(f"{epoch} {offset}" for epoch, offset in self.entries())
-        self._disk.write_file_atomic(self._path, data, sync=sync)
+        self._disk.write_file_atomic(self._path, data, sync=False)

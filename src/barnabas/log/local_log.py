@@ -1,16 +1,15 @@
-"""The segments of one log and their files (data plane): reading, rolling, cutting, deleting and replacing them.
+"""The segments of one log and their files: reads, cuts, deletes and replaces them.
 
     | segment | segment | segment | active |          LogSegments, in order
                  |         |
-                 +---------+----> .deleted            gone for new reads; reads that have begun finish
+                 +---------+----> .deleted            no new reads; reads that have begun finish
 
-`PartitionLog` decides when and why, and knows of offsets, epochs and producers; this class moves files. Nothing here judges what
-a batch says.
+`PartitionLog` decides when and why, and knows epochs and producers; this class moves files. Nothing here looks into a batch.
 
 Invariants:
 
-- A segment leaves the list in the same step in which its files lose their names: no read begins in a file on its way out.
-- Every name that changes is reported to the flusher, which makes it durable with the next flush.
+- A segment leaves the list in the same step in which its files lose their names: no read begins in a file that is being deleted.
+- The flusher hears of every name that changes, and makes it durable with the next flush.
 
 Source: Kafka's `LocalLog`.
 """
@@ -30,9 +29,24 @@ from barnabas.log.retention import DeletedFiles
 
 
 class LocalLog:
-    """The segments of one log on one disk."""
+    """The segments of one log on one disk.
 
-    __slots__ = ("_disk", "_flusher", "_open_files", "_replacements", "deleted_files", "directory", "segments")
+    Attributes:
+        directory: where the log lives; it changes when the log is deleted or set aside.
+        log_end_offset: the next offset to be appended; the appender moves it.
+    """
+
+    __slots__ = (
+        "_disk",
+        "_flusher",
+        "_open_files",
+        "_replacements",
+        "deleted_files",
+        "directory",
+        "is_closed",
+        "log_end_offset",
+        "segments",
+    )
 
     def __init__(
         self,
@@ -40,6 +54,7 @@ class LocalLog:
         open_files: OpenFiles,
         directory: str,
         segments: LogSegments,
+        log_end_offset: int,
         flusher: LogFlusher,
         run_blocking: RunBlocking,
     ) -> None:
@@ -48,6 +63,8 @@ class LocalLog:
         self._flusher = flusher
         self.directory = directory
         self.segments = segments
+        self.log_end_offset = log_end_offset
+        self.is_closed = False
         self._replacements = 0
         self.deleted_files = DeletedFiles(disk, run_blocking)
 
@@ -57,7 +74,7 @@ class LocalLog:
     def create_segment(
         self, base_offset: int, config: LogConfig, now_ms: int, suffix: str = "", size: int = 0
     ) -> LogSegment:
-        """A segment that is not in the list."""
+        """Return a segment that is not in the list."""
         return LogSegment(
             self._disk,
             self._open_files,
@@ -69,8 +86,8 @@ class LocalLog:
             suffix=suffix,
         )
 
-    def read(self, offset: int, max_bytes: int, max_offset: int, log_end_offset: int, min_one: bool) -> LogSlice:
-        """The whole batches from the one that holds `offset`, within one segment; see `PartitionLog.read`.
+    def read(self, offset: int, max_bytes: int, max_offset: int, min_one: bool) -> LogSlice:
+        """Find the whole batches from the one that holds `offset`, within one segment; see `PartitionLog.read`.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -87,12 +104,12 @@ class LocalLog:
                 start = segment.locate(offset)
                 if start < segment.size or segment is active:
                     break
-                # The rest of the segment has been compacted away or cut: its successor goes on.
+                # Compaction or a cut has removed the rest of the segment: go on in the next.
                 slot += 1
                 offset = segments.at(slot).base_offset
                 if offset >= max_offset:
                     return LogSlice(segment, start, 0)
-            next_base = log_end_offset if segment is active else segments.end_of(slot, log_end_offset)
+            next_base = self.log_end_offset if segment is active else segments.end_of(slot, self.log_end_offset)
             limit = segment.size if max_offset >= next_base else segment.locate(max_offset)
             end = segment.end_of_read(start, limit, max_bytes, min_one) if start < limit else start
             if end == limit and max_offset <= next_base:
@@ -103,8 +120,8 @@ class LocalLog:
 
     # Cutting at the end
 
-    def truncate_to(self, offset: int) -> int:
-        """Removes every batch that ends at or after `offset`; returns the new end. `offset` is not below the first segment.
+    def truncate_to(self, offset: int) -> None:
+        """Remove every batch that ends at or after `offset`, which is not below the first segment.
 
         Raises:
             OSError: the disk failed.
@@ -114,10 +131,10 @@ class LocalLog:
             self._drop(segments.pop_active())
         segments.active.truncate_to(offset)
         segments.active.transaction_index.truncate_to(offset)
-        return segments.active.next_offset()
+        self.log_end_offset = segments.active.next_offset()
 
     def restart_at(self, first: LogSegment) -> None:
-        """Removes everything and begins again with an empty segment; the caller puts it in the list (`replace_all`).
+        """Remove everything and begin again with an empty segment.
 
         Raises:
             OSError: the disk failed.
@@ -125,6 +142,9 @@ class LocalLog:
         for segment in self.segments:
             self._drop(segment)
         first.create()
+        self.segments.replace_all(first)
+        self.log_end_offset = first.base_offset
+        self._flusher.names_changed()
 
     def _drop(self, segment: LogSegment) -> None:
         segment.close()
@@ -135,7 +155,7 @@ class LocalLog:
     # Deleting at the start
 
     def delete_first(self, count: int, due_ms: int) -> None:
-        """Takes the oldest segments away; their files get the suffix `.deleted` and may be removed from `due_ms` on.
+        """Remove the oldest segments; their files get the suffix `.deleted` and may be removed from `due_ms` on.
 
         Raises:
             OSError: the disk failed.
@@ -147,10 +167,10 @@ class LocalLog:
     # Replacing in the middle
 
     def replaced_by(self, old: list[LogSegment], new: LogSegment, due_ms: int) -> None:
-        """Puts a segment, in its `.swap` files still, in the place of some neighbours, whose files become `.deleted`.
+        """Replace some neighbours, whose files become `.deleted`, by a segment that is still in its `.swap` files.
 
         Raises:
-            OSError: the disk failed. The list is changed nevertheless, and the next opening ends the work.
+            OSError: the disk failed. The list has changed nevertheless, and the next opening ends the work.
         """
         self.segments.replace(old, new)
         self._replacements += 1
@@ -159,7 +179,7 @@ class LocalLog:
         self._flusher.names_changed()
 
     def in_place(self, new: LogSegment) -> None:
-        """Takes the suffix `.swap` from a segment's files.
+        """Remove the suffix `.swap` from the names of a segment's files.
 
         Raises:
             OSError: the disk failed; the next opening ends the work.
@@ -170,11 +190,13 @@ class LocalLog:
     # The directory and the end
 
     def directory_renamed(self, directory: str) -> None:
-        """Follows a rename of the directory, so that reads that have begun can finish."""
+        """Follow a rename of the directory, so that reads that have begun can finish."""
         self.directory = self._flusher.directory = directory
         for segment in self.segments:
             segment.path = f"{directory}/{segment.path.rpartition('/')[2]}"
 
     def close(self) -> None:
+        """Close all files; the log takes no more writes."""
+        self.is_closed = True
         for segment in self.segments:
             segment.close()

@@ -1,10 +1,11 @@
-"""How a log grows (data plane): the way of every written byte, and the rolling and flushing that come with it.
+"""Appends batches to a log: every written byte passes here, and the rolling and flushing that follow.
 
-    check the set -> judge the producers -> roll if full -> patch offset and epoch -> one pwrite -> note it in memory
-    append_checks    producer_state         rolling         record_batch                             log_segment, producer_state
+    check the set -> check the producers -> patch offset and epoch -> roll if full -> one pwrite -> account for it in memory
+    append_checks    producer_state         record_batch              rolling         log_segment   log_segment, producer_state
 
-`append_as_leader` gives the batches their offsets, `append_as_follower` takes those that a leader gave. What holds of both is said in
-`partition_log`, whose half this is: no other class is derived from it, and it is not used alone.
+`append_as_leader` gives the batches their offsets, `append_as_follower` keeps those that a leader gave. `PartitionLog` holds one
+appender; its invariants hold here too. The appender keeps no state of its own but the settings: it moves the log's end, the epochs and
+the producers in the objects that it shares with the `PartitionLog`.
 
 Source: Kafka's `UnifiedLog.append`, `LocalLog.roll`.
 """
@@ -14,259 +15,214 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from barnabas.log import log_files
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
-from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, RecordListTooLarge
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_config import INT64_MAX, LogConfig
-from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
+from barnabas.log.log_flusher import LogFlusher
 from barnabas.log.log_segment import LogSegment
-from barnabas.log.log_segments import LogSegments
-from barnabas.log.open_files import OpenFiles
 from barnabas.log.producer_state import ProducerStateManager
-from barnabas.log.producer_state_entry import SEQUENCE_MASK, BatchMetadata
-from barnabas.log.recovery import LogLoader, apply_batch
+from barnabas.log.producer_state_entry import BatchMetadata
+from barnabas.log.recovery import apply_batch
 from barnabas.log.rolling import should_roll
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.records.control import EndTransactionMarker, parse_control_record
+from barnabas.records.errors import CorruptRecord
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import CONTROL, TRANSACTIONAL, BatchHeader, CorruptRecord, check_batch, patch
+from barnabas.records.record_batch import (
+    CONTROL,
+    LOG_OVERHEAD,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    PREFIX_BYTES,
+    SEQUENCE_MASK,
+    TRANSACTIONAL,
+    BatchHeader,
+    check_batch,
+    length_and_magic,
+    patch,
+)
 
 logger = logging.getLogger(__name__)
 
-NO_TIMESTAMP = -1
-
 
 class LogAppender:
-    """The half of a `PartitionLog` that opens it, and that grows it."""
+    """The appends to one log."""
+
+    __slots__ = (
+        "_checks",
+        "_config",
+        "_epochs",
+        "_flusher",
+        "_local",
+        "_name",
+        "_now_ms",
+        "_producers",
+        "_segments",
+    )
 
     def __init__(
         self,
-        disk: Disk,
-        directory: str,
+        name: str,
         config: LogConfig,
-        *,
+        local: LocalLog,
+        epochs: LeaderEpochCache,
+        producers: ProducerStateManager,
+        flusher: LogFlusher,
         now_ms: Callable[[], int],
-        open_files: OpenFiles | None = None,
-        run_blocking: RunBlocking = run_inline,
-        log_start_offset: int = 0,
-        recovery_point: int = 0,
-        high_watermark: int = 0,
-        clean: bool = False,
-        cleaned_to: int = 0,
     ) -> None:
-        """Opens the log in a directory, recovering it unless it was closed cleanly; creates what is missing.
-
-        Args:
-            log_start_offset, recovery_point, high_watermark: from the directory's checkpoints, 0 when unknown.
-            clean: the last owner closed the log.
-            run_blocking: runs syncs elsewhere and reports back on this thread.
-            cleaned_to: up to where compaction has been, 0 when unknown: holes below it are no damage.
-
-        Raises:
-            KafkaStorageError: the disk failed.
         """
-        self.name = directory.rpartition("/")[2]
-        self.config = config
+        Args:
+            name: the partition's, for messages.
+        """
+        self._name = name
+        self._local = local
+        self._segments = local.segments
+        self._epochs = epochs
+        self._producers = producers
+        self._flusher = flusher
         self._now_ms = now_ms
-        open_files = open_files if open_files is not None else OpenFiles()
-        self._checks = AppendChecks(config, self.name)
-        self._epochs = LeaderEpochCache(disk, f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}")
-        self._producers = ProducerStateManager(disk, directory, expiration_ms=config.producer_id_expiration_ms)
-        loader = LogLoader(
-            disk,
-            open_files,
-            directory,
-            config,
-            self._epochs,
-            self._producers,
-            now_ms=now_ms(),
-            cleaned_to=cleaned_to,
-        )
-        try:
-            if not disk.exists(directory):
-                disk.mkdir(directory)
-            loaded = loader.load(log_start_offset=log_start_offset, recovery_point=recovery_point, clean=clean)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot open the log {directory}: {error.strerror or error}") from error
-        self._segments = LogSegments(loaded.segments)
-        self.log_start_offset = loaded.log_start_offset
-        self.log_end_offset = loaded.log_end_offset
-        self._flusher = LogFlusher(disk, directory, self._segments, loaded.recovery_point, run_blocking)
-        self._local = LocalLog(disk, open_files, directory, self._segments, self._flusher, run_blocking)
-        self.recovered_bytes_cut = loaded.bytes_cut
-        # Moved by the partition; it never passes the log end.
-        self.high_watermark = min(max(high_watermark, self.log_start_offset), self.log_end_offset)
-        self.last_flush_ms = now_ms()
-        # Told before a truncation removes anything: compaction must not put back what is cut off.
-        self.on_truncate: Callable[[int], None] | None = None
-        self._disk = disk
-        self._run_blocking = run_blocking
-        self._latest_epoch = self._epochs.latest_epoch
-        self._closed = False
+        self.reconfigure(config)
 
-    # Appending
+    def __repr__(self) -> str:
+        return f"<LogAppender {self._name} log_end={self._local.log_end_offset}>"
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Take new settings; they hold from the next append on."""
+        self._config = config
+        self._checks = AppendChecks(config, self._name)
 
     def append_as_leader(
         self,
         records: memoryview | bytearray,
         leader_epoch: int,
-        *,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        guard: VerificationGuard | None = None,
-        transaction_version: int = 0,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
+        transaction_version: int,
     ) -> AppendInfo:
-        """Appends a set of whole batches under the next offsets.
-
-        Args:
-            records: the batches, in a writable buffer; offsets and epoch are written into it.
-            leader_epoch: the epoch this replica leads in.
-            origin: who writes; clients may not write control batches, and only their batches have sequences.
-            guard: from `begin_verification`, for the first batch of a transaction.
-            transaction_version: of the transaction that a marker ends.
-
-        Raises:
-            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
-            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
-            the codes are Kafka's.
-            KafkaStorageError: the disk refused; nothing was appended.
-        """
-        # Before the look for duplicates: a batch whose sync failed is in the log, yet must not be acknowledged to a retry.
+        """Append a set of whole batches under the next offsets; see `PartitionLog.append_as_leader`."""
+        # Before the look for duplicates: a batch whose sync failed is in the log, but a retry of it must not be acknowledged.
         self._check_writable()
         now_ms = self._now_ms()
         view = records if type(records) is memoryview else memoryview(records)
         view, batches = self._checks.check(view, origin, now_ms)
+        config = self._config
         size = len(view)
-        config = self.config
         if size > config.segment_bytes:
             raise RecordListTooLarge(
-                f"Message batch size is {size} bytes in append to partition {self.name}, which exceeds the maximum "
+                f"Message batch size is {size} bytes in append to partition {self._name}, which exceeds the maximum "
                 f"configured segment size of {config.segment_bytes}."
             )
-        max_timestamp = batches[0][1][8]
-        next_offset = first_offset = self.log_end_offset
+        producers = self._producers
+        must_verify = config.transaction_partition_verification_enable
+        max_timestamp = NO_TIMESTAMP
+        next_offset = first_offset = self._local.log_end_offset
         previous: BatchHeader | None = None
         for position, header in batches:
-            if header[9] >= 0:
-                if header[5] & CONTROL:
+            producer_id = header.producer_id
+            if producer_id > NO_PRODUCER_ID:
+                attributes = header.attributes
+                producer_epoch = header.producer_epoch
+                if attributes & CONTROL:
                     self._check_marker(view, position, header, next_offset, transaction_version)
                 elif origin is not AppendOrigin.CLIENT:
-                    self._producers.check_unsequenced(
-                        header[9],
-                        header[10],
+                    producers.check_unsequenced(
+                        producer_id,
+                        producer_epoch,
                         next_offset,
-                        transactional=bool(header[5] & TRANSACTIONAL),
+                        transactional=bool(attributes & TRANSACTIONAL),
                         guard=guard,
-                        must_verify=config.transaction_partition_verification_enable,
+                        must_verify=must_verify,
                     )
-                elif previous is not None and previous[9:11] == header[9:11]:
-                    # Behind another batch of its producer in this set, which the producers' state does not know yet.
-                    if header[11] != (previous.last_sequence + 1) & SEQUENCE_MASK:
-                        raise self._producers.out_of_order(header[9], header[11], previous.last_sequence, next_offset)
+                elif (
+                    previous is not None
+                    and previous.producer_id == producer_id
+                    and previous.producer_epoch == producer_epoch
+                ):
+                    # It follows another batch of its producer in this set, which the producers' state does not know yet.
+                    last_sequence = previous.last_sequence
+                    if header.base_sequence != (last_sequence + 1) & SEQUENCE_MASK:
+                        raise producers.out_of_order(producer_id, header.base_sequence, last_sequence, next_offset)
                 else:
-                    duplicate = self._producers.check(
-                        header[9],
-                        header[10],
-                        header[11],
+                    duplicate = producers.check(
+                        producer_id,
+                        producer_epoch,
+                        header.base_sequence,
                         header.last_sequence,
                         next_offset,
-                        transactional=bool(header[5] & TRANSACTIONAL),
+                        transactional=bool(attributes & TRANSACTIONAL),
                         guard=guard,
-                        must_verify=config.transaction_partition_verification_enable,
+                        must_verify=must_verify,
                     )
                     if duplicate is not None:
                         self._flush_if_due()
-                        return self._duplicate(duplicate)
+                        return _duplicate_of(duplicate)
                 previous = header
             patch(view, position, next_offset, leader_epoch)
-            next_offset += header[6] + 1
-            if header[8] > max_timestamp:
-                max_timestamp = header[8]
-        if leader_epoch != self._latest_epoch:
-            # A larger one in the cache is rot: nobody has led in a later epoch than this replica does now.
-            self._begin_epoch(leader_epoch, first_offset)
+            next_offset += header.last_offset_delta + 1
+            if header.max_timestamp > max_timestamp:
+                max_timestamp = header.max_timestamp
+        if leader_epoch != self._epochs.latest_epoch:
+            # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
+            self.begin_epoch(leader_epoch, first_offset)
         self._write(view, batches, first_offset, next_offset, max_timestamp, now_ms)
         log_append_time = now_ms if config.message_timestamp_type == "LogAppendTime" else LOG_APPEND_TIME_OFF
-        return AppendInfo(first_offset, next_offset - 1, self.log_start_offset, max_timestamp, log_append_time)
+        return AppendInfo(first_offset, next_offset - 1, max_timestamp, log_append_time)
 
     def _check_marker(
         self, view: memoryview, position: int, header: BatchHeader, offset: int, transaction_version: int
     ) -> None:
-        for record in iter_records(view[position : position + header.size]):
-            marker = parse_control_record(record)
-            if isinstance(marker.value, EndTransactionMarker):
+        for record in iter_records(view, position, header=header):
+            marker = parse_control_record(record).value
+            if isinstance(marker, EndTransactionMarker):
                 self._producers.check_marker(
-                    header.producer_id,
-                    header.producer_epoch,
-                    marker.value.coordinator_epoch,
-                    offset,
-                    transaction_version,
+                    header.producer_id, header.producer_epoch, marker.coordinator_epoch, offset, transaction_version
                 )
 
-    def begin_verification(
-        self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
-    ) -> VerificationGuard | None:
-        """Begins to verify the first batch of a transaction; see `ProducerStateManager.begin_verification`."""
-        return self._producers.begin_verification(
-            producer_id, sequence, producer_epoch, self._now_ms(), supports_epoch_bump=supports_epoch_bump
-        )
-
     def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
-        """Appends batches that a leader has given offsets and epochs; a truncated batch at the end is left out.
-
-        Raises:
-            CorruptRecord: a batch fails its checks, or its offsets do not ascend from the log's end.
-            KafkaStorageError: the disk refused; nothing was appended.
-        """
+        """Append batches under the offsets that a leader gave them; see `PartitionLog.append_as_follower`."""
         self._check_writable()
         now_ms = self._now_ms()
         view = memoryview(records)
         batches: list[Batch] = []
         position = 0
-        next_offset = self.log_end_offset
-        first_offset: int | None = None
+        next_offset = self._local.log_end_offset
         max_timestamp = NO_TIMESTAMP
-        while position + 12 <= len(view):
-            if position + 12 + int.from_bytes(view[position + 8 : position + 12], "big") > len(view):
+        while position + PREFIX_BYTES <= len(view):
+            length, _ = length_and_magic(view, position)
+            if position + length + LOG_OVERHEAD > len(view):
                 break
             header = check_batch(view, position)
             if header.base_offset < next_offset:
                 raise CorruptRecord(
-                    f"offset {header.base_offset} in the append to {self.name} is below the next offset {next_offset}"
+                    f"offset {header.base_offset} in the append to {self._name} is below the next offset {next_offset}"
                 )
-            if first_offset is None:
-                first_offset = header.base_offset
             batches.append((position, header))
             next_offset = header.next_offset
             max_timestamp = max(max_timestamp, header.max_timestamp)
             position += header.size
-        if first_offset is None:
-            return AppendInfo(self.log_end_offset, self.log_end_offset - 1, self.log_start_offset, NO_TIMESTAMP)
+        if not batches:
+            return AppendInfo(next_offset, next_offset - 1, NO_TIMESTAMP)
+        first_offset = batches[0][1].base_offset
         for _, header in batches:
-            if header.partition_leader_epoch > self._latest_epoch:
-                self._begin_epoch(header.partition_leader_epoch, header.base_offset)
+            if header.partition_leader_epoch > self._epochs.latest_epoch:
+                self.begin_epoch(header.partition_leader_epoch, header.base_offset)
         self._write(view[:position], batches, first_offset, next_offset, max_timestamp, now_ms, keep_offsets=True)
-        return AppendInfo(first_offset, next_offset - 1, self.log_start_offset, max_timestamp)
+        return AppendInfo(first_offset, next_offset - 1, max_timestamp)
 
-    def _check_writable(self) -> None:
-        if self._flusher.failure is not None or self._closed:
-            raise KafkaStorageError(self._flusher.failure or f"the log {self.name} is closed")
-
-    def _duplicate(self, batch: BatchMetadata) -> AppendInfo:
-        return AppendInfo(
-            batch.first_offset, batch.last_offset, self.log_start_offset, batch.timestamp, batch.timestamp, True
-        )
-
-    def _begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
+    def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Note where a leader epoch begins, in memory and, if the disk takes it, in the file."""
         try:
             self._epochs.assign(leader_epoch, start_offset)
         except OSError as error:
-            # In memory the epoch has begun; the file follows with the next change, or from the batches.
-            logger.warning("%s: cannot write the leader epochs: %s", self.name, error)
-        self._latest_epoch = self._epochs.latest_epoch
+            # The next change writes the file, or the next start reads the epochs from the batches.
+            logger.warning("%s: cannot write the leader epochs: %s", self._name, error)
+
+    def _check_writable(self) -> None:
+        if self._flusher.failure is not None or self._local.is_closed:
+            raise KafkaStorageError(self._flusher.failure or f"the log {self._name} is closed")
 
     def _write(
         self,
@@ -279,49 +235,43 @@ class LogAppender:
         *,
         keep_offsets: bool = False,
     ) -> None:
-        """Writes a checked and patched set, rolling first if need be, and takes it into account."""
+        """Write a checked and patched set, into a new segment if need be, and account for it in memory."""
         segment = self._segments.active
         if should_roll(
             segment,
-            self.config,
+            self._config,
             size=len(view),
             last_offset=next_offset - 1,
             max_timestamp=max_timestamp,
             now_ms=now_ms,
         ):
-            segment = self._roll(first_offset, now_ms)
+            segment = self.roll(first_offset, now_ms)
         if segment.first_timestamp is None and not segment.size:
-            segment.first_timestamp = batches[0][1][8]
+            segment.first_timestamp = batches[0][1].max_timestamp
         start = segment.write(view)
         offset = first_offset
         for position, header in batches:
-            size = header[1] + 12
             if keep_offsets:
-                offset = header[0]
-            last_offset = offset + header[6]
-            segment.note_batch(start + position, size, offset, last_offset, header[8])
-            if header[9] >= 0:
-                if header[5] & 0x20:
+                offset = header.base_offset
+            last_offset = offset + header.last_offset_delta
+            timestamp = header.max_timestamp
+            segment.note_batch(start + position, header.batch_length + LOG_OVERHEAD, offset, last_offset, timestamp)
+            if header.producer_id > NO_PRODUCER_ID:
+                if header.attributes & CONTROL:
                     self._end_transaction(segment, view, position, header._replace(base_offset=offset))
                 else:
                     self._producers.update(
-                        header[9],
-                        header[10],
+                        header.producer_id,
+                        header.producer_epoch,
                         header.last_sequence,
                         offset,
                         last_offset,
-                        header[8],
-                        transactional=bool(header[5] & 0x10),
+                        timestamp,
+                        transactional=bool(header.attributes & TRANSACTIONAL),
                     )
             offset = last_offset + 1
-        self.log_end_offset = next_offset
+        self._local.log_end_offset = next_offset
         self._flush_if_due()
-
-    def _flush_if_due(self) -> None:
-        """Keeps what flush.messages promises of an acknowledgement, also when recovery brought the records back unsynced."""
-        flush_messages = self.config.flush_messages
-        if flush_messages != INT64_MAX and self.log_end_offset - self.recovery_point >= flush_messages:
-            self.flush()
 
     def _end_transaction(self, segment: LogSegment, view: memoryview, position: int, header: BatchHeader) -> None:
         batch = view[position : position + header.size]
@@ -329,50 +279,38 @@ class LogAppender:
         if aborted is not None:
             segment.transaction_index.note(aborted)
 
-    # Rolling
+    def _flush_if_due(self) -> None:
+        """Keep the promise of flush.messages, also for records that recovery brought back unsynced."""
+        flush_messages = self._config.flush_messages
+        if flush_messages != INT64_MAX:
+            log_end_offset = self._local.log_end_offset
+            if log_end_offset - self._flusher.recovery_point >= flush_messages:
+                self._flusher.flush(log_end_offset, self._now_ms())
 
-    def roll(self) -> None:
-        """Begins a new segment, unless the active one is empty."""
-        if self._segments.active.size:
-            self._roll(self.log_end_offset, self._now_ms())
+    def roll(self, base_offset: int, now_ms: int) -> LogSegment:
+        """Begin a new segment, unless the active one is empty and begins there; sync the sealed one elsewhere.
 
-    def _roll(self, base_offset: int, now_ms: int) -> LogSegment:
+        Raises:
+            KafkaStorageError: the disk failed; the active segment stays.
+        """
         old = self._segments.active
         if not old.size and old.base_offset == base_offset:
             return old
-        segment = self._local.create_segment(base_offset, self.config, now_ms)
-        self._producers.map_end_offset = self.log_end_offset
+        segment = self._local.create_segment(base_offset, self._config, now_ms)
+        self._producers.map_end_offset = self._local.log_end_offset
         try:
             segment.create()
             old.seal()
             snapshot = self._producers.take_snapshot()
         except OSError as error:
             segment.close()
-            raise KafkaStorageError(f"cannot roll {self.name}: {error.strerror or error}") from error
+            raise KafkaStorageError(f"cannot roll {self._name}: {error.strerror or error}") from error
         self._segments.add(segment)
         self._flusher.names_changed()
-        # The sealed segment by name: a flush may have moved the recovery point to its end before its indexes were whole.
+        # Name the sealed segment: a flush may have moved the recovery point to its end before its indexes were complete.
         self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
         return segment
 
-    # Flushing
 
-    @property
-    def recovery_point(self) -> int:
-        """Up to where the log is durable."""
-        return self._flusher.recovery_point
-
-    def flush(self) -> None:
-        """Makes everything appended so far durable, and moves the recovery point; blocks.
-
-        Raises:
-            KafkaStorageError: the disk failed; the log takes no more writes.
-        """
-        self._flusher.flush(self.log_end_offset)
-        self.last_flush_ms = self._now_ms()
-
-    def flush_elsewhere(self) -> None:
-        """As `flush`, but through `run_blocking`: returns at once, and the recovery point moves later."""
-        if self.recovery_point < self.log_end_offset:
-            self.last_flush_ms = self._now_ms()
-            self._flusher.flush_elsewhere(self.log_end_offset, [])
+def _duplicate_of(batch: BatchMetadata) -> AppendInfo:
+    return AppendInfo(batch.first_offset, batch.last_offset, batch.timestamp, batch.timestamp, True)

@@ -1,24 +1,24 @@
-"""Which log is compacted when, and what becomes of the result (data plane).
+"""Decides which log is compacted when, and puts the result in place.
 
-    poll      nothing under way, and log.cleaner.backoff.ms since nothing was found: measure every compacted log, take the dirtiest
+    poll      no cleaning runs, and the last search in vain is log.cleaner.backoff.ms ago: measure every compacted log, take the dirtiest
     worker    cleans its sealed segments into new ones (`cleaner`, in a child process)
-    exchange  each new segment takes its place as it comes, one after the other (`segment_replacement`)
-    done      the checkpoint says where the log is clean to; the next log follows at once
+    exchange  each new segment replaces its old ones, one after another (`segment_replacement`)
+    done      the checkpoint says up to where the log is clean; the next log follows at once
 
-One log is cleaned at a time. What happens to it meanwhile:
+One log is cleaned at a time. Meanwhile:
 
-- Appends and reads do not mind: the active segment is never cleaned.
-- A truncation, a deletion of the log, and the broker's end cancel the cleaning. Exchanges that are done stay; the rest is dropped.
+- Appends and reads go on: the active segment is never cleaned.
+- A truncation, a deletion of the log, and the broker's end cancel the cleaning. Finished exchanges stay; the rest is dropped.
 - Retention waits until the cleaning is over (`is_cleaning`), as in Apache Kafka.
 
     cleaner-offset-checkpoint    Kafka's checkpoint format: topic, partition, first dirty offset
 
-Crash argument for the checkpoint: it is written after the exchanges it speaks of. One that is missing, broken or too old makes a
-log dirtier than it is, so clean records are read again; nothing else. One that says too much could only follow a truncation, which
+Crash argument for the checkpoint: it is written after the exchanges that it counts. If it is missing, broken or too old the
+log looks dirtier than it is, and clean records are read again. It could only be too new after a truncation, which
 therefore writes it at once and durably.
 
-A log whose segments cannot be read is left out until the broker's next start, as in Apache Kafka ("uncleanable"). When the disk refuses,
-Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`, or left out as well if an exchange is half done.
+A log with a corrupt segment is left out until the broker's next start, as in Apache Kafka ("uncleanable"). If the disk fails,
+Apache Kafka takes the directory offline; here the log is tried again after `RETRY_MS`, or left out too if an exchange is half done.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
@@ -50,7 +50,7 @@ Key = tuple[str, int]
 
 
 class CleanerStats:
-    """What Kafka's `kafka.log:type=LogCleaner` and `LogCleanerManager` metrics are read from."""
+    """The source of Kafka's `kafka.log:type=LogCleaner` and `LogCleanerManager` metrics."""
 
     def __init__(self, now_ms: int) -> None:
         self.last: CleaningDone | None = None
@@ -59,7 +59,7 @@ class CleanerStats:
         self.failed = 0
         self.bytes_read = 0
         self.bytes_written = 0
-        # Of the logs measured last: the largest ratio, and how long the oldest record has waited too long.
+        # Of the last round of measuring: the largest ratio, and the largest delay beyond max.compaction.lag.ms.
         self.dirtiest_ratio = 0.0
         self.max_compaction_delay_ms = 0
         self.last_run_ms = now_ms
@@ -87,7 +87,7 @@ class CleanerStats:
 
 
 class _Cleaning:
-    """The cleaning under way."""
+    """The cleaning that runs now."""
 
     __slots__ = ("exchange", "groups", "is_cancelled", "key", "log", "measured", "result")
 
@@ -95,10 +95,10 @@ class _Cleaning:
         self.key = key
         self.log = log
         self.measured = measured
-        # New segments that wait for their turn, and the one whose turn it is.
+        # New segments that wait, and the one that is being exchanged.
         self.groups: deque[GroupCleaned] = deque()
         self.exchange: SegmentReplacement | None = None
-        # What the worker said last; None while it works.
+        # The worker's last event; None while it works.
         self.result: CleaningDone | CleaningFailed | None = None
         self.is_cancelled = False
 
@@ -120,8 +120,8 @@ class LogCleaner:
         """
         Args:
             logs: the open logs, as they are at any time.
-            make_worker: called once, when there is something to clean: who does the reading and writing.
-            on_cleaned: called when a log's cleaning is over, however it ended.
+            make_worker: called once, when there is something to clean; returns the worker that reads and writes.
+            on_cleaned: called when a log's cleaning has ended in any way.
         """
         self._disk = disk
         self._path = f"{root_dir}/{CLEANER_OFFSET_CHECKPOINT}"
@@ -133,7 +133,7 @@ class LogCleaner:
         self.config = config or CleanerConfig()
         self._cleaned_to: dict[Key, int] = {}
         self._uncleanable: set[Key] = set()
-        # Logs that the disk refused to clean, and until when they are left alone.
+        # Logs whose cleaning met a failing disk, and until when they are left alone.
         self._resting: dict[Key, int] = {}
         self._cleaning: _Cleaning | None = None
         self._next_poll_ms = 0
@@ -145,18 +145,18 @@ class LogCleaner:
         return f"<LogCleaner cleaning={self._cleaning.key if self._cleaning else None} done={self.stats.cleanings}>"
 
     def load(self) -> None:
-        """Reads the checkpoint; one that is broken counts as none.
+        """Read the checkpoint; a broken one counts as missing.
 
         Raises:
             OSError: the disk failed.
         """
         offsets = checkpoints.read_offsets(self._disk, self._path)
         if offsets is None:
-            logger.warning("%s is not whole and is ignored", self._path)
+            logger.warning("%s is not complete and is ignored", self._path)
         self._cleaned_to = offsets or {}
 
     def cleaned_to(self, key: Key) -> int:
-        """Up to where a log has been cleaned, 0 when it has not."""
+        """Return up to where a log has been cleaned, 0 if never."""
         return self._cleaned_to.get(key, 0)
 
     def is_cleaning(self, key: Key) -> bool:
@@ -164,29 +164,20 @@ class LogCleaner:
 
     @property
     def worker_deaths(self) -> int:
-        """How often the process that cleans has died by itself (Kafka's DeadThreadCount)."""
+        """How often the cleaning process has died without being cancelled (Kafka's DeadThreadCount)."""
         return self._worker.deaths if self._worker is not None else 0
 
     @property
     def uncleanable(self) -> frozenset[Key]:
-        """The logs that are left out until the next start."""
+        """The logs that are not cleaned until the next start."""
         return frozenset(self._uncleanable)
-
-    def uncleanable_bytes(self) -> int:
-        """How many bytes of those would be to clean."""
-        now_ms = self._now_ms()
-        return sum(
-            measure(self._logs[key], self._cleaned_to.get(key), now_ms).cleanable_bytes
-            for key in self._uncleanable
-            if key in self._logs
-        )
 
     # Picking a log
 
     def poll(self) -> None:
-        """Begins a cleaning if none is under way and one is due; cheap otherwise."""
+        """Begin a cleaning if none runs and one is due; cheap otherwise."""
         if self._is_polling:
-            # A worker that cleans at once has come back; the loop below goes on.
+            # An inline worker has called back; the loop below goes on.
             return
         self._is_polling = True
         try:
@@ -196,7 +187,7 @@ class LogCleaner:
             self._is_polling = False
 
     def _begin_next(self) -> bool:
-        """Begins the cleaning of the dirtiest log; False when there is none, or it is too early to look."""
+        """Begin the cleaning of the dirtiest log; return False if none is due, or it is too early to measure."""
         now_ms = self._now_ms()
         if now_ms < self._next_poll_ms:
             return False
@@ -229,7 +220,7 @@ class LogCleaner:
         return True
 
     def _pick(self, now_ms: int) -> tuple[Key, CleanableLog] | None:
-        """The dirtiest of the logs that are due."""
+        """Return the dirtiest of the logs that are due, None if none is."""
         best: tuple[Key, CleanableLog] | None = None
         dirtiest = 0.0
         delay_ms = 0
@@ -254,7 +245,7 @@ class LogCleaner:
         return best
 
     def _let_rest(self, key: Key, reason: object) -> None:
-        """Leaves a log alone for a while, for the disk refuses."""
+        """Leave a log alone for a while, because the disk failed."""
         self.stats.failed += 1
         self._resting[key] = self._now_ms() + RETRY_MS
         logger.error("Cannot clean %s-%d now: %s", *key, reason)
@@ -271,7 +262,7 @@ class LogCleaner:
         self._exchange_next(cleaning)
 
     def _exchange_next(self, cleaning: _Cleaning) -> None:
-        """Goes on with the next new segment, or ends the cleaning when the last one is in its place."""
+        """Exchange the next new segment; end the cleaning after the last one."""
         if cleaning.exchange is not None or self._is_closed:
             return
         if cleaning.groups and not cleaning.is_cancelled:
@@ -287,7 +278,7 @@ class LogCleaner:
             self._uncleanable.add(cleaning.key)
             self._cancel(cleaning)
         elif not is_in_use and not cleaning.is_cancelled:
-            # What follows a gap must not be exchanged: a `.cleaned` file may be left in the gap, and would undo it.
+            # Segments behind a failed exchange must wait: a `.cleaned` file may be left there, and would undo theirs.
             self._resting[cleaning.key] = self._now_ms() + RETRY_MS
             self._cancel(cleaning)
         self._exchange_next(cleaning)
@@ -303,7 +294,7 @@ class LogCleaner:
             stats.bytes_read += result.bytes_read
             stats.bytes_written += result.bytes_written
             logger.info(
-                "Cleaned %s up to offset %d in %.1f s: %d of %d records, %d of %d bytes are left",
+                "Cleaned %s up to offset %d in %.1f s: %d of %d records and %d of %d bytes remain",
                 name,
                 result.end_offset,
                 result.elapsed_seconds,
@@ -326,13 +317,13 @@ class LogCleaner:
             else:
                 self._let_rest(key, result.reason)
         if cleaning.is_cancelled or isinstance(result, CleaningFailed):
-            # Only now is nobody writing them, and no exchange under way that takes some of them.
+            # Only now nobody writes these files, and no exchange renames them.
             self._remove_cleaned_files(cleaning.log)
         self._on_cleaned(key)
         self.poll()
 
     def _remove_cleaned_files(self, log: PartitionLog) -> None:
-        """Removes what was cleaned and has not been exchanged."""
+        """Remove the new segments that were not exchanged."""
         from barnabas.log.cleaner import remove_cleaned_files  # with the worker that this follows
 
         with contextlib.suppress(OSError):
@@ -349,14 +340,14 @@ class LogCleaner:
             self._worker.cancel()
 
     def truncated(self, key: Key, offset: int) -> None:
-        """A log is about to be cut at `offset`."""
+        """Note that a log is about to be cut at `offset`."""
         if self._cleaning is not None and self._cleaning.key == key:
             self._cancel(self._cleaning)
         if self._cleaned_to.get(key, 0) > offset:
             self._set_cleaned_to(key, offset, sync=True)
 
     def removed(self, key: Key) -> None:
-        """A log is about to leave the directory."""
+        """Note that a log is about to leave the directory."""
         if self._cleaning is not None and self._cleaning.key == key:
             self._cancel(self._cleaning)
         self._uncleanable.discard(key)
@@ -365,7 +356,7 @@ class LogCleaner:
             self._set_cleaned_to(key, None)
 
     def close(self) -> None:
-        """Cancels what is under way and lets the worker go; what has begun is ended by the next opening."""
+        """Cancel the cleaning and end the worker; the next opening finishes an exchange that has begun."""
         self._is_closed = True
         cleaning = self._cleaning
         if cleaning is not None:

@@ -1,7 +1,7 @@
-"""The settings of one log, parsed (data plane): Kafka's topic settings that the log obeys, with Kafka 4.4's defaults.
+"""The settings of one log: Kafka's topic settings that the log uses, with Kafka 4.4's defaults.
 
 Names are Kafka's with `_` for `.` and `-`. The table of all settings, their sentences and validators is the server's;
-this class holds values that have passed it. `None` never appears: Kafka's "unlimited" is -1, "never" is the largest int64.
+this class holds valid values. No value is `None`: Kafka's "unlimited" is -1, "never" is the largest int64.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LogConfig:
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
     producer_id_expiration_ms: int = 86_400_000
-    # Off unless the broker says so: a log by itself has no coordinator to ask.
+    # Off unless the broker sets it: a log alone has no coordinator to ask.
     transaction_partition_verification_enable: bool = False
 
     @property
@@ -64,7 +64,7 @@ class LogConfig:
         return self.message_timestamp_type == "LogAppendTime"
 
     def compression_level(self, codec: str) -> int | None:
-        """The level configured for a codec's name, None when it has none."""
+        """Return the configured level of a codec by its name, None if the codec has no levels."""
         if codec == "gzip":
             return self.compression_gzip_level
         if codec == "lz4":

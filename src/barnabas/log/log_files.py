@@ -1,4 +1,4 @@
-"""The names of the files of a log (data plane, pure).
+"""The names of the files of a log.
 
     <topic>-<partition>/
         00000000000000000123.log          batches from offset 123 on
@@ -8,8 +8,8 @@
         00000000000000000123.snapshot     producer state before offset 123
         leader-epoch-checkpoint           first offset of each leader epoch
         partition.metadata                topic id
-        *.cleaned, *.swap                 a compaction under way; *.deleted: on its way out
-    <topic>-<partition>.<uuid>-delete/    a deleted partition on its way out
+        *.cleaned, *.swap                 a compaction that has not ended; *.deleted: to be removed
+    <topic>-<partition>.<uuid>-delete/    a deleted partition, to be removed
 
 Offsets are 20 digits with leading zeros, so that names sort as numbers do. Source: Kafka's `LogFileUtils`.
 """
@@ -39,7 +39,7 @@ def file_name(offset: int, suffix: str) -> str:
 
 
 def parse_file_name(name: str) -> tuple[int, str] | None:
-    """Splits `00000000000000000123.log` into (123, ".log"); None for any other name."""
+    """Split `00000000000000000123.log` into (123, ".log"); None for any other name."""
     match = _OFFSET_FILE.match(name)
     return (int(match[1]), match[2]) if match else None
 
@@ -49,7 +49,7 @@ def partition_dir_name(topic: str, partition: int) -> str:
 
 
 def parse_partition_dir_name(name: str) -> tuple[str, int] | None:
-    """Splits `orders-3` into ("orders", 3); None for any other name, deleted directories among them."""
+    """Split `orders-3` into ("orders", 3); None for any other name, deleted directories among them."""
     if name.endswith(DELETE_DIR_SUFFIX):
         return None
     match = _PARTITION_DIR.match(name)

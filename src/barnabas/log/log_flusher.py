@@ -1,15 +1,15 @@
-"""What of a log is durable, and how it gets there (data plane).
+"""Makes a log durable, and knows up to where it is.
 
 Everything below the recovery point survives a power cut. A flush syncs the `.log` files from the recovery point on, the indexes of
-the sealed segments among them, and the directory if names in it have changed; then the recovery point moves. Syncs go by path, so
-they can run in another thread while the log is being written to. The indexes of the active segment are not synced: after an
-unclean stop the active segment is always read whole.
+the sealed segments among them, and the directory if names in it have changed; then the recovery point moves. A sync opens the file by
+its path, so it can run in another thread while the log is written to. The indexes of the active segment are not synced: after an
+unclean stop recovery always reads the whole active segment.
 
 Invariants:
 
-- The recovery point moves only after the sync has ended, and only up to where the log ended when it began.
-- A truncation in between keeps it where it is: what lies there now is not what was synced.
-- After a failed sync nothing is known about what the system has dropped, so `failure` stays set until the log is opened again.
+- The recovery point moves only after the sync has ended, and at most to where the log ended when the sync began.
+- If the log is truncated during a sync, the recovery point stays: the bytes there now are not those that were synced.
+- After a failed sync nobody knows which writes the system has dropped, so `failure` stays set until the log is opened again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RunBlocking = Callable[[Work, Done], None]
 
 
 def run_inline(work: Work, done: Done) -> None:
-    """Does blocking work at once: for tests, tools, and a simulated disk."""
+    """Do blocking work at once: for tests, tools, and a simulated disk."""
     try:
         work()
     except OSError as error:
@@ -40,7 +40,13 @@ def run_inline(work: Work, done: Done) -> None:
 
 
 class LogFlusher:
-    """The durability of one log."""
+    """The durability of one log.
+
+    Attributes:
+        recovery_point: up to where the log is durable.
+        failure: why the log takes no more writes; None while all syncs have succeeded.
+        last_flush_ms: when the last flush began.
+    """
 
     __slots__ = (
         "_disk",
@@ -51,20 +57,27 @@ class LogFlusher:
         "_truncations",
         "directory",
         "failure",
+        "last_flush_ms",
         "recovery_point",
     )
 
     def __init__(
-        self, disk: Disk, directory: str, segments: LogSegments, recovery_point: int, run_blocking: RunBlocking
+        self,
+        disk: Disk,
+        directory: str,
+        segments: LogSegments,
+        recovery_point: int,
+        now_ms: int,
+        run_blocking: RunBlocking,
     ) -> None:
         self._disk = disk
         self._segments = segments
         self._run_blocking = run_blocking
         self.directory = directory
         self.recovery_point = recovery_point
-        # Why the log takes no more writes; None while all syncs have succeeded.
         self.failure: str | None = None
-        # Files created, renamed or removed in the directory so far, and how many of these changes a sync has made durable.
+        self.last_flush_ms = now_ms
+        # How many files were created, renamed or removed in the directory, and how many of these changes are durable.
         self._name_changes = 1
         self._name_changes_synced = 0
         # Counts truncations, so that a sync that began before one does not move the recovery point after it.
@@ -74,20 +87,21 @@ class LogFlusher:
         return f"<LogFlusher recovery_point={self.recovery_point} failure={self.failure!r}>"
 
     def names_changed(self) -> None:
-        """A file was created, renamed or removed."""
+        """Note that a file was created, renamed or removed."""
         self._name_changes += 1
 
     def truncated(self, log_end_offset: int) -> None:
-        """The log now ends here."""
+        """Note that the log was cut and now ends here."""
         self._truncations += 1
         self.recovery_point = min(self.recovery_point, log_end_offset)
 
-    def flush(self, log_end_offset: int) -> None:
-        """Makes the log durable up to its end; blocks.
+    def flush(self, log_end_offset: int, now_ms: int) -> None:
+        """Make the log durable up to its end; blocks.
 
         Raises:
             KafkaStorageError: the disk failed; the log takes no more writes.
         """
+        self.last_flush_ms = now_ms
         if self.recovery_point >= log_end_offset and self._name_changes_synced == self._name_changes:
             return
         name_changes = self._name_changes
@@ -100,7 +114,7 @@ class LogFlusher:
         self._flushed(log_end_offset, self._truncations, name_changes)
 
     def flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
-        """As `flush` up to an offset, but through `run_blocking`; the recovery point moves when that reports back.
+        """As `flush` up to an offset, but through `run_blocking`; the recovery point moves when that has ended.
 
         Args:
             more_paths: files to sync besides those of the segments.
@@ -113,7 +127,7 @@ class LogFlusher:
                 self._flushed(offset, truncations, name_changes)
             elif not isinstance(error, FileNotFoundError):
                 self._failed(error)
-            # Otherwise the directory itself was renamed under way, for the log has been deleted.
+            # Otherwise the log has been deleted, and its directory renamed, during the sync.
 
         self._run_blocking(self._work(offset, more_paths), done)
 
@@ -125,12 +139,12 @@ class LogFlusher:
                 break
             paths.extend(segment.file_paths() if segment is not active else [segment.path])
         disk = self._disk
-        # Two flushes may overlap, one in another thread: each syncs the names until one has reported that it is done.
+        # Two flushes may overlap, one in another thread: each syncs the names until one of them has ended.
         directory = None if self._name_changes_synced == self._name_changes else self.directory
 
         def work() -> None:
             for path in dict.fromkeys(paths):
-                # Not every segment has every file, and retention may delete one under way.
+                # Not every segment has every file, and retention may delete one during the sync.
                 with contextlib.suppress(FileNotFoundError):
                     disk.sync_file(path)
             if directory is not None:
@@ -140,12 +154,12 @@ class LogFlusher:
         return work
 
     def _flushed(self, offset: int, truncations: int, name_changes: int) -> None:
-        """A sync that began when the log ended at `offset` has ended."""
+        """Note the end of a sync that began when the log ended at `offset`."""
         self._name_changes_synced = max(self._name_changes_synced, name_changes)
         if truncations == self._truncations and offset > self.recovery_point:
             self.recovery_point = offset
 
     def _failed(self, error: BaseException) -> None:
         self._name_changes += 1
-        self.failure = f"a sync of {self.directory} failed: {error}; it takes no more writes until it is opened again"
+        self.failure = f"a sync of {self.directory} failed: {error}; the log takes no writes until it is opened again"
         logger.error("%s", self.failure)

@@ -1,4 +1,4 @@
-"""One data directory and the logs in it (data plane).
+"""One data directory and the logs in it.
 
     <root>/.lock                                held while a broker owns the directory
     <root>/meta.properties                      whose directory it is
@@ -8,25 +8,25 @@
     <root>/replication-offset-checkpoint        high watermarks
     <root>/cleaner-offset-checkpoint            up to where each log was compacted
     <root>/<topic>-<partition>/                 one log each
-    <root>/<topic>-<partition>.<id>-delete/     deleted, its files go later
-    <root>/<topic>-<partition>.<id>-stray/      of a topic that no longer has this id; kept for a person to look at
+    <root>/<topic>-<partition>.<id>-delete/     deleted, its files are removed later
+    <root>/<topic>-<partition>.<id>-stray/      of a topic that no longer has this id; kept for an operator
 
-Opening. After a clean stop the directories are only listed, and each log is opened when somebody asks for it. After an unclean stop
-every log is recovered at once, so that a later clean stop speaks for all of them. The marker of the clean stop is removed, durably,
-before the first log is opened: from then on a crash is a crash.
+Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
+every log is recovered at once, so that the marker of a later clean stop holds for all of them. The marker is removed, durably,
+before the first log is opened, so that a crash from then on leaves none.
 
-Durability of names. Creating a partition syncs nothing, which is what lets thousands be created in a second. The first flush of
+Durability of names. Creating a partition syncs nothing, so that a second is enough for thousands. The first flush of
 a log syncs its directory and the root; a power cut before that may lose the directory, with nothing in it that was flushed.
 
-Durability of checkpoints. They are written after the syncs they speak of. A lost or broken recovery point or high watermark costs
-time, no data, so these two files are replaced without a sync while the broker runs; log starts, which DeleteRecords has promised, and
-everything at a clean stop are synced.
+Durability of checkpoints. They are written after the syncs that they count. A lost or broken recovery point or high watermark costs
+time but no data, so these two files are replaced without a sync while the broker runs. Log starts, which DeleteRecords has promised, and
+all files at a clean stop are synced.
 
-`housekeeping` is to be called about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a
-time, writes the checkpoints, removes deleted files and begins compactions, each at its own interval. What may block for long, syncs
-of logs and removals, goes through `run_blocking`; compaction is done by a worker (`cleaner_worker`).
+The server calls `housekeeping` about once a second. It flushes logs whose flush.ms has passed, applies retention to some logs at a
+time, writes the checkpoints, removes deleted files and begins compactions, each at its own interval. Work that may block for long (syncs
+of logs, removals) runs through `run_blocking`; a worker compacts (`cleaner_worker`).
 
-The quorum's `__cluster_metadata-0` lies in the same directory and has another owner; it is neither opened nor listed here.
+The quorum's `__cluster_metadata-0` is in the same directory and has another owner; it is neither opened nor listed here.
 
 Source: Kafka's `LogManager`, `CleanShutdownFileHandler`.
 """
@@ -60,15 +60,15 @@ CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_CONTENT = b'{"version":0,"brokerEpoch":-1}'
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 LOGS_PER_RETENTION_STEP = 200
-"""One call of housekeeping looks at so many logs, a millisecond or two, so that no request waits long behind it."""
+"""How many logs one call of `housekeeping` handles: a millisecond or two, so that no request waits long."""
 INDEX_WRITE_INTERVAL_MS = 5_000
-"""How far the index files of a running broker may lag behind, for tools that read them; nothing else needs them."""
+"""How old the index files of a running broker may be; only tools read them."""
 STRAY_DIR_SUFFIX = "-stray"
 NAME_BYTES_MAX = 255
 
 
 class BlockingFuture(Protocol):
-    """What the server's `run_blocking` returns: an asyncio or concurrent future."""
+    """The result of the server's `run_blocking`: an asyncio or concurrent future."""
 
     def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
 
@@ -78,7 +78,7 @@ class BlockingFuture(Protocol):
 
 
 def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
-    """Adapts `loop.run_in_executor` and its like, which return a future, to the log's seam."""
+    """Adapt `loop.run_in_executor` and similar functions, which return a future, to `RunBlocking`."""
 
     def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         def finished(future: BlockingFuture) -> None:
@@ -110,7 +110,6 @@ class LogManager:
         now_ms: Callable[[], int],
         run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
         config_for: Callable[[str], LogConfig] | None = None,
-        max_open_files: int = 512,
         retention_check_interval_ms: int = 300_000,
         producer_expiration_check_interval_ms: int = 600_000,
         checkpoint_interval_ms: int = 60_000,
@@ -120,16 +119,15 @@ class LogManager:
         """
         Args:
             run_blocking: runs a function elsewhere and returns its future; None runs it at once.
-            config_for: a topic's settings, for logs that recovery opens before anyone hosts them.
-            max_open_files: how many `.log` files are open at once.
-            make_cleaner_worker: who compacts, called when there is something to compact; None compacts here and now.
+            config_for: a topic's settings, for logs that recovery opens before the broker hosts them.
+            make_cleaner_worker: called when there is something to compact; None compacts inline.
         """
         self._disk = disk
         self.root_dir = root_dir
         self._now_ms = now_ms
         self._run_blocking: RunBlocking = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._config_for = config_for or (lambda _: LogConfig())
-        self._open_files = OpenFiles(max_open_files)
+        self._open_files = OpenFiles(disk.max_open_files())
         self._retention_check_interval_ms = retention_check_interval_ms
         self._producer_check_interval_ms = producer_expiration_check_interval_ms
         self._checkpoint_interval_ms = checkpoint_interval_ms
@@ -147,7 +145,7 @@ class LogManager:
         self._next_producer_check_ms = 0
         self._next_checkpoint_ms = 0
         self._next_index_write_ms = 0
-        # The logs that the present rounds of retention and of silent producers have not looked at yet.
+        # The logs that are left in the current rounds of retention and of silent producers.
         self._retention_round: list[Key] = []
         self._producer_round: list[Key] = []
         self.cleaner = LogCleaner(
@@ -166,7 +164,7 @@ class LogManager:
     # Opening
 
     def open(self) -> None:
-        """Takes the directory, and recovers its logs if the last owner did not close them.
+        """Lock the directory, and recover its logs if the last owner did not close them.
 
         Raises:
             DiskLocked: another broker owns the directory.
@@ -216,7 +214,7 @@ class LogManager:
             if self._disk.is_dir(path):
                 self._unopened[key] = path
         if not self.had_clean_shutdown:
-            # A topic's settings are the same for all of its partitions, and putting them together takes as long as opening one.
+            # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
             configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
             for key in list(self._unopened):
                 self._open_listed(key, configs[key[0]])
@@ -251,14 +249,14 @@ class LogManager:
 
     @property
     def logs(self) -> dict[Key, PartitionLog]:
-        """The open logs by topic and partition; not to be changed."""
+        """The open logs by topic and partition; the caller must not change them."""
         return self._logs
 
     def __iter__(self) -> Iterator[tuple[Key, PartitionLog]]:
         return iter(list(self._logs.items()))
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
-        """A log that exists, opened if need be."""
+        """Return a log, opened if need be; None if it does not exist."""
         key = (topic, partition)
         log = self._logs.get(key)
         if log is None and key in self._unopened:
@@ -266,9 +264,9 @@ class LogManager:
         return log
 
     def get_or_create(self, topic: str, partition: int, topic_id: Uuid | None, config: LogConfig) -> PartitionLog:
-        """The log of a partition, opened or created.
+        """Return the log of a partition, opened or created.
 
-        A directory of the same name with another topic id is of a topic that is gone: it becomes a stray.
+        A directory of the same name with another topic id belongs to a deleted topic: it becomes a stray.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -288,7 +286,9 @@ class LogManager:
                     self._write_topic_id(key, log.directory, topic_id)
                     log.reconfigure(config)
                     return log
-                logger.warning("%s belongs to a former topic of that name; it is set aside", log.directory)
+                logger.warning(
+                    "%s belongs to a deleted topic of the same name; it is renamed to a stray directory", log.directory
+                )
                 self._move_away(key, STRAY_DIR_SUFFIX)
             return self._create(key, topic_id, config)
         except OSError as error:
@@ -309,13 +309,13 @@ class LogManager:
         self._topic_ids[key] = topic_id
 
     def _forget_checkpoints(self, key: Key) -> None:
-        """Makes sure that no offset of a former log of this name is taken for the new one's after a crash."""
+        """Make sure that after a crash the new log does not get offsets of a deleted log of the same name."""
         self.cleaner.removed(key)
         if self._checkpoints.forget(key):
             self.checkpoint(sync=True)
 
     def delete(self, topic: str, partition: int) -> None:
-        """Removes a log: its directory is renamed now and its files go after file.delete.delay.ms.
+        """Delete a log: its directory is renamed now and removed after file.delete.delay.ms.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -332,7 +332,7 @@ class LogManager:
         self._doomed.append((self._now_ms() + delay_ms, target))
 
     def _move_away(self, key: Key, suffix: str) -> str:
-        """Renames a log's directory; reads that have begun can still finish."""
+        """Rename a log's directory, and return its new path; reads that have begun can still finish."""
         self.cleaner.removed(key)
         self._renames += 1
         unique = f".{self._now_ms():016x}{self._renames:016x}{suffix}"
@@ -348,7 +348,7 @@ class LogManager:
         return target
 
     def delete_unknown(self, is_known: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
-        """Deletes the logs that the metadata does not know any more, after a restart; returns which."""
+        """Delete the logs that the metadata does not know, after a restart; return their keys."""
         unknown: list[Key] = []
         for key in [*self._logs, *self._unopened]:
             path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}/{log_files.PARTITION_METADATA}"
@@ -365,7 +365,7 @@ class LogManager:
     # Housekeeping
 
     def housekeeping(self) -> None:
-        """Does what is due; cheap when nothing is. A log whose disk fails is logged and skipped."""
+        """Do what is due; cheap if nothing is. A failing disk is logged, and its log skipped."""
         now_ms = self._now_ms()
         self.flush_due()
         if now_ms >= self._next_retention_ms:
@@ -390,7 +390,7 @@ class LogManager:
         self.cleaner.poll()
 
     def _expire_producers(self, now_ms: int) -> None:
-        """Has logs forget silent producers; one that was not opened forgets them as it opens."""
+        """Make logs forget silent producers; an unopened log forgets them when it opens."""
         if now_ms >= self._next_producer_check_ms:
             self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
             self._producer_round = list(self._logs)
@@ -408,7 +408,7 @@ class LogManager:
             logger.error("%s: cannot %s: %s", self.root_dir, what, error)
 
     def flush_due(self) -> None:
-        """Flushes the logs whose flush.ms has passed since their last flush."""
+        """Flush the logs whose flush.ms has passed since their last flush."""
         now_ms = self._now_ms()
         for log in self._logs.values():
             if (
@@ -420,14 +420,14 @@ class LogManager:
                     log.flush_elsewhere()
 
     def apply_retention(self) -> int:
-        """Applies retention to every log at once; returns how many segments went."""
+        """Apply retention to every log at once; return how many segments were deleted."""
         return sum(self._apply_retention_to(key) for key in [*self._logs, *self._unopened])
 
     def _apply_retention_to(self, key: Key) -> int:
         with self._logged(f"apply retention to {key[0]}-{key[1]}"):
             log = self.get(*key)
             if log is not None:
-                # It follows at the end of a cleaning that is under way.
+                # A log that is being cleaned follows at the end of its cleaning.
                 return 0 if self.cleaner.is_cleaning(key) else log.apply_retention()
         return 0
 
@@ -436,7 +436,7 @@ class LogManager:
             self._apply_retention_to(key)
 
     def remove_deleted(self) -> None:
-        """Removes the files of deleted segments and logs whose delay has passed."""
+        """Remove the files of deleted segments and logs whose delay has passed."""
         now_ms = self._now_ms()
         due = [path for when, path in self._doomed if when <= now_ms]
         if due:
@@ -456,7 +456,7 @@ class LogManager:
         self._run_blocking(lambda: self._disk.rmtree(path), done)
 
     def checkpoint(self, *, sync: bool = False) -> None:
-        """Writes recovery points, log starts and high watermarks; files that would not change are left alone.
+        """Write recovery points, log starts and high watermarks; unchanged files are not written.
 
         Args:
             sync: make all of them durable; log starts always are.
@@ -469,10 +469,10 @@ class LogManager:
     # The end
 
     def close(self, *, clean: bool = True) -> None:
-        """Closes every log and gives the directory back; if all closed cleanly, says so on disk.
+        """Close every log and unlock the directory; write the marker of a clean stop if all logs closed cleanly.
 
         Args:
-            clean: False leaves the directory as a crash would, and costs nothing.
+            clean: False leaves the directory as a crash would.
         """
         all_clean = clean
         self.cleaner.close()

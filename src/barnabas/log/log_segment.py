@@ -1,19 +1,19 @@
-"""One segment of a log: a `.log` file of whole batches with its indexes (data plane).
+"""One segment of a log: a `.log` file of whole batches with its indexes.
 
     0                                                                             size
     | batch | batch | batch | …                                          | batch |
       ^ position 0            ^ an index entry every index.interval.bytes
 
-- Batches are written with one `pwrite` at `size`; `size` moves only when all of it was taken. A failed or short write is
-  cut off again; while that does not succeed either, the segment refuses further writes, so that no remains of an older write
-  can ever follow a younger one.
-- `max_timestamp` and the last offset of the batch that holds it are kept for the time index, rolling and retention.
-- The `.log` file is opened on first use and may be closed at any time by `OpenFiles`; see there how long a handle is good.
-- A sealed segment (every one but the last) has its indexes in files only.
+- Batches are written with one `pwrite` at `size`; `size` moves only when the disk took all bytes. A failed or short write is
+  cut off again. If that fails too, the segment rejects writes until it succeeds, so that the rest of an older write
+  can never follow a younger one.
+- `max_timestamp` and the last offset of its batch are kept for the time index, rolling and retention.
+- The `.log` file is opened on first use, and `OpenFiles` may close it at any time; `OpenFiles` says how long a handle is good.
+- A sealed segment (every segment but the last) has its indexes in files only.
 
 Crash argument for `.log`: the bytes beyond the last sync may be missing, torn or garbage, in any order. Recovery reads from the
-recovery point's segment on and keeps batches while length, magic, CRC and ascending offsets hold; the rest is cut off.
-What had been synced lies before the recovery point, or in front of the first bad batch, and stays.
+recovery point's segment on and keeps batches while length, magic, CRC and ascending offsets hold; it cuts off the rest.
+Synced bytes lie before the recovery point, or in front of the first bad batch, and stay.
 
 Source: Kafka's `LogSegment`, `FileRecords`.
 """
@@ -24,15 +24,25 @@ import contextlib
 from collections.abc import Iterator
 
 from barnabas.log import log_files
-from barnabas.log.disk import Buffer, Disk, DiskFile
+from barnabas.log.disk import Buffer, Disk, DiskFile, write_fully
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.offset_index import OffsetIndex
 from barnabas.log.open_files import OpenFiles
-from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import TransactionIndex
-from barnabas.records.record_batch import BATCH_OVERHEAD, HEADER, BatchHeader, CorruptRecord, RecordError, check_batch
+from barnabas.records.errors import CorruptRecord, RecordError
+from barnabas.records.record_batch import (
+    BATCH_OVERHEAD,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    check_batch,
+    length_and_magic,
+    read_header,
+)
 
-MAGIC = 2
 HEADER_CHUNK = 4096
 """One read of this many bytes sees every header up to the next index entry when batches are small."""
 SCAN_CHUNK = 1 << 20
@@ -78,7 +88,7 @@ class LogSegment:
     ) -> None:
         """
         Args:
-            suffix: behind every file's name, for a segment that is not in its place yet: `.cleaned`, `.swap`.
+            suffix: behind every file's name, for a segment that is not in use yet: `.cleaned`, `.swap`.
         """
         stem = f"{directory}/{base_offset:020d}"
         self._disk = disk
@@ -108,12 +118,12 @@ class LogSegment:
     # Files
 
     def file(self) -> DiskFile:
-        """The open `.log`; good until control returns to the event loop."""
+        """Return the open `.log`; good until control returns to the event loop."""
         self.recently_used = True
         return self._file or self._open(create=False)
 
     def create(self) -> None:
-        """Creates the empty `.log` and indexes, replacing what a former life may have left under their names."""
+        """Create the empty `.log` and indexes, and replace older files of these names."""
         file = self._open(create=True)
         if file.size():
             file.truncate(0)
@@ -127,25 +137,26 @@ class LogSegment:
         return file
 
     def close_file(self) -> None:
+        """Close the handle; the next use opens the file again."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def close(self) -> None:
-        """Closes the handle for good."""
+        """Close the handle and stop counting it among the open files."""
         if self._file is not None:
             self._open_files.closed(self)
             self.close_file()
 
     def file_paths(self) -> tuple[str, ...]:
-        """Every file that belongs to the segment, whether it exists or not."""
+        """Return the path of every file that the segment may have."""
         return (self.path, self.offset_index.path, self.time_index.path, self.transaction_index.path)
 
     def rename_to_deleted(self, tag: str = "") -> tuple[str, ...]:
-        """Gives every file the suffix `.deleted`; reads that have begun go on. Returns the new names.
+        """Give every file the suffix `.deleted`, and return the new names; reads that have begun go on.
 
         Args:
-            tag: in front of the suffix. A segment of the same base offset may go again before this one's files are gone.
+            tag: in front of the suffix. Another segment of this base offset may be deleted before these files are removed.
         """
         self.close()
         suffix = tag + log_files.DELETED
@@ -158,10 +169,10 @@ class LogSegment:
         return tuple(renamed)
 
     def change_suffix(self, old: str, new: str) -> None:
-        """Renames every file of the segment; reads that have begun go on. The caller syncs the directory.
+        """Rename every file of the segment; reads that have begun go on. The caller syncs the directory.
 
         Raises:
-            OSError: the disk refused; some files may have the new name already.
+            OSError: the disk failed; some files may have the new name already.
         """
         for holder in (self, self.offset_index, self.time_index, self.transaction_index):
             target = holder.path.removesuffix(old) + new
@@ -172,7 +183,7 @@ class LogSegment:
     # Writing
 
     def write(self, data: Buffer) -> int:
-        """Appends whole batches; returns the position of the first. The caller calls `note_batch` for each.
+        """Append whole batches, and return the position of the first. The caller calls `note_batch` for each.
 
         Raises:
             KafkaStorageError: the disk took less than all of it; the segment is as before.
@@ -187,19 +198,12 @@ class LogSegment:
             self.recently_used = True
             written = file.pwrite(data, position)
             if written != length:
-                self._write_rest(file, memoryview(data), position, written)
+                write_fully(file, memoryview(data)[written:], position + written)
         except OSError as error:
             self._cut_back()
             raise KafkaStorageError(f"cannot write to {self.path}: {error.strerror or error}") from error
         self.size = position + length
         return position
-
-    def _write_rest(self, file: DiskFile, view: memoryview, position: int, written: int) -> None:
-        while written < len(view):
-            count = file.pwrite(view[written:], position + written)
-            if count <= 0:
-                raise OSError("the disk took no more bytes")
-            written += count
 
     def _cut_back(self) -> None:
         self._must_cut = True
@@ -208,7 +212,7 @@ class LogSegment:
             self._must_cut = False
 
     def note_batch(self, position: int, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
-        """Accounts for a batch that lies at `position`: largest timestamp, and an index entry when one is due."""
+        """Account for a batch at `position`: its largest timestamp, and an index entry if one is due."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.max_timestamp_offset = last_offset
@@ -223,7 +227,7 @@ class LogSegment:
         positions[base_offset] = position
 
     def seal(self) -> None:
-        """Ends writing: the last timestamp gets its index entry, and the indexes leave memory."""
+        """End writing: index the last timestamp, and move the indexes from memory to their files."""
         if not self.offset_index.is_sealed:
             self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.offset_index.seal()
@@ -232,13 +236,13 @@ class LogSegment:
         self._positions.clear()
 
     def write_index_entries(self) -> None:
-        """Writes the index entries that are only in memory, unsynced, while the segment goes on growing."""
+        """Write the index entries that are only in memory; nothing is synced."""
         self.offset_index.write_pending()
         self.time_index.write_pending()
         self.transaction_index.write_pending()
 
     def write_indexes(self) -> None:
-        """Writes the index entries that are only in memory, and the last timestamp, as before a close."""
+        """Write all index entries and the last timestamp, as before a close."""
         if not self.offset_index.is_sealed:
             self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.write_index_entries()
@@ -246,14 +250,18 @@ class LogSegment:
     # Reading
 
     def remember(self, offset: int, position: int) -> None:
-        """Notes where `offset` begins, for the read that follows this one."""
+        """Note where `offset` begins, for the next read."""
         positions = self._positions
         if len(positions) >= REMEMBERED_POSITIONS:
             positions.clear()
         positions[offset] = position
 
     def locate(self, offset: int) -> int:
-        """The position of the first batch whose last offset is at least `offset`; `size` when there is none."""
+        """Return the position of the first batch whose last offset is at least `offset`; `size` if there is none.
+
+        Raises:
+            CorruptRecord: the file holds bytes that are not a batch.
+        """
         position = self._positions.get(offset)
         if position is not None:
             return position
@@ -267,7 +275,7 @@ class LogSegment:
         return position
 
     def _scan_to(self, offset: int, start: int, last_offset: int | None = None) -> int | None:
-        """Scans headers from `start`, where a batch that ends with `last_offset` should lie; None when none does."""
+        """Find the batch of `offset` from `start` on; None if the file is corrupt, or no batch at `start` ends with `last_offset`."""
         size = self.size
         if last_offset is not None and start >= size:
             return None
@@ -284,10 +292,10 @@ class LogSegment:
                 at = 0
                 if len(chunk) < BATCH_OVERHEAD:
                     return None
-            header = unpack_from(chunk, at)
-            length = header[1] + 12
-            last = header[0] + header[6]
-            if header[3] != MAGIC or length < BATCH_OVERHEAD:
+            base_offset, length, _, magic, _, _, last_offset_delta, _, _, _, _, _, _ = unpack_from(chunk, at)
+            length += LOG_OVERHEAD
+            last = base_offset + last_offset_delta
+            if magic != MAGIC or length < BATCH_OVERHEAD:
                 return None
             if last_offset is not None and position == start and last != last_offset:
                 return None
@@ -297,14 +305,12 @@ class LogSegment:
         return size
 
     def header_at(self, position: int) -> BatchHeader | None:
-        """The header at `position`; None when the file ends before it."""
+        """Return the header at `position`; None if the file ends before it."""
         raw = self.file().pread(BATCH_OVERHEAD, position)
-        if len(raw) < BATCH_OVERHEAD:
-            return None
-        return BatchHeader._make(HEADER.unpack(raw))
+        return read_header(raw) if len(raw) == BATCH_OVERHEAD else None
 
     def end_of_read(self, start: int, limit: int, max_bytes: int, min_one: bool) -> int:
-        """Where a read from `start` ends: on a batch border, at most `limit`, and within `max_bytes` if it can."""
+        """Return where a read from `start` ends: between two batches, at most at `limit`, within `max_bytes` if possible."""
         wanted = start + max_bytes
         if wanted >= limit:
             return limit
@@ -328,12 +334,15 @@ class LogSegment:
         return position
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, BatchHeader]]:
-        """Yields position and header of each batch, trusting the file: for replay of what recovery has checked."""
+        """Yield position and header of each batch, without a check of the CRC: recovery has made it.
+
+        Raises:
+            CorruptRecord: the file holds bytes that are not a batch.
+        """
         size = self.size if end is None else end
         position = start
         chunk = b""
         chunk_start = start
-        unpack_from = HEADER.unpack_from
         while position + BATCH_OVERHEAD <= size:
             at = position - chunk_start
             if at + BATCH_OVERHEAD > len(chunk):
@@ -342,22 +351,22 @@ class LogSegment:
                 at = 0
                 if len(chunk) < BATCH_OVERHEAD:
                     return
-            header = BatchHeader._make(unpack_from(chunk, at))
+            header = read_header(chunk, at)
             if header.magic != MAGIC or header.size < BATCH_OVERHEAD:
                 raise CorruptRecord(f"{self.path} holds no batch at position {position}")
             yield position, header
             position += header.size
 
     def read_batch(self, position: int, header: BatchHeader) -> bytes:
-        """The bytes of one batch."""
+        """Return the bytes of one batch."""
         return self.file().pread(header.size, position)
 
     def checked_batches(
         self, start: int = 0, *, end_offset: int | None = None
     ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        """Yields each batch from `start` with its bytes after checking it whole; ends silently at the first bad one.
+        """Check each batch from `start` and yield it with its bytes; end at the first bad batch.
 
-        A batch that reaches `end_offset`, where the next segment begins, is bad as well. The view is good until the
+        A batch that reaches `end_offset`, where the next segment begins, is bad too. The view is good until the
         next step.
         """
         file = self.file()
@@ -372,7 +381,7 @@ class LogSegment:
                 chunk, chunk_start, at = memoryview(file.pread(SCAN_CHUNK, position)), position, 0
                 if len(chunk) < BATCH_OVERHEAD:
                     return
-            length = int.from_bytes(chunk[at + 8 : at + 12], "big", signed=True) + 12
+            length = length_and_magic(chunk, at)[0] + LOG_OVERHEAD
             if length < BATCH_OVERHEAD or position + length > size:
                 return
             if at + length > len(chunk):
@@ -393,7 +402,7 @@ class LogSegment:
     # Timestamps
 
     def load_first_timestamp(self) -> int | None:
-        """The timestamp of the first batch, None for an empty segment."""
+        """Return the largest timestamp of the first batch, None for an empty segment."""
         if self.first_timestamp is None and self.size:
             header = self.header_at(0)
             if header is not None and header.max_timestamp >= 0:
@@ -401,15 +410,15 @@ class LogSegment:
         return self.first_timestamp
 
     def largest_timestamp(self) -> int:
-        """The largest timestamp, or when the file was last written if no record has one."""
+        """Return the largest timestamp, or the time of the file's last change if no record has a timestamp."""
         return self.max_timestamp if self.max_timestamp >= 0 else self._disk.modified_ms(self.path)
 
     # Cutting and rebuilding
 
     def rebuild(self, *, end_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """Reads the segment from the start, rebuilds both indexes, and cuts the file behind the last good batch.
+        """Read the segment from the start, rebuild its indexes, and cut the file behind the last good batch.
 
-        Yields each good batch, so that the caller can rebuild what it derives from them. Exhaust it.
+        Yields each good batch; the caller must exhaust the iterator.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -429,7 +438,7 @@ class LogSegment:
         self.size = good
 
     def open_existing(self) -> bool:
-        """Loads the indexes of an active segment and checks them against the tail; False when it must be rebuilt."""
+        """Load the indexes of an active segment and check them against its tail; return False if it must be rebuilt."""
         if not self.size:
             self.offset_index.reset()
             self.time_index.reset()
@@ -439,22 +448,22 @@ class LogSegment:
         return self._tail_is_sound(None)
 
     def open_sealed(self, end_offset: int, *, is_cleaned: bool = False) -> bool:
-        """Takes the index files of a sealed segment as they are; False when it must be rebuilt.
+        """Use the index files of a sealed segment as they are; return False if it must be rebuilt.
 
         Args:
             end_offset: where the next segment begins.
-            is_cleaned: compaction has written it, so holes between its batches are no sign of rot.
+            is_cleaned: compaction has written the segment, so holes between its batches are not rot.
         """
         if not self.offset_index.open_sealed() or not self.time_index.open_sealed():
             return False
         return self._tail_is_sound(end_offset, is_cleaned)
 
     def _tail_is_sound(self, end_offset: int | None, is_cleaned: bool = False) -> bool:
-        """Checks the batches from the last index entry on, and takes size and largest timestamp from them.
+        """Check the batches from the last index entry on, and take the largest timestamp from them.
 
         Args:
             end_offset: where the next segment begins; None for the active segment.
-            is_cleaned: holes are to be expected.
+            is_cleaned: holes between batches are expected.
         """
         last = self.offset_index.last_entry()
         start = last[1] if last else 0
@@ -471,7 +480,7 @@ class LogSegment:
                 if last is not None and header.last_offset != last[0]:
                     return False
             elif not is_cleaned and header.base_offset != last_offset + 1:
-                # Compaction leaves such holes, and so does rot, since the CRC does not cover the offset: look at it all.
+                # Compaction leaves such holes, and so does rot, since the CRC does not cover the offset: rebuild to be sure.
                 return False
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
@@ -482,7 +491,7 @@ class LogSegment:
         return end == self.size and (end_offset is None or self.max_timestamp == timestamp)
 
     def batch_has_timestamp(self, last_offset: int, max_timestamp: int) -> bool:
-        """Whether the batch that ends with `last_offset` has this largest timestamp: what a time index entry claims."""
+        """Return whether a batch ends with `last_offset` and has this largest timestamp, as a time index entry claims."""
         if last_offset < self.base_offset:
             return False
         position = self._locate_or_none(last_offset)
@@ -496,20 +505,19 @@ class LogSegment:
             return None
 
     def next_offset(self) -> int:
-        """The offset after the last batch: the next one to give out when this is the active segment."""
+        """Return the offset after the last batch."""
         last = self.offset_index.last_entry()
         offset = self.base_offset
         for _, header in self.headers(last[1] if last else 0):
             offset = header.next_offset
         return offset
 
-    def truncate_to(self, offset: int) -> int:
-        """Cuts off the batch that holds `offset` and all after it; returns the bytes removed. The segment is active again."""
+    def truncate_to(self, offset: int) -> None:
+        """Cut off the batch that holds `offset` and all after it. The segment is active again."""
         if self.offset_index.is_sealed:
             self.offset_index.load()
             self.time_index.load()
         position = self.locate(offset)
-        removed = self.size - position
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         try:
@@ -527,4 +535,3 @@ class LogSegment:
         self._bytes_since_index_entry = position - start
         if position == 0:
             self.first_timestamp = None
-        return removed

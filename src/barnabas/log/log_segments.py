@@ -1,4 +1,4 @@
-"""The segments of one log in order (data plane).
+"""The segments of one log in order.
 
     bases      0          4711        9020
     segments   | 0..4710  | 4711..9019 | 9020..   active, the only one written to
@@ -44,18 +44,18 @@ class LogSegments:
         return sum(segment.size for segment in self._segments)
 
     def slot(self, offset: int) -> int:
-        """The index of the segment that an offset belongs to; -1 when it lies before the first."""
+        """Return the index of the segment that an offset belongs to; -1 if the offset is below the first."""
         return bisect_right(self._bases, offset) - 1
 
     def at(self, slot: int) -> LogSegment:
         return self._segments[slot]
 
     def starting_with(self, offset: int) -> list[LogSegment]:
-        """The segment that an offset belongs to and all later ones."""
+        """Return the segment that an offset belongs to and all later ones."""
         return self._segments[max(self.slot(offset), 0) :]
 
     def find(self, bases: list[int]) -> list[LogSegment] | None:
-        """The sealed segments with these base offsets; None when they are no longer all there, in a row."""
+        """Return the sealed segments with these base offsets; None if they are not all there, in a row."""
         start = self.slot(bases[0])
         found = self._segments[max(start, 0) : max(start, 0) + len(bases)]
         if [segment.base_offset for segment in found] != bases or found[-1] is self.active:
@@ -63,18 +63,18 @@ class LogSegments:
         return found
 
     def end_of(self, slot: int, log_end_offset: int) -> int:
-        """The offset after the last one that belongs to a segment."""
+        """Return the offset after the last one that belongs to a segment."""
         return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
 
     def add(self, segment: LogSegment) -> None:
-        """Makes a segment the active one."""
+        """Make a segment the active one."""
         assert segment.base_offset > self._bases[-1], "base offsets ascend"
         self._segments.append(segment)
         self._bases.append(segment.base_offset)
         self.active = segment
 
     def pop_active(self) -> LogSegment:
-        """Takes the active segment away; the one before it becomes active."""
+        """Remove and return the active segment; the one before it becomes active."""
         assert len(self._segments) > 1, "a log has at least one segment"
         self._bases.pop()
         last = self._segments.pop()
@@ -82,7 +82,7 @@ class LogSegments:
         return last
 
     def pop_first(self, count: int) -> list[LogSegment]:
-        """Takes the oldest segments away."""
+        """Remove and return the oldest segments."""
         assert count < len(self._segments), "a log has at least one segment"
         gone = self._segments[:count]
         del self._segments[:count]
@@ -90,7 +90,7 @@ class LogSegments:
         return gone
 
     def replace(self, old: list[LogSegment], new: LogSegment) -> None:
-        """Puts one segment in the place of some neighbours, none of them active."""
+        """Replace some neighbours, none of them active, by one segment."""
         start = self._bases.index(old[0].base_offset)
         assert self._segments[start : start + len(old)] == old, "the segments are still there, in a row"
         assert old[-1] is not self.active, "the active segment is never replaced"
@@ -98,7 +98,7 @@ class LogSegments:
         self._bases[start : start + len(old)] = [new.base_offset]
 
     def replace_all(self, segment: LogSegment) -> None:
-        """Makes a segment the only one."""
+        """Make a segment the only one."""
         self._segments[:] = [segment]
         self._bases[:] = [segment.base_offset]
         self.active = segment

@@ -1,8 +1,8 @@
-"""What a read returns: a range of bytes of one segment, on batch borders (data plane).
+"""The result of a read: a range of bytes of one segment that begins and ends between batches.
 
-A slice holds no bytes and no open file. `fileno` and `position` are for `sendfile`, `read` for everyone else. The descriptor is good
-until control returns to the event loop; a sender that is interrupted asks again. The bytes themselves stay
-readable while the segment's files exist, that is file.delete.delay.ms beyond its deletion.
+A slice holds no bytes and no open file. `fileno` and `position` are for `sendfile`, `read` for all other uses. The descriptor is good
+until control returns to the event loop; after that the sender must ask again. The bytes stay
+readable while the segment's files exist: until file.delete.delay.ms after its deletion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LogSlice:
-    """Whole batches in one segment; `size` 0 when there is nothing to read."""
+    """Whole batches in one segment; `size` 0 if there is nothing to read."""
 
     __slots__ = ("_segment", "position", "size")
 
@@ -34,14 +34,14 @@ class LogSlice:
         return self.size
 
     def fileno(self) -> int:
-        """The descriptor of the segment's file, -1 when it has none."""
+        """Return the descriptor of the segment's file, -1 if the disk has none."""
         try:
             return self._segment.file().fileno()
         except OSError as error:
             raise KafkaStorageError(f"cannot open {self._segment.path}: {error.strerror or error}") from error
 
     def headers(self) -> Iterator[tuple[int, BatchHeader]]:
-        """Position in the file and header of each batch, without reading the records.
+        """Yield position in the file and header of each batch, without reading the records.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -52,12 +52,12 @@ class LogSlice:
             raise KafkaStorageError(f"cannot read {self._segment.path}: {error.strerror or error}") from error
 
     def part(self, start: int, end: int) -> LogSlice:
-        """The batches between two positions in the file, as `headers` gives them."""
+        """Return the batches between two positions in the file, as `headers` yields them."""
         assert self.position <= start <= end <= self.position + self.size, (self, start, end)
         return LogSlice(self._segment, start, end - start)
 
     def read(self) -> bytes:
-        """The bytes.
+        """Return the bytes.
 
         Raises:
             KafkaStorageError: the disk failed, or the file ends before the slice does.

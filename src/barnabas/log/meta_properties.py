@@ -1,4 +1,4 @@
-"""The `meta.properties` file: whose data directory this is (data plane).
+"""The `meta.properties` file: whose data directory this is.
 
     #
     cluster.id=MkU3OEVBNTcwNTJENDM2Qg
@@ -6,8 +6,8 @@
     node.id=1
     version=1
 
-Written once by `storage format`, synced, and never changed. Missing means that the directory has not been formatted. One that does
-not parse stops the start with a sentence: guessing whose data it is would be worse than stopping.
+`storage format` writes it once, synced; it never changes. If it is missing the directory has not been formatted. If it does
+not parse the broker does not start, for it must not guess whose data this is.
 
 Source: Kafka's `MetaProperties`, `PropertiesUtils`; KIP-631, KIP-858.
 """
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 class InvalidMetaProperties(ValueError):
-    """The file is there but says nothing usable."""
+    """The file exists but is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class MetaProperties:
 
     @classmethod
     def decode(cls, data: bytes) -> MetaProperties:
-        """Reads the file's content.
+        """Read the file's content.
 
         Raises:
             InvalidMetaProperties: a field is missing or malformed, or the version is unknown.
@@ -69,10 +69,10 @@ class MetaProperties:
 
 
 def read(disk: Disk, root_dir: str) -> MetaProperties | None:
-    """The identity of a directory, None when it has not been formatted.
+    """Return the identity of a directory, None if it has not been formatted.
 
     Raises:
-        InvalidMetaProperties: the file is there but says nothing usable.
+        InvalidMetaProperties: the file exists but is not valid.
     """
     try:
         return MetaProperties.decode(disk.read_file(f"{root_dir}/{META_PROPERTIES}"))

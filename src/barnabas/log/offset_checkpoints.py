@@ -1,12 +1,12 @@
-"""The three offsets of every log of a directory, as they were last written down: recovery points, log starts, high watermarks (data plane).
+"""The checkpoints of a directory: recovery points, log starts and high watermarks of all its logs.
 
-What a file says of a log that is not open stays as it is; what it says of an open one is replaced by the log's own. A file that would
-not change is left alone.
+A write takes the offsets of open logs from the logs, and keeps those of unopened logs as they are. An unchanged file is
+not written.
 
-Durability: see `checkpoints` for what each lost file costs. Log starts, which DeleteRecords has promised, are always synced, and the
-log is flushed up to its start first: a start beyond the log's end after a power cut could not be told from rot.
+Durability: see `checkpoints` for the cost of each lost file. Log starts, which DeleteRecords has promised, are always synced, and the
+log is flushed up to its start first: after a power cut a start beyond the log's end would look like rot.
 
-Source: Kafka's `LogManager.checkpointRecoveryOffsetsInDir` and its like.
+Source: Kafka's `LogManager.checkpointRecoveryOffsetsInDir`, `checkpointLogStartOffsetsInDir`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Key = tuple[str, int]
 
 
 class KnownOffsets(NamedTuple):
-    """What the checkpoints say of one log; 0 for what they do not know."""
+    """One log's offsets in the checkpoints; 0 if unknown."""
 
     recovery_point: int
     log_start: int
@@ -47,7 +47,7 @@ class OffsetCheckpoints:
         return f"<OffsetCheckpoints {self._root_dir} of {len(self._recovery_points)} logs>"
 
     def load(self) -> None:
-        """Reads the files; one that is not whole counts as empty."""
+        """Read the files; an incomplete file counts as empty."""
         self._recovery_points = self._read(checkpoints.RECOVERY_POINT_CHECKPOINT)
         self._log_starts = self._read(checkpoints.LOG_START_OFFSET_CHECKPOINT)
         self._high_watermarks = self._read(checkpoints.REPLICATION_OFFSET_CHECKPOINT)
@@ -55,23 +55,23 @@ class OffsetCheckpoints:
     def _read(self, name: str) -> dict[Key, int]:
         offsets = checkpoints.read_offsets(self._disk, f"{self._root_dir}/{name}")
         if offsets is None:
-            logger.warning("%s/%s is not whole and is ignored", self._root_dir, name)
+            logger.warning("%s/%s is not complete and is ignored", self._root_dir, name)
             return {}
         return offsets
 
     def of(self, key: Key) -> KnownOffsets:
-        """What was written down of a log."""
+        """Return the offsets of a log."""
         return KnownOffsets(
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
 
     def forget(self, key: Key) -> bool:
-        """Leaves a log out of the next writing; returns whether the files know it."""
+        """Leave a log out of the next write; return whether the files name it."""
         known = [o.pop(key, None) for o in (self._recovery_points, self._log_starts, self._high_watermarks)]
         return known != [None, None, None]
 
     def write(self, logs: Mapping[Key, PartitionLog], unopened: Container[Key], *, sync: bool) -> None:
-        """Writes the offsets of open logs, and again what is known of logs that are not open.
+        """Write the offsets of open logs, and the known offsets of unopened logs again.
 
         Args:
             sync: make all of them durable; log starts always are.

@@ -1,4 +1,4 @@
-"""The sparse offset index of a segment: from an offset to a file position at or before its batch (data plane).
+"""The sparse offset index of a segment: from an offset to a file position at or before its batch.
 
     .index: 8 bytes an entry, ascending, big-endian
         0  4  offset of the batch's LAST record, minus the segment's base offset
@@ -7,7 +7,7 @@
 The last offset, not the first: the largest entry at or below a wanted offset then points to a batch that starts at or
 before it, and a scan forward from there finds it.
 
-How it is written and sealed, and what a crash can do to it, is told in `index_file`.
+`index_file` says how the file is written and sealed, and what a crash can do to it.
 
 Source: Kafka's `OffsetIndex`.
 """
@@ -37,7 +37,7 @@ class OffsetIndex(IndexFile):
     _positions: array[int]
 
     def append(self, last_offset: int, position: int) -> None:
-        """Adds the batch at `position` whose last record is `last_offset`; ascending, or an assertion fails."""
+        """Add the batch at `position` whose last record is `last_offset`; both must ascend."""
         relative = last_offset - self.base_offset
         assert self._sealed_entries is None, "a sealed index takes no entries"
         assert not self._relative_offsets or relative > self._relative_offsets[-1], "offsets must ascend"
@@ -45,7 +45,7 @@ class OffsetIndex(IndexFile):
         self._positions.append(position)
 
     def lookup(self, offset: int) -> Entry | None:
-        """The largest entry at or below `offset`; None when the search must begin at the segment's start."""
+        """Return the largest entry at or below `offset`; None if the search must begin at the segment's start."""
         relative = offset - self.base_offset
         if relative < 0:
             return None
@@ -55,7 +55,7 @@ class OffsetIndex(IndexFile):
         return self._search_file(relative, 0)
 
     def last_at_or_below_position(self, position: int) -> Entry | None:
-        """The last entry whose position is at most `position`: a place where a batch begins."""
+        """Return the last entry whose position is at most `position`; a batch begins there. None if there is none."""
         if self._sealed_entries is None:
             slot = bisect_right(self._positions, position)
             return self._entry(slot - 1) if slot else None
@@ -65,13 +65,13 @@ class OffsetIndex(IndexFile):
         return self.base_offset + self._relative_offsets[slot], self._positions[slot]
 
     def last_entry(self) -> Entry | None:
-        """Offset and position of the last entry."""
+        """Return offset and position of the last entry, None if there is none."""
         if self._sealed_entries is None:
             return self._entry(-1) if self._positions else None
         return self._last_in_file()
 
     def is_sane(self) -> bool:
-        """Kafka's sanity check: the last entry lies at or after the base offset, and not before the first entry."""
+        """Return whether the last entry lies behind the base offset; a sole entry may lie at it. Kafka's check."""
         last = self.last_entry()
         return last is None or last[0] > self.base_offset or (last[0] == self.base_offset and self.entries == 1)
 

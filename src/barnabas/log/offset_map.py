@@ -1,11 +1,11 @@
-"""The last offset of each key, in a table of fixed size (data plane): what compaction compares records with.
+"""The last offset of each key, in a table of fixed size. Compaction compares records with it.
 
-    slot    | digest of the key 16 | offset 8 |      24 bytes, all zeros when free
-    probe   begins where the digest says and goes on in steps that the digest says as well
+    slot    | digest of the key 16 | offset 8 |      24 bytes, all zeros if free
+    probe   the digest gives the first slot and the step to the next
 
-The table takes exactly the memory it is given, `log.cleaner.dedupe.buffer.size`, whatever the keys are like; pages that are never
-touched cost none. Two keys whose 128-bit digests are equal would be taken for one, as in Apache Kafka. A full table ends a round of
-cleaning; the next one goes on there.
+The table takes exactly `log.cleaner.dedupe.buffer.size` bytes, whatever the keys are; untouched pages take no memory.
+Two keys with equal 128-bit digests count as one, as in Apache Kafka. A full table ends a round of cleaning; the next round
+starts there.
 
 Source: Kafka's `SkimpyOffsetMap`.
 """
@@ -25,25 +25,24 @@ _halves = struct.Struct(">QQ").unpack
 class OffsetMap:
     """Key to offset; later puts win. Offsets are put in ascending order."""
 
-    __slots__ = ("_size_in_bytes", "_table", "entries", "latest_offset", "limit", "slots")
+    __slots__ = ("_table", "entries", "latest_offset", "limit", "slots")
 
     def __init__(self, memory_bytes: int, load_factor: float = 0.9) -> None:
         """
         Args:
-            memory_bytes: what the table may take.
+            memory_bytes: the size of the table.
             load_factor: share of the slots that may be used; beyond it look-ups become slow.
 
         Raises:
-            ValueError: not even one key would fit, so that no cleaning could ever progress.
+            ValueError: not even one key would fit, so that no cleaning could end.
         """
         self.slots = memory_bytes // ENTRY_BYTES
-        # One slot is always free, where a look-up in vain ends.
+        # One slot is always free, so that every look-up ends.
         self.limit = min(int(self.slots * load_factor), self.slots - 1)
         if self.limit < 1:
             raise ValueError(f"a table of {memory_bytes} bytes with load factor {load_factor} holds no key")
-        self._size_in_bytes = self.slots * ENTRY_BYTES
-        # Anonymous memory is given page by page as it is written to; a bytearray would write to all of it at once.
-        self._table = mmap.mmap(-1, self._size_in_bytes)
+        # The system provides anonymous memory page by page, on the first write; a bytearray would write to all of it at once.
+        self._table = mmap.mmap(-1, self.slots * ENTRY_BYTES)
         self.entries = 0
         # The last offset the map speaks for; -1 while it is empty.
         self.latest_offset = -1
@@ -56,7 +55,7 @@ class OffsetMap:
         return self.entries / self.slots
 
     def _find(self, digest: bytes) -> int:
-        """The position of the digest's slot, or of the free one where it belongs."""
+        """Return the position of the digest's slot, or of the free slot where it belongs."""
         table = self._table
         slots = self.slots
         halves: tuple[int, int] = _halves(digest)
@@ -65,7 +64,7 @@ class OffsetMap:
         found = table[position : position + _DIGEST_BYTES]
         if found in (digest, _FREE):
             return position
-        # Coprime to no particular number: a step that does not reach a free slot is given up for the next neighbour.
+        # The step may share a divisor with the number of slots and miss all free ones: after some steps try the neighbours.
         step = halves[1] % slots or 1
         for _ in range(16):
             slot += step
@@ -85,7 +84,7 @@ class OffsetMap:
                 slot = 0
 
     def put(self, key: bytes, offset: int) -> bool:
-        """Notes the offset of a key; False, and nothing noted, when the map holds as many keys as it may."""
+        """Note the offset of a key; return False, and note nothing, if the map is full."""
         digest = _digest(key)
         position = self._find(digest)
         table = self._table
@@ -99,7 +98,7 @@ class OffsetMap:
         return True
 
     def get(self, key: bytes) -> int:
-        """The last offset of a key, -1 when there is none."""
+        """Return the last offset of a key, -1 if there is none."""
         digest = _digest(key)
         position = self._find(digest)
         entry = self._table[position : position + ENTRY_BYTES]

@@ -1,28 +1,25 @@
-"""How many segment files are open at once (data plane): a second-chance queue of file handles.
+"""How many segment files are open at once: a second-chance queue of file handles.
 
-Every segment opens its `.log` on first use and may find it closed at any later call, so that tens of thousands of
-segments live under a limit of a few hundred descriptors. A handle is therefore good until control returns to the event
-loop, no longer; who needs it later asks the segment again.
+Every segment opens its `.log` on first use and may find it closed at any later call, so that there may be more segments than
+descriptors. A handle is therefore good until control returns to the event loop; code that needs the file later asks the segment again.
 
-Use costs one attribute write (`segment.recently_used = True`). Eviction goes round the queue: a segment used since the
-last visit is spared once, the others are closed. Work per open is constant on average.
+A use of a file costs one attribute write (`segment.recently_used = True`). Eviction takes the oldest file in the queue: if the segment
+was used since the last visit it goes to the end of the queue once, else its file is closed. Opening and closing take constant time
+on average.
+
+The limit is a share of what the system allows the process (`Disk.max_open_files`), for an append to a closed file costs twice as much
+as one to an open file, and the other descriptors are for connections.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections import deque
-from typing import Protocol
+from collections import OrderedDict
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from barnabas.log.log_segment import LogSegment
 
-class Closeable(Protocol):
-    """What sits in the queue."""
-
-    recently_used: bool
-
-    def close_file(self) -> None:
-        """Closes the handle if it is open; the next use opens it again."""
-        ...
+DEFAULT_LIMIT = 512
 
 
 class OpenFiles:
@@ -30,10 +27,10 @@ class OpenFiles:
 
     __slots__ = ("_queue", "limit")
 
-    def __init__(self, limit: int = 512) -> None:
-        assert limit >= 2, "one file to read and one to write is the least"
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        assert limit >= 2, "the least is one file to read and one to write"
         self.limit = limit
-        self._queue: deque[Closeable] = deque()
+        self._queue: OrderedDict[LogSegment, None] = OrderedDict()
 
     def __repr__(self) -> str:
         return f"<OpenFiles {len(self._queue)}/{self.limit}>"
@@ -41,19 +38,18 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def opened(self, segment: Closeable) -> None:
-        """Notes an opened file, and closes another when the limit is passed."""
+    def opened(self, segment: LogSegment) -> None:
+        """Add a segment whose file was just opened, and close another one if there are too many."""
         queue = self._queue
-        queue.append(segment)
+        queue[segment] = None
         while len(queue) > self.limit:
-            oldest = queue.popleft()
+            oldest, _ = queue.popitem(last=False)
             if oldest is segment or oldest.recently_used:
                 oldest.recently_used = False
-                queue.append(oldest)
+                queue[oldest] = None
             else:
                 oldest.close_file()
 
-    def closed(self, segment: Closeable) -> None:
-        """Forgets a file that its segment has closed for good."""
-        with contextlib.suppress(ValueError):
-            self._queue.remove(segment)
+    def closed(self, segment: LogSegment) -> None:
+        """Forget a segment that closes its file by itself."""
+        self._queue.pop(segment, None)

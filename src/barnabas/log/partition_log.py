@@ -1,23 +1,25 @@
-"""One partition's log: batches in, byte ranges out (data plane).
+"""One partition's log: batches in, byte ranges out.
 
     log start                          high watermark        log end
     |  segment 0  |  segment 1  |  active segment             |
     ^ deleted from here          ^ rolled          appended here ^
 
-Appending is `log_appender`'s. `read` answers with a `LogSlice`, a place in a file rather than bytes. The segments and their files are
-moved by `local_log`.
+    PartitionLog ──► LogAppender     checks, patches and writes batches
+                └──► LocalLog        moves the segments and their files
+
+`read` returns a `LogSlice`, a place in a file rather than bytes.
 
 Invariants:
 
 - log start ≤ high watermark ≤ log end; recovery point ≤ log end. Offsets ascend without overlap.
 - Nothing in memory changes before the disk has taken the whole write. A failed append leaves the log as it was.
-- Every batch ends up in exactly one segment; a slice never crosses segments and never splits a batch.
-- Index entries may exist in memory only; files follow on roll and close (see `index_file`).
-- Nothing is synced on append unless flush.messages asks for it. A roll syncs the sealed segment, outside the append path.
+- Every batch is in exactly one segment; a slice never crosses segments and never splits a batch.
+- New index entries may be in memory only; the files follow (see `index_file`).
+- An append syncs nothing unless flush.messages asks for it. A roll syncs the sealed segment, outside the append path.
 
-A disk that refuses a write (full, or failing) gives KAFKA_STORAGE_ERROR, and the next append tries again: when space
-returns the log goes on. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
-have dropped what it could not write, so the log refuses all writes until it has been opened again.
+If the disk rejects a write (full, or failing) the append returns KAFKA_STORAGE_ERROR, and the next append tries again: when there is
+space again the log goes on. Apache Kafka takes the directory offline instead. A failed sync is different: the system may
+have dropped what it could not write, so the log rejects all writes until it has been opened again.
 
 Left out here: tiered storage.
 
@@ -30,29 +32,125 @@ import logging
 from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
-from barnabas.log.append_checks import AppendChecks, AppendOrigin
+from barnabas.log.append_checks import AppendOrigin
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.cleaning_task import GroupCleaned
+from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange
+from barnabas.log.leader_epoch_cache import LeaderEpochCache
+from barnabas.log.local_log import LocalLog
 from barnabas.log.log_appender import LogAppender
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_flusher import RunBlocking, run_inline
+from barnabas.log.log_flusher import LogFlusher, RunBlocking, run_inline
 from barnabas.log.log_segments import LogSegments
 from barnabas.log.log_slice import LogSlice
+from barnabas.log.open_files import OpenFiles
+from barnabas.log.producer_state import ProducerStateManager
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.log.recovery import replay_producers
+from barnabas.log.recovery import LogLoader, replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
 from barnabas.log.timestamp_lookup import TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.transaction_verification import VerificationGuard
 
 logger = logging.getLogger(__name__)
 
 __all__ = ["AppendInfo", "AppendOrigin", "PartitionLog", "RunBlocking", "TimestampAndOffset", "run_inline"]
 
 
-class PartitionLog(LogAppender):
-    """One partition's log."""
+class PartitionLog:
+    """One partition's log.
+
+    Attributes:
+        name: topic and partition, as its directory is called.
+        config: the settings; `reconfigure` changes them.
+        high_watermark: moved by the partition; at most the log's end.
+        recovered_bytes_cut: how many bytes recovery cut off.
+        on_truncate: called before a truncation removes anything. Compaction then does not put the removed records back.
+    """
+
+    __slots__ = (
+        "_appender",
+        "_disk",
+        "_epochs",
+        "_flusher",
+        "_local",
+        "_now_ms",
+        "_producers",
+        "_run_blocking",
+        "_segments",
+        "config",
+        "high_watermark",
+        "log_start_offset",
+        "name",
+        "on_truncate",
+        "recovered_bytes_cut",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        config: LogConfig,
+        *,
+        now_ms: Callable[[], int],
+        open_files: OpenFiles | None = None,
+        run_blocking: RunBlocking = run_inline,
+        log_start_offset: int = 0,
+        recovery_point: int = 0,
+        high_watermark: int = 0,
+        clean: bool = False,
+        cleaned_to: int = 0,
+    ) -> None:
+        """Open the log in a directory, and recover it unless it was closed cleanly; create what is missing.
+
+        Args:
+            log_start_offset, recovery_point, high_watermark: from the directory's checkpoints, 0 if unknown.
+            clean: the last owner closed the log.
+            run_blocking: runs syncs elsewhere and reports back on this thread.
+            cleaned_to: up to where compaction has been, 0 if unknown: holes below it are not damage.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        self.name = directory.rpartition("/")[2]
+        self.config = config
+        self._disk = disk
+        self._now_ms = now_ms
+        self._run_blocking = run_blocking
+        self._epochs = LeaderEpochCache(disk, f"{directory}/{log_files.LEADER_EPOCH_CHECKPOINT}")
+        self._producers = ProducerStateManager(disk, directory, expiration_ms=config.producer_id_expiration_ms)
+        opened_ms = now_ms()
+        open_files = open_files if open_files is not None else OpenFiles()
+        loader = LogLoader(
+            disk,
+            open_files,
+            directory,
+            config,
+            self._epochs,
+            self._producers,
+            now_ms=opened_ms,
+            cleaned_to=cleaned_to,
+        )
+        try:
+            if not disk.exists(directory):
+                disk.mkdir(directory)
+            loaded = loader.load(log_start_offset=log_start_offset, recovery_point=recovery_point, clean=clean)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot open the log {directory}: {error.strerror or error}") from error
+        self._segments = LogSegments(loaded.segments)
+        self._flusher = LogFlusher(disk, directory, self._segments, loaded.recovery_point, opened_ms, run_blocking)
+        self._local = LocalLog(
+            disk, open_files, directory, self._segments, loaded.log_end_offset, self._flusher, run_blocking
+        )
+        self._appender = LogAppender(
+            self.name, config, self._local, self._epochs, self._producers, self._flusher, now_ms
+        )
+        self.log_start_offset = loaded.log_start_offset
+        self.high_watermark = min(max(high_watermark, loaded.log_start_offset), loaded.log_end_offset)
+        self.recovered_bytes_cut = loaded.bytes_cut
+        self.on_truncate: Callable[[int], None] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -65,10 +163,95 @@ class PartitionLog(LogAppender):
         """Where the log lives; it changes when the log is deleted or set aside."""
         return self._local.directory
 
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._local.log_end_offset
+
+    # Appending
+
+    def append_as_leader(
+        self,
+        records: memoryview | bytearray,
+        leader_epoch: int,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        guard: VerificationGuard | None = None,
+        transaction_version: int = 0,
+    ) -> AppendInfo:
+        """Append a set of whole batches under the next offsets.
+
+        Args:
+            records: the batches, in a writable buffer; offsets and epoch are written into it.
+            leader_epoch: the epoch this replica leads in.
+            origin: clients may not write control batches, and only their batches have sequences.
+            guard: from `begin_verification`, for the first batch of a transaction.
+            transaction_version: of the transaction that a marker ends.
+
+        Raises:
+            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
+            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
+            the codes are Kafka's.
+            KafkaStorageError: the disk failed; nothing was appended.
+        """
+        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version)
+        info.log_start_offset = self.log_start_offset
+        return info
+
+    def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
+        """Append batches that a leader has given offsets and epochs; a truncated batch at the end is left out.
+
+        Raises:
+            CorruptRecord: a batch fails its checks, or its offsets do not ascend from the log's end.
+            KafkaStorageError: the disk failed; nothing was appended.
+        """
+        info = self._appender.append_as_follower(records)
+        info.log_start_offset = self.log_start_offset
+        return info
+
+    def begin_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
+    ) -> VerificationGuard | None:
+        """Begin to verify the first batch of a transaction; see `ProducerStateManager.begin_verification`."""
+        return self._producers.begin_verification(
+            producer_id, sequence, producer_epoch, self._now_ms(), supports_epoch_bump=supports_epoch_bump
+        )
+
+    def roll(self) -> None:
+        """Begin a new segment, unless the active one is empty."""
+        if self._segments.active.size:
+            self._appender.roll(self.log_end_offset, self._now_ms())
+
+    # Flushing
+
+    @property
+    def recovery_point(self) -> int:
+        """Up to where the log is durable."""
+        return self._flusher.recovery_point
+
+    @property
+    def last_flush_ms(self) -> int:
+        """When the last flush began; until the first one, when the log was opened."""
+        return self._flusher.last_flush_ms
+
+    def flush(self) -> None:
+        """Make everything appended so far durable; blocks.
+
+        Raises:
+            KafkaStorageError: the disk failed; the log takes no more writes.
+        """
+        self._flusher.flush(self.log_end_offset, self._now_ms())
+
+    def flush_elsewhere(self) -> None:
+        """As `flush`, but through `run_blocking`: returns at once, and the recovery point moves later."""
+        if self.recovery_point < self.log_end_offset:
+            self._flusher.last_flush_ms = self._now_ms()
+            self._flusher.flush_elsewhere(self.log_end_offset, [])
+
     # Reading
 
     def read(self, offset: int, max_bytes: int, *, max_offset: int, min_one: bool = True) -> LogSlice:
-        """Finds the whole batches from the one that holds `offset`, within one segment.
+        """Find the whole batches from the one that holds `offset`, within one segment.
 
         Args:
             offset: where to begin; the slice may begin with earlier records of the same batch.
@@ -77,29 +260,30 @@ class PartitionLog(LogAppender):
             min_one: return the first batch even if it is larger than `max_bytes` (KIP-74).
 
         Returns:
-            A slice, of size 0 when there is nothing to read yet.
+            A slice, of size 0 if there is nothing to read yet.
 
         Raises:
             OffsetOutOfRange: below the log start or beyond the log end.
             KafkaStorageError: the disk failed.
         """
-        if offset > self.log_end_offset or offset < self.log_start_offset:
-            raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset, self.name)
-        return self._local.read(offset, max_bytes, max_offset, self.log_end_offset, min_one)
+        local = self._local
+        if offset > local.log_end_offset or offset < self.log_start_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, local.log_end_offset, self.name)
+        return local.read(offset, max_bytes, max_offset, min_one)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record at or after `timestamp`, exact to the record; None when all are older."""
+        """Return the first record at or after `timestamp`, exact to the record; None if all are older."""
         return timestamp_lookup.first_at_or_after(self._segments, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampAndOffset | None:
-        """The first record with the largest timestamp of the log (ListOffsets -3); None when no record has one."""
+        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
         return timestamp_lookup.first_with_largest(self._segments, self.log_start_offset)
 
     # Offsets and epochs
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """First offset of the oldest undecided transaction, None when there is none."""
+        """First offset of the oldest undecided transaction, None if there is none."""
         self._producers.high_watermark_moved(self.high_watermark)
         return self._producers.first_unstable_offset()
 
@@ -114,8 +298,8 @@ class PartitionLog(LogAppender):
 
     @property
     def latest_epoch(self) -> int:
-        """The largest leader epoch in the log, -1 when it has none."""
-        return self._latest_epoch
+        """The largest leader epoch in the log, -1 if it has none."""
+        return self._epochs.latest_epoch
 
     @property
     def epoch_entries(self) -> list[tuple[int, int]]:
@@ -123,16 +307,16 @@ class PartitionLog(LogAppender):
         return self._epochs.entries()
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The leader epoch that wrote an offset, -1 when unknown."""
+        """Return the leader epoch that wrote an offset, -1 if unknown."""
         return self._epochs.epoch_for_offset(offset)
 
     def begin_epoch(self, leader_epoch: int) -> None:
-        """Notes that a new leader epoch begins at the log's end, before anything is written in it."""
-        if leader_epoch != self._latest_epoch:
-            self._begin_epoch(leader_epoch, self.log_end_offset)
+        """Note that a new leader epoch begins at the log's end, before anything is written in it."""
+        if leader_epoch != self.latest_epoch:
+            self._appender.begin_epoch(leader_epoch, self.log_end_offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """The largest epoch at or below the given one, and where it ends; (-1, -1) when unknown."""
+        """Return the largest epoch at or below the given one, and where it ends; (-1, -1) if unknown."""
         return self._epochs.end_offset_for(leader_epoch, self.log_end_offset)
 
     @property
@@ -145,21 +329,21 @@ class PartitionLog(LogAppender):
 
     @property
     def segments(self) -> LogSegments:
-        """The segments in order; not to be changed."""
+        """The segments in order; the caller must not change them."""
         return self._segments
 
     # Producers and transactions
 
     def producers(self) -> list[ProducerStateEntry]:
-        """The known producers, for DescribeProducers; not to be changed."""
+        """Return the known producers, for DescribeProducers; the caller must not change them."""
         return list(self._producers.producers.values())
 
     def expire_producers(self) -> int:
-        """Forgets producers that have been silent for producer.id.expiration.ms."""
+        """Forget producers that have been silent for producer.id.expiration.ms; return how many."""
         return self._producers.expire(self._now_ms())
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """The aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
+        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
         found: list[AbortedTransaction] = []
         for segment in self._segments.starting_with(start):
             for entry in segment.transaction_index.ending_at_or_after(start):
@@ -172,10 +356,10 @@ class PartitionLog(LogAppender):
     # Cutting
 
     def delete_records_before(self, offset: int) -> int:
-        """Moves the log start up to `offset`; whole segments below it go with the next retention run.
+        """Move the log start up to `offset`; the next retention run deletes the whole segments below it.
 
         Returns:
-            The log start, which is never moved back.
+            The log start, which never moves back.
 
         Raises:
             OffsetOutOfRange: `offset` is above the high watermark.
@@ -196,7 +380,7 @@ class PartitionLog(LogAppender):
             logger.warning("%s: cannot write the leader epochs: %s", self.name, error)
 
     def truncate_to(self, offset: int) -> bool:
-        """Removes every batch that ends at or after `offset`; returns whether anything was removed.
+        """Remove every batch that ends at or after `offset`; return whether anything was removed.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -210,9 +394,8 @@ class PartitionLog(LogAppender):
             return True
         self._flusher.truncated(offset)
         try:
-            self.log_end_offset = self._local.truncate_to(offset)
+            self._local.truncate_to(offset)
             self._epochs.truncate_from_end(self.log_end_offset)
-            self._latest_epoch = self._epochs.latest_epoch
             self._reload_producers()
         except OSError as error:
             raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
@@ -227,7 +410,7 @@ class PartitionLog(LogAppender):
             replay_producers(list(self._segments), self._producers, self.log_end_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Removes everything; the next record gets `offset`.
+        """Remove everything; the next record gets `offset`.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -242,15 +425,12 @@ class PartitionLog(LogAppender):
             self._producers.clear(offset)
         except OSError as error:
             raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self._segments.replace_all(first)
-        self._latest_epoch = self._epochs.latest_epoch
-        self.log_start_offset = self.log_end_offset = self.high_watermark = self._flusher.recovery_point = offset
-        self._flusher.names_changed()
+        self.log_start_offset = self.high_watermark = self._flusher.recovery_point = offset
 
     # Retention
 
     def apply_retention(self) -> int:
-        """Deletes whole segments that retention or the log start has overtaken; returns how many.
+        """Delete whole segments that retention or the log start has passed; return how many.
 
         Their files get the suffix `.deleted` and are removed by `remove_deleted_files` after file.delete.delay.ms.
 
@@ -273,7 +453,7 @@ class PartitionLog(LogAppender):
                 if not self._segments.active.size:
                     count -= 1
                 else:
-                    self._roll(self.log_end_offset, now_ms)
+                    self._appender.roll(self.log_end_offset, now_ms)
             if count:
                 self._delete_first(count, now_ms)
         except OSError as error:
@@ -281,7 +461,7 @@ class PartitionLog(LogAppender):
         return count
 
     def _delete_first(self, count: int, now_ms: int) -> None:
-        # The log start moves first: no read may begin in a segment that is on its way out.
+        # The log start moves first: no read may begin in a segment that is being deleted.
         remaining_base = self._segments.at(count).base_offset
         if remaining_base > self.log_start_offset:
             self._move_log_start(remaining_base)
@@ -291,7 +471,7 @@ class PartitionLog(LogAppender):
     # Compaction
 
     def replace_segments(self, group: GroupCleaned, on_end: Callable[[bool], None]) -> SegmentReplacement:
-        """Prepares the exchange of old segments for one that compaction has written; `begin` it.
+        """Prepare the exchange of old segments for one that compaction has written; the caller must `begin` it.
 
         Args:
             on_end: called once, with whether the new segment is in use.
@@ -311,69 +491,68 @@ class PartitionLog(LogAppender):
         )
 
     def _remove_snapshots_of(self, bases: frozenset[int]) -> None:
-        """Removes the producers' snapshots of segments that are gone; nothing waits for it, and nobody would hear of a failure."""
+        """Remove the producers' snapshots of segments that are gone; a failure is only logged."""
         try:
             self._producers.remove_snapshots(lambda offset: offset in bases)
         except OSError as error:
-            logger.warning("%s: the next start removes old snapshots of producers: %s", self.name, error)
+            logger.warning("%s: cannot remove old snapshots of producers, the next start will: %s", self.name, error)
 
     @property
     def has_deleted_files(self) -> bool:
-        """Whether files of deleted segments still wait for their removal."""
+        """Whether files of deleted segments still have to be removed."""
         return bool(self._local.deleted_files)
 
     @property
     def log_start_is_inside_a_segment(self) -> bool:
-        """Whether the log start needs a checkpoint: the first segment's name does not tell it."""
+        """Whether the log start needs a checkpoint, because it is not the first segment's base offset."""
         return self.log_start_offset > self._segments.first_base_offset
 
     def remove_deleted_files(self, *, at_once: bool = False) -> None:
-        """Removes the files of deleted segments whose delay has passed."""
+        """Remove the files of deleted segments whose delay has passed."""
         if self._local.deleted_files:
             self._local.deleted_files.remove(self._now_ms(), at_once=at_once)
 
     # Settings and the end
 
     def directory_renamed(self, directory: str) -> None:
-        """Follows a rename of the directory, so that reads that have begun can finish."""
+        """Follow a rename of the directory, so that reads that have begun can finish."""
         self._local.directory_renamed(directory)
 
     def reconfigure(self, config: LogConfig) -> None:
-        """Takes new settings; they hold from the next append, roll and retention run on."""
+        """Take new settings; they hold from the next append, roll and retention run on."""
         self.config = config
-        self._checks = AppendChecks(config, self.name)
+        self._appender.reconfigure(config)
         self._producers.expiration_ms = config.producer_id_expiration_ms
         self._segments.active.index_interval_bytes = config.index_interval_bytes
 
     def close(self, *, clean: bool = True) -> None:
-        """Ends the log. A clean close flushes, writes the producers' snapshot, and needs no recovery at the next open.
+        """Close the log. A clean close flushes, writes the producers' snapshot, and needs no recovery at the next open.
 
         Raises:
             KafkaStorageError: the disk failed; the log is closed, but not cleanly.
         """
-        if self._closed:
+        if self._local.is_closed:
             return
         try:
             if clean:
                 self._close_cleanly()
         finally:
-            self._closed = True
             self._local.close()
 
     def write_index_entries(self) -> None:
-        """Shows whoever reads the files of a running broker, such as Kafka's dump-log, the active segment's indexes.
+        """Write the active segment's index entries, for tools that read the files of a running broker.
 
         Raises:
-            OSError: the disk refused; the entries stay in memory for the next time.
+            OSError: the disk failed; the entries stay in memory for the next time.
         """
-        if not self._closed:
+        if not self._local.is_closed:
             self._segments.active.write_index_entries()
 
     def _close_cleanly(self) -> None:
         if self._flusher.failure is not None:
             raise KafkaStorageError(self._flusher.failure)
         try:
-            # Neither indexes nor snapshot are synced: the next start looks whether they fit, and does without if not.
+            # Neither indexes nor snapshot are synced: the next start checks them, and rebuilds them if they do not fit.
             self._segments.active.write_indexes()
             self._producers.map_end_offset = self.log_end_offset
             self._producers.take_snapshot()

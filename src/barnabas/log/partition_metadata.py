@@ -1,11 +1,11 @@
-"""The `partition.metadata` file: which topic a directory belongs to (data plane).
+"""The `partition.metadata` file: which topic a directory belongs to.
 
     version: 0
     topic_id: 8-r_aYGkTGyHkAk24Z8gPA
 
 A topic that is deleted and created again keeps its name and changes its id; the id tells an old directory from a new.
 
-Crash argument: written by rename when the directory is created, and not synced. Missing or not whole, it says nothing: the
+Crash argument: the file is written by rename when the directory is created, and not synced. It may be missing or incomplete: the
 metadata log knows the id, and the file is written again when the partition is next hosted.
 
 Source: Kafka's `PartitionMetadataFile`.
@@ -22,7 +22,7 @@ def encode(topic_id: Uuid) -> bytes:
 
 
 def decode(data: bytes) -> Uuid | None:
-    """The topic id, None when the file is not whole."""
+    """Return the topic id, None if the file is not complete."""
     try:
         fields = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
         if fields.get("version") != "0":

@@ -1,4 +1,4 @@
-"""The file of a log's producers (data plane).
+"""The file of a log's producers.
 
     .snapshot, big-endian: Kafka's ProducerSnapshot, version 1
         0   2  version = 1
@@ -6,13 +6,13 @@
         6   4  entry count
        10  46  per entry: producerId 8, producerEpoch 2, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8,
                coordinatorEpoch 4, currentTxnFirstOffset 8
-        …      ours, behind the last entry, where Kafka's reader has stopped: how many batches (4), then for each
+        …      only ours; Kafka's reader stops before it: how many batches (4), then for each
                older batch: producerId 8, lastSequence 4, lastOffset 8, offsetDelta 4, timestamp 8
 
-Kafka's format keeps one batch per producer, so after a clean restart a broker no longer recognises a retry of the last but
-one and fails the producer. The part behind the entries, covered by the same checksum, keeps all five; it is present only when needed.
+Kafka's format keeps one batch per producer, so after a clean restart a broker does not recognise a retry of the last but
+one, and the producer fails. The part behind the entries, under the same checksum, keeps all five; it is only there if needed.
 
-Whoever reads it treats one that is not whole as absent; see `producer_state` for the crash argument.
+An incomplete file counts as missing; see `producer_state` for the crash argument.
 
 Source: Kafka's `ProducerStateManager` (ProducerSnapshot), KIP-98.
 """
@@ -22,8 +22,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from barnabas.log.producer_state_entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, ProducerStateEntry
+from barnabas.log.producer_state_entry import NO_OFFSET, BatchMetadata, ProducerStateEntry
 from barnabas.records.checksum import crc32c
+from barnabas.records.record_batch import NO_SEQUENCE
 
 SNAPSHOT_VERSION = 1
 _HEAD = struct.Struct(">hIi")
@@ -34,11 +35,11 @@ CRC_END = 6
 
 
 class CorruptSnapshot(ValueError):
-    """The file is not a whole snapshot."""
+    """The file is not a complete snapshot."""
 
 
 def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
-    """Encodes producers as Kafka's ProducerSnapshot, with their older batches behind it."""
+    """Encode producers as Kafka's ProducerSnapshot, with their older batches behind it."""
     count = 0
     body = bytearray()
     older = bytearray()
@@ -64,13 +65,13 @@ def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> list[ProducerStateEntry]:
-    """Decodes a snapshot, Kafka's or ours.
+    """Decode a snapshot, Kafka's or ours.
 
     Raises:
         CorruptSnapshot: wrong length, version or checksum.
     """
     if len(data) < _HEAD.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are no snapshot")
+        raise CorruptSnapshot(f"{len(data)} bytes are too few for a snapshot")
     version, crc, count = _HEAD.unpack_from(data)
     if version != SNAPSHOT_VERSION:
         raise CorruptSnapshot(f"unknown snapshot version {version}")

@@ -1,24 +1,24 @@
-"""What a log knows of each idempotent producer (data plane): its epoch, its last five batches, its open transaction.
+"""What a log knows of each idempotent producer: its epoch, its last five batches, its open transaction.
 
-A producer numbers its batches per partition. The log accepts the next number, answers one of the last five again with
-the offsets it got the first time, and refuses a gap. State is a function of the log; snapshot files (`producer_snapshot`) spare
-reading it all again.
+A producer numbers its records per partition. The log accepts the next number, returns the first offsets again for one of the last
+five batches, and rejects a gap. The state is a function of the log; with snapshot files (`producer_snapshot`) recovery need not
+read the whole log.
 
 Rules (Kafka's `ProducerAppendInfo`):
 
 - No state for the producer id: any sequence is accepted. Its state may have expired, or been removed with old segments.
-- An older epoch: INVALID_PRODUCER_EPOCH. A newer epoch: must begin with sequence 0.
+- An older epoch: INVALID_PRODUCER_EPOCH. A newer epoch must begin with sequence 0.
 - The same epoch: the sequence follows the last one; 0 follows 2^31 - 1. Otherwise OUT_OF_ORDER_SEQUENCE_NUMBER.
-- A marker (control batch) ends the transaction; when it raises the epoch, the next batch begins with sequence 0.
+- A marker (control batch) ends the transaction; if it raises the epoch, the next batch begins with sequence 0.
 - While a producer's transaction is open its other batches are INVALID_TXN_STATE; a transactional batch needs an open transaction
   or a verification's guard (`transaction_verification`).
-- A marker of transaction version 2 carries an epoch above that of the transaction's batches; one that does not is late and refused
-  (INVALID_PRODUCER_EPOCH), except for a repetition of the marker that ended the transaction. Before, an equal epoch was enough.
-- A marker of an older coordinator epoch than the last marker's is refused (TRANSACTION_COORDINATOR_FENCED).
+- A marker of transaction version 2 carries an epoch above that of the transaction's batches. Another one is late and rejected
+  (INVALID_PRODUCER_EPOCH), unless it repeats the marker that ended the transaction. In earlier versions an equal epoch is enough.
+- A marker of an older coordinator epoch than the last marker's is rejected (TRANSACTION_COORDINATOR_FENCED).
 
-Crash argument: a snapshot is written beside its name and renamed; one whose checksum or length is wrong is removed and
-the one before it used, in the end none: then all batches are read. Recovery replays the batches after the snapshot's offset,
-so a snapshot that is older than the log costs time, never state. One that is newer than the log's end is removed.
+Crash argument: a snapshot is replaced by rename. If its checksum or length is wrong it is removed and the one before it is used;
+without any, recovery reads all batches. Recovery replays the batches after the snapshot's offset, so an old snapshot
+costs time, never state. A snapshot beyond the log's end is removed.
 
 Source: Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInfo`; KIP-98, KIP-360, KIP-890.
 """
@@ -38,8 +38,9 @@ from barnabas.log.errors import (
     TransactionCoordinatorFenced,
 )
 from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from barnabas.log.producer_state_entry import NO_EPOCH, NO_OFFSET, SEQUENCE_MASK, BatchMetadata, ProducerStateEntry
+from barnabas.log.producer_state_entry import NO_OFFSET, BatchMetadata, ProducerStateEntry
 from barnabas.log.transaction_verification import Verification, VerificationGuard
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, SEQUENCE_MASK
 
 MAX_EPOCH = 0x7FFF
 EPOCH_BUMP_SINCE = 2
@@ -47,7 +48,7 @@ EPOCH_BUMP_SINCE = 2
 
 
 class CompletedTransaction(NamedTuple):
-    """What a marker ended."""
+    """A transaction that a marker has ended."""
 
     producer_id: int
     first_offset: int
@@ -79,7 +80,7 @@ class ProducerStateManager:
         self.ongoing: dict[int, int] = {}
         # First offset -> marker offset of transactions whose marker the high watermark has not passed.
         self.unreplicated: dict[int, int] = {}
-        # Of producers whose first batch of a transaction waits for the coordinator's word.
+        # Of producers whose transaction the coordinator must confirm before its first batch.
         self.verifications: dict[int, Verification] = {}
         self.map_end_offset = 0
         self._snapshots: list[int] = []
@@ -101,14 +102,14 @@ class ProducerStateManager:
         guard: VerificationGuard | None = None,
         must_verify: bool = False,
     ) -> BatchMetadata | None:
-        """Judges a client's batch that is about to be appended at `offset`.
+        """Check a client's batch that is about to be appended at `offset`.
 
         Args:
-            guard: what `begin_verification` gave for the batch.
+            guard: from `begin_verification` for the batch.
             must_verify: a transactional batch needs an open transaction or the guard.
 
         Returns:
-            The batch it repeats, or None when it is new.
+            The batch that this one repeats, None if it is new.
 
         Raises:
             InvalidProducerEpoch: a newer instance of the producer has written here.
@@ -129,7 +130,7 @@ class ProducerStateManager:
         batches = entry.batches
         if producer_epoch == entry.producer_epoch:
             if not batches:
-                # Only a marker is known of this epoch, or nothing at all.
+                # This epoch has only a marker, or nothing.
                 if first_sequence != 0:
                     raise self.out_of_order(producer_id, first_sequence, entry.last_sequence, offset)
             elif first_sequence != ((batches[-1].last_sequence + 1) & SEQUENCE_MASK):
@@ -139,7 +140,7 @@ class ProducerStateManager:
                 return duplicate
         elif producer_epoch < entry.producer_epoch:
             raise _stale_epoch(producer_id, producer_epoch, entry.producer_epoch)
-        elif first_sequence != 0 and entry.producer_epoch != NO_EPOCH:
+        elif first_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequence(
                 f"Invalid sequence number for new epoch of producer {producer_id} at offset {offset} in partition "
                 f"{self._where}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
@@ -159,7 +160,7 @@ class ProducerStateManager:
         guard: VerificationGuard | None,
         must_verify: bool,
     ) -> None:
-        """Judges a coordinator's batch, which has a producer and no sequence. Raises as `check`."""
+        """Check a coordinator's batch, which has a producer and no sequence. Raises as `check`."""
         entry = self.producers.get(producer_id)
         if transactional and must_verify:
             self._check_verified(entry, producer_id, producer_epoch, guard)
@@ -173,11 +174,11 @@ class ProducerStateManager:
     def check_marker(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, offset: int, transaction_version: int
     ) -> None:
-        """Judges a marker that is about to be appended.
+        """Check a marker that is about to be appended.
 
         Args:
             coordinator_epoch: the leader epoch of the transaction coordinator's partition.
-            transaction_version: how the transaction was ended: from 2 on its marker's epoch is above its batches'.
+            transaction_version: from 2 on a marker's epoch is above its batches' epoch.
 
         Raises:
             InvalidProducerEpoch: the marker is late: a newer epoch, or another transaction of this one, has begun.
@@ -189,9 +190,9 @@ class ProducerStateManager:
         current = entry.producer_epoch
         bumps = transaction_version >= EPOCH_BUMP_SINCE
         if producer_epoch < current or (bumps and producer_epoch == current):
-            # The marker was written, and whoever wrote it could not know: the coordinator's restart, or a lost answer.
+            # The marker is written already, but the coordinator does not know: it has restarted, or the response was lost.
             is_repeated = bumps and producer_epoch == current and entry.txn_first_offset == NO_OFFSET
-            # An epoch that could not be raised any more must still be able to end.
+            # A transaction of the largest epoch, which cannot be raised, must be able to end.
             is_last = bumps and producer_epoch == current == MAX_EPOCH
             if not is_repeated and not is_last:
                 raise InvalidProducerEpoch(
@@ -207,17 +208,17 @@ class ProducerStateManager:
     # Verification
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the log holds an open transaction of the producer in this epoch."""
+        """Return whether the log holds an open transaction of the producer in this epoch."""
         entry = self.producers.get(producer_id)
         return entry is not None and entry.txn_first_offset != NO_OFFSET and entry.producer_epoch == producer_epoch
 
     def begin_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, now_ms: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
-        """Begins, or joins, the verification of a producer's first batch.
+        """Begin, or join, the verification of a producer's first batch.
 
         Returns:
-            The guard to append with once the coordinator has agreed; None when the open transaction is proof enough.
+            The guard to append with once the coordinator has agreed; None if the open transaction is proof enough.
 
         Raises:
             InvalidProducerEpoch: a newer instance of the producer has written here.
@@ -267,9 +268,9 @@ class ProducerStateManager:
             )
 
     def _forget_verification(self, producer_id: int, marker_epoch: int | None) -> None:
-        """A transactional batch or a marker was appended: earlier guards are void.
+        """Discard guards, after a transactional batch or a marker was appended.
 
-        A marker of version 2 that carries the epoch asked about ends the transaction before: the next one may go on being verified.
+        A marker of version 2 with the epoch that is being verified ends the transaction before: its guard stays.
         """
         verification = self.verifications.get(producer_id)
         if verification is not None:
@@ -285,7 +286,7 @@ class ProducerStateManager:
     def out_of_order(
         self, producer_id: int, first_sequence: int, last_sequence: int, offset: int
     ) -> OutOfOrderSequence:
-        """The error for a batch that does not follow `last_sequence`."""
+        """Return the error for a batch that does not follow `last_sequence`."""
         return OutOfOrderSequence(
             f"Out of order sequence number for producer {producer_id} at offset {offset} in partition {self._where}: "
             f"{first_sequence} (incoming seq. number), {last_sequence} (current end sequence number)"
@@ -306,7 +307,7 @@ class ProducerStateManager:
         *,
         transactional: bool = False,
     ) -> None:
-        """Notes a batch that has been appended."""
+        """Note a batch that has been appended."""
         entry = self.producers.get(producer_id)
         if entry is None:
             entry = self.producers[producer_id] = ProducerStateEntry(producer_id, producer_epoch)
@@ -332,7 +333,7 @@ class ProducerStateManager:
         *,
         aborted: bool,
     ) -> CompletedTransaction | None:
-        """Notes a marker at `offset`; returns the transaction it ended, None when none was open.
+        """Note a marker at `offset`; return the transaction it ended, None if none was open.
 
         Raises:
             InvalidProducerEpoch: the marker is of an older epoch than the log has seen.
@@ -357,25 +358,25 @@ class ProducerStateManager:
         return CompletedTransaction(producer_id, first_offset, offset, aborted)
 
     def first_unstable_offset(self) -> int | None:
-        """The first offset that a read_committed reader must not see yet, None when all is decided."""
+        """Return the first offset that a read_committed reader must not see yet, None if all transactions are decided."""
         if not self.ongoing and not self.unreplicated:
             return None
         return min([*self.ongoing, *self.unreplicated])
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """The last stable offset once this transaction is out of the way: what its index entry records."""
+        """Return the last stable offset without this transaction, for its entry in the index."""
         others = [first for first in self.ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
 
     def high_watermark_moved(self, high_watermark: int) -> None:
-        """Forgets the ended transactions whose marker is below the high watermark."""
+        """Forget the ended transactions whose marker is below the high watermark."""
         if self.unreplicated:
             self.unreplicated = {
                 first: marker for first, marker in self.unreplicated.items() if marker >= high_watermark
             }
 
     def expire(self, now_ms: int) -> int:
-        """Forgets producers that have been silent and have no open transaction; returns how many."""
+        """Forget producers that have been silent and have no open transaction; return how many."""
         expired = [
             producer_id
             for producer_id, entry in self.producers.items()
@@ -389,7 +390,7 @@ class ProducerStateManager:
         return len(expired)
 
     def forget_before(self, log_start_offset: int) -> None:
-        """Follows the log's start: transactions below it can no longer be seen."""
+        """Follow the log's start: forget transactions below it."""
         self.unreplicated = {first: marker for first, marker in self.unreplicated.items() if marker >= log_start_offset}
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
@@ -404,25 +405,25 @@ class ProducerStateManager:
         return self._snapshots
 
     def found_snapshots(self, offsets: Iterable[int]) -> None:
-        """Says which snapshot files the directory holds."""
+        """Note which snapshot files the directory holds."""
         self._snapshots = sorted(offsets)
 
-    def take_snapshot(self, *, sync: bool = False) -> str | None:
-        """Writes the state as of `map_end_offset`; returns the file's path, None when it is there already."""
+    def take_snapshot(self) -> str | None:
+        """Write the state as of `map_end_offset`; return the file's path, None if there is nothing new to write."""
         offset = self.map_end_offset
         if self._snapshots and self._snapshots[-1] >= offset:
             return None
         if not offset:
             return None
         path = self._path(offset)
-        self._disk.write_file_atomic(path, encode_snapshot(self.producers.values()), sync=sync)
+        self._disk.write_file_atomic(path, encode_snapshot(self.producers.values()), sync=False)
         self._snapshots.append(offset)
         return path
 
     def load_snapshot(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """Replaces the state by the newest usable snapshot in the range; removes the unusable and those beyond the end.
+        """Replace the state by the newest usable snapshot in the range; remove unusable ones and those beyond the end.
 
-        `map_end_offset` then says from where the batches must be replayed.
+        The caller must replay the batches from `map_end_offset` on.
         """
         self.producers.clear()
         self.ongoing.clear()
@@ -449,7 +450,7 @@ class ProducerStateManager:
             self._remove_snapshot(offset)
 
     def remove_snapshots(self, which: Callable[[int], bool]) -> None:
-        """Removes the snapshot files that the predicate picks."""
+        """Remove the snapshot files whose offsets the predicate selects."""
         for offset in [offset for offset in self._snapshots if which(offset)]:
             self._remove_snapshot(offset)
 
@@ -459,7 +460,7 @@ class ProducerStateManager:
         self._snapshots.remove(offset)
 
     def clear(self, offset: int) -> None:
-        """Forgets everything, files included; the state now ends at `offset`."""
+        """Forget everything, files included; the state now ends at `offset`."""
         self.producers.clear()
         self.ongoing.clear()
         self.unreplicated.clear()

@@ -1,4 +1,4 @@
-"""What a log knows of one producer (data plane): its epoch, its last five batches, where its open transaction begins.
+"""What a log knows of one producer: its epoch, its last five batches, and where its open transaction begins.
 
 Source: Kafka's `ProducerStateEntry`, `BatchMetadata`.
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-NO_EPOCH = -1
-NO_SEQUENCE = -1
+from barnabas.records.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MASK
+
 NO_OFFSET = -1
-SEQUENCE_MASK = 0x7FFFFFFF
 BATCHES_TO_RETAIN = 5
 
 
 class BatchMetadata(NamedTuple):
-    """One batch a producer has written."""
+    """One batch of a producer."""
 
     last_sequence: int
     last_offset: int
@@ -37,11 +36,11 @@ class ProducerStateEntry:
 
     __slots__ = ("batches", "coordinator_epoch", "last_timestamp", "producer_epoch", "producer_id", "txn_first_offset")
 
-    def __init__(self, producer_id: int, producer_epoch: int = NO_EPOCH) -> None:
+    def __init__(self, producer_id: int, producer_epoch: int = NO_PRODUCER_EPOCH) -> None:
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.coordinator_epoch = -1
-        self.last_timestamp = -1
+        self.last_timestamp = NO_TIMESTAMP
         self.txn_first_offset = NO_OFFSET
         self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_TO_RETAIN)
 
@@ -57,7 +56,7 @@ class ProducerStateEntry:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
     def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
-        """The batch with these very sequences among the last five."""
+        """Return the batch with exactly these sequences among the last five, None if there is none."""
         if producer_epoch != self.producer_epoch:
             return None
         for batch in self.batches:

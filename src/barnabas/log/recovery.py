@@ -1,19 +1,19 @@
-"""Opening a log's directory: what is there, what of it is good, and what must be derived again (data plane).
+"""Opens a log's directory: finds out what is there and what is good, and rebuilds the rest.
 
-    list the directory           leftovers of deletions and of atomic writes are removed, interrupted swaps are ended
+    list the directory           leftovers of deletions and of atomic writes are removed, interrupted swaps are finished
     each segment, in order       after an unclean stop, from the recovery point's segment on: read whole, cut at the first bad
                                  batch, indexes rebuilt. Otherwise: the indexes' shape and the tail behind the last
-                                 index entry are looked at, and the segment is rebuilt like that if they do not fit
-    a cut in the unflushed part  all later segments are removed, as Kafka does: they follow a hole. So they are when a
-                                 segment ends before its successor begins, unless it shows traces of compaction
-    a cut in the flushed part    later segments are kept: they were flushed, and readers step over a hole as after compaction
+                                 index entry are checked, and the segment is rebuilt in the same way if they do not fit
+    a cut in the unflushed part  all later segments are removed, as Kafka does: they follow a hole. The same if a
+                                 segment ends before the next begins, unless it shows traces of compaction
+    a cut in the flushed part    later segments are kept: they were flushed, and readers skip a hole as after compaction
     log start                    checkpoint, if it lies inside the log; else the first segment
-    leader epochs                from their file, or from the batches if it is not whole or behind them
+    leader epochs                from their file, or from the batches if the file is incomplete or older
     producers                    newest usable snapshot, then the batches after it
 
-The base offset and the leader epoch lie outside a batch's CRC. A batch whose base offset jumps over offsets is believed when the next batch
-follows it, since compaction leaves such holes; the last batch of an active segment, which compaction never touches, and
-the last one before a cut must follow on.
+The base offset and the leader epoch lie outside a batch's CRC. A batch behind a hole in the offsets is kept if another batch
+follows it, since compaction leaves such holes. The last batch of an active segment, which compaction never touches, and
+the last one before a cut must not follow a hole.
 
 Nothing here depends on the order in which the crashed process's unsynced writes reached the disk.
 
@@ -49,7 +49,7 @@ SEGMENT_SUFFIXES = frozenset(
 
 @dataclass(slots=True)
 class LoadedLog:
-    """What a directory turned out to hold."""
+    """The contents of a directory."""
 
     segments: list[LogSegment]
     log_start_offset: int
@@ -75,7 +75,7 @@ class LogLoader:
     ) -> None:
         """
         Args:
-            cleaned_to: up to where compaction has been, from its checkpoint; 0 when it has not, or nobody knows.
+            cleaned_to: up to where compaction has been, from its checkpoint; 0 if never, or unknown.
         """
         self._disk = disk
         self._open_files = open_files
@@ -90,11 +90,11 @@ class LogLoader:
         self._saw_marker = False
 
     def load(self, *, log_start_offset: int, recovery_point: int, clean: bool) -> LoadedLog:
-        """Opens the directory; creates the first segment when there is none.
+        """Open the directory; create the first segment if there is none.
 
         Args:
-            log_start_offset: from the checkpoint, 0 when unknown.
-            recovery_point: up to where the log was flushed, 0 when unknown.
+            log_start_offset: from the checkpoint, 0 if unknown.
+            recovery_point: up to where the log was flushed, 0 if unknown.
             clean: the last owner closed the log, so nothing needs recovery.
         """
         bases = self._list()
@@ -116,7 +116,7 @@ class LogLoader:
         )
 
     def _list(self) -> list[int]:
-        """Removes leftovers; returns the base offsets of the segments."""
+        """Remove leftovers; return the base offsets of the segments."""
         bases: list[int] = []
         snapshots: list[int] = []
         others: list[tuple[int, str]] = []
@@ -145,10 +145,10 @@ class LogLoader:
         return sorted(bases)
 
     def _finish_swaps(self, names: list[str]) -> None:
-        """Ends a replacement of segments by compacted ones that the crash has interrupted.
+        """Finish a replacement of segments by compacted ones that a crash has interrupted.
 
-        `.cleaned` files are not finished: they go, and so do `.swap` files at or above them, which belong to the same
-        replacement. The other `.swap` files are whole: what they replace goes, and they lose the suffix.
+        `.cleaned` files are incomplete: they are removed, with the `.swap` files at or above them, which belong to the same
+        replacement. The other `.swap` files are complete: the files they replace are removed, and they lose the suffix.
         """
         cleaned = [name for name in names if name.endswith(log_files.CLEANED)]
         limit = min((int(name[:20]) for name in cleaned if name[:20].isdecimal()), default=None)
@@ -173,7 +173,7 @@ class LogLoader:
                     parsed = log_files.parse_file_name(other)
                     if parsed is None or parsed[1] == log_files.SNAPSHOT or not base <= parsed[0] < end:
                         continue
-                    # What has the same name in the new segment is replaced by the renames below.
+                    # A file of the same name is replaced by the renames below.
                     if parsed[0] > base or other + log_files.SWAP not in names:
                         self._remove(other)
         for name in swaps:
@@ -224,10 +224,10 @@ class LogLoader:
         return segments
 
     def _rebuild(self, segment: LogSegment, next_base: int | None) -> bool:
-        """Rebuilds a segment's indexes from its batches, cutting it behind the last good one.
+        """Rebuild a segment's indexes from its batches, and cut it behind the last good one.
 
         Returns:
-            False when something was cut, or is missing in front of the next segment.
+            False if something was cut, or is missing in front of the next segment.
         """
         self._rebuilt = True
         before = segment.size
@@ -236,7 +236,7 @@ class LogLoader:
         is_compacted = False
         for header, _ in segment.rebuild(end_offset=next_base):
             if doubtful is not None:
-                # A batch follows the hole, so it is one that compaction has made.
+                # Another batch follows, so compaction has made the hole.
                 is_compacted = True
             doubtful = None if header.base_offset == expected else header.base_offset
             is_compacted = is_compacted or header.record_count != header.last_offset_delta + 1
@@ -293,7 +293,7 @@ class LogLoader:
         bases = frozenset(segment.base_offset for segment in segments)
         snapshots = producers.snapshots
         newest = snapshots[-1] if snapshots else -1
-        # Snapshots of segments that are gone serve nobody, the newest excepted.
+        # Snapshots of segments that are gone are useless, except the newest.
         producers.remove_snapshots(lambda offset: offset not in bases and offset != newest)
         producers.load_snapshot(log_start, log_end, self._now_ms)
         if producers.map_end_offset < log_end:
@@ -304,7 +304,7 @@ class LogLoader:
             self._rebuild_transaction_indexes(segments)
 
     def _rebuild_transaction_indexes(self, segments: list[LogSegment]) -> None:
-        """Reads aborted transactions again for segments whose index recovery has emptied."""
+        """Rebuild the transaction indexes that recovery has emptied."""
         emptied = [segment for segment in segments if not segment.transaction_index.is_kept]
         if not emptied:
             return
@@ -322,7 +322,7 @@ def _marker_bytes(segment: LogSegment, position: int, header: BatchHeader) -> Ca
 
 
 def replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
-    """Applies the batches from `map_end_offset` on to the producers' state."""
+    """Apply the batches from `map_end_offset` on to the producers' state."""
     start_offset = producers.map_end_offset
     for index, segment in enumerate(segments):
         if index + 1 < len(segments) and segments[index + 1].base_offset <= start_offset:
@@ -339,7 +339,7 @@ def replay_producers(segments: list[LogSegment], producers: ProducerStateManager
 def apply_batch(
     producers: ProducerStateManager, header: BatchHeader, read: Callable[[], bytes | memoryview]
 ) -> AbortedTransaction | None:
-    """Notes an appended batch in the producers' state; returns the transaction that it aborts, if it does."""
+    """Note an appended batch in the producers' state; return the transaction that it aborts, None if it aborts none."""
     if header.producer_id < 0:
         return None
     if not header.is_control:
@@ -360,7 +360,7 @@ def apply_batch(
         assert isinstance(marker.value, EndTransactionMarker)
         entry = producers.producers.get(header.producer_id)
         if entry is not None and header.producer_epoch < entry.producer_epoch:
-            # Whoever wrote it has judged it; a replay only follows.
+            # The leader has checked the marker; a replay only follows.
             entry.producer_epoch = header.producer_epoch
         completed = producers.end_transaction(
             header.producer_id,

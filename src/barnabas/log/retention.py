@@ -1,4 +1,4 @@
-"""Which segments have outlived their use, and the files that wait for their removal (data plane).
+"""Which segments retention deletes, and the deleted files that wait for their removal.
 
 Retention deletes whole segments, oldest first, and only below the high watermark:
 
@@ -30,7 +30,7 @@ def count_deletable(
     log_end_offset: int,
     now_ms: int,
 ) -> int:
-    """How many of the oldest segments may go; all of them when even the active one has outlived its use."""
+    """Return how many of the oldest segments may be deleted; all if even the active one may."""
     count = 0
     while count + 1 < len(segments) and segments.at(count + 1).base_offset <= log_start_offset:
         count += 1
@@ -63,7 +63,7 @@ def _beyond_bytes(segments: LogSegments, committed: int, config: LogConfig) -> i
 
 
 class DeletedFiles:
-    """Files renamed to `.deleted`, and when they may go: reads that began before can finish meanwhile."""
+    """Files renamed to `.deleted`, and when they may be removed: reads that began before can finish."""
 
     __slots__ = ("_disk", "_run_blocking", "_waiting")
 
@@ -79,7 +79,7 @@ class DeletedFiles:
         self._waiting.append((due_ms, paths))
 
     def remove(self, now_ms: int, *, at_once: bool = False) -> None:
-        """Removes the files whose time has come; `at_once` removes all, here and now."""
+        """Remove the files that are due; `at_once` removes all, and blocks."""
         due = [path for when, paths in self._waiting if at_once or when <= now_ms for path in paths]
         if not due:
             return
@@ -93,7 +93,6 @@ class DeletedFiles:
 
         def done(error: BaseException | None) -> None:
             if error is not None and not isinstance(error, FileNotFoundError):
-                # The next start removes what is left with this suffix.
-                logger.error("cannot remove deleted segments: %s", error)
+                logger.error("cannot remove deleted segments, the next start will: %s", error)
 
         (run_inline if at_once else self._run_blocking)(work, done)

@@ -1,8 +1,8 @@
-"""When the active segment is full (data plane, pure but for one read of its first timestamp).
+"""Decides when the active segment is full.
 
-A segment ends before an append that would make it larger than segment.bytes, put an offset beyond its relative offsets, or comes
-more than segment.ms (of a compacted topic: max.compaction.lag.ms, if that is less) after its first record; and when an index is full.
-Time counts by the records' timestamps, and by the clock only if they have none, so that a replica rolls where its leader did.
+A segment ends before an append that would make it larger than segment.bytes, put an offset beyond its relative offsets, or is
+more than segment.ms (of a compacted topic: max.compaction.lag.ms, if that is less) later than its first record; and when an index is full.
+Time is that of the records, and the clock's only if they have no timestamps, so that a replica rolls where its leader did.
 
 Source: Kafka's `LogSegment.shouldRoll`, `LogConfig.maxSegmentMs`; KIP-354.
 """
@@ -19,7 +19,7 @@ from barnabas.records.checksum import crc32c
 def should_roll(
     segment: LogSegment, config: LogConfig, *, size: int, last_offset: int, max_timestamp: int, now_ms: int
 ) -> bool:
-    """Whether an append of `size` bytes up to `last_offset` belongs into a new segment."""
+    """Return whether an append of `size` bytes up to `last_offset` belongs in a new segment."""
     if segment.size > config.segment_bytes - size:
         return True
     if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
@@ -35,7 +35,7 @@ def should_roll(
         waited = now_ms - segment.created_ms
     most = config.segment_ms
     if config.max_compaction_lag_ms < most and config.compact:
-        # Only a sealed segment can be compacted, so none stays open for longer than its records may wait.
+        # Only sealed segments are compacted, so a segment must be sealed before its records have waited too long.
         most = config.max_compaction_lag_ms
     if waited > most - (_jitter_ms(segment, config) if config.segment_jitter_ms else 0):
         return True
@@ -45,6 +45,6 @@ def should_roll(
 
 
 def _jitter_ms(segment: LogSegment, config: LogConfig) -> int:
-    """How much earlier this segment rolls by time, so that not all logs of a topic roll at once."""
+    """Return how much earlier this segment rolls by time, so that not all logs of a topic roll at once."""
     most = min(config.segment_jitter_ms, config.segment_ms)
     return crc32c(segment.path.encode()) % most if most > 0 else 0

@@ -1,23 +1,23 @@
-"""The exchange of old segments for one that compaction has written (data plane).
+"""The exchange of old segments for one that compaction has written.
 
-    step                                      what a kill leaves              what the next opening makes of it
+    step                                      what a kill leaves              which segments the next opening uses
     1  a  X.*.cleaned -> X.*.swap             .cleaned, perhaps some .swap    old: a .cleaned file undoes its .swap files
        b  sync of the directory               .swap and old                   new: .swap files replace what they cover
-    2  a  the list of segments changes        (memory only)
+    2  a  the list of segments changes        (in memory)
        b  old files -> .deleted               .swap and some old              new
        c  sync of the directory               .swap                           new
     3     X.*.swap -> X.*                     some .swap                      new: the rest of the .swap files is renamed
 
-No step begins before the one before it is durable, so that no order in which names reach the disk mixes old and new: old names go only
-when the .swap names are safe, and .swap names go only when the old ones are gone for good. The bytes of the new
-segment were synced before they were announced.
+No step begins before the one before it is durable, so that no order in which names reach the disk mixes old and new: old names are
+removed only when the .swap names are durable, and .swap names only when the old names are durably gone. The bytes of the new
+segment were synced before.
 
-Before 2a the exchange can be given up: the old segments are there. From 2a on the new one is read, from its `.swap` files first.
+Before 2a the exchange can be given up: the old segments are still there. From 2a on reads use the new one, at first in its `.swap` files.
 Reads that have begun keep the old segment object, whose files live on as `.deleted` for file.delete.delay.ms.
 
-A disk that refuses a step after 2a ends the exchange there (`is_unfinished`): the new segment is read from its `.swap` files, and the next
-opening goes on. Step 3 without step 2 would leave old segments that nothing tells from good ones. Nor may the log be cleaned until
-then, for a `.cleaned` file at the same place would undo the `.swap` files, of which there is no other copy any more.
+If the disk fails after 2a the exchange stops there (`is_unfinished`): reads use the `.swap` files, and the next
+opening finishes it. Step 3 without step 2 would leave old segments that look like good ones. Until then the log must not be
+cleaned, for a `.cleaned` file at the same offset would undo the `.swap` files, and there is no other copy.
 
 Source: Kafka's `LocalLog.replaceSegments`, which syncs the directory once, at the end.
 """
@@ -70,7 +70,7 @@ class SegmentReplacement:
         """
         Args:
             new: the segment in its `.cleaned` files, not opened yet.
-            due_ms: when the files of the old segments may go.
+            due_ms: when the files of the old segments may be removed.
             on_swap: called when the list of segments has changed.
         """
         self._disk = disk
@@ -90,6 +90,7 @@ class SegmentReplacement:
         return f"<SegmentReplacement {self._replaces} by {self._new!r}>"
 
     def begin(self) -> None:
+        """Rename the new files to `.swap`, and go on when that is durable."""
         try:
             self._new.change_suffix(log_files.CLEANED, log_files.SWAP)
         except OSError as error:
@@ -98,13 +99,13 @@ class SegmentReplacement:
         self._sync(self._swap_is_durable)
 
     def give_up(self) -> None:
-        """Ends the exchange if the old segments are still in use; the log is about to change under it."""
+        """End the exchange if the old segments are still in use, because the log is about to change."""
         if not self._is_given_up and self._local.segments.find(self._replaces) is not None:
             self._is_given_up = True
             self._remove_new()
 
     def detach(self) -> None:
-        """Does nothing more: the log is closed, and the next opening ends what has begun."""
+        """Do nothing more: the log is closed, and the next opening finishes the exchange."""
         self._is_detached = True
 
     def _sync(self, then: Callable[[], None]) -> None:
@@ -152,7 +153,7 @@ class SegmentReplacement:
     def _fail(self, error: BaseException | None) -> None:
         is_in_use = self.is_unfinished = self._new in list(self._local.segments)
         if error is not None and not isinstance(error, FileNotFoundError):
-            end = "; the next start will end it, and nothing is cleaned until then" if is_in_use else ""
+            end = "; the next start will finish it, and the log is not cleaned until then" if is_in_use else ""
             logger.error("%s: cannot exchange segments: %s%s", self._local.directory, error, end)
         if not is_in_use:
             self._remove_new()
@@ -162,7 +163,7 @@ class SegmentReplacement:
         self._new.close()
         for path in self._new.file_paths():
             stem = path.removesuffix(log_files.SWAP).removesuffix(log_files.CLEANED)
-            # The `.cleaned` ones last: while one of them is there, the `.swap` files count for nothing.
+            # The `.cleaned` files last: while one of them is there, recovery ignores the `.swap` files.
             for suffix in (log_files.SWAP, log_files.CLEANED):
                 with contextlib.suppress(OSError):
                     self._disk.remove(stem + suffix)

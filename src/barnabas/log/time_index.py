@@ -1,16 +1,16 @@
-"""The sparse time index of a segment: from a timestamp to an offset worth looking from (data plane).
+"""The sparse time index of a segment: from a timestamp to the offset where a search begins.
 
     .timeindex: 12 bytes an entry, ascending in timestamp, big-endian
         0  8  the largest timestamp in the segment so far
-        8  4  last offset of the batch that holds it, minus the segment's base offset
+        8  4  last offset of that timestamp's batch, minus the segment's base offset
 
-An entry says: no record at or before its offset is younger than its timestamp. The first record at or after a wanted time therefore lies
-after the last entry that is smaller than it. When a segment is sealed its largest timestamp gets a last entry, so that
+An entry says: no record at or before its offset is younger than its timestamp. So the first record at or after a wanted time lies
+behind the last entry with a smaller timestamp. When a segment is sealed its largest timestamp gets a last entry, so that
 retention by time reads 12 bytes per segment.
 
-How it is written and sealed, and what a crash can do to it, is told in `index_file`: whoever uses an entry looks whether
-the batch it names has its timestamp, and scans from the segment's start if not. A sealed segment whose last entry is not
-its largest timestamp, as far as its tail shows, is rebuilt.
+`index_file` says how the file is written and sealed, and what a crash can do to it. A reader of an entry checks that the
+batch it names has its timestamp, and scans from the segment's start if not. A sealed segment is rebuilt if its tail has a
+larger timestamp than its last entry.
 
 Source: Kafka's `TimeIndex`.
 """
@@ -23,10 +23,10 @@ from array import array
 from bisect import bisect_left
 
 from barnabas.log.index_file import IndexFile
+from barnabas.records.record_batch import NO_TIMESTAMP
 
 ENTRY = struct.Struct(">qI")
 ENTRY_SIZE = ENTRY.size
-NO_TIMESTAMP = -1
 
 
 class TimeIndex(IndexFile):
@@ -38,7 +38,7 @@ class TimeIndex(IndexFile):
     _timestamps: array[int]
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
-        """Adds an entry when `timestamp` is larger than all before; otherwise does nothing, as Kafka's does."""
+        """Add an entry if `timestamp` is larger than all before, as Kafka does."""
         assert self._sealed_entries is None, "a sealed index takes no entries"
         timestamps = self._timestamps
         if timestamp > (timestamps[-1] if timestamps else NO_TIMESTAMP):
@@ -46,7 +46,7 @@ class TimeIndex(IndexFile):
             self._relative_offsets.append(offset - self.base_offset)
 
     def last_entry(self) -> tuple[int, int]:
-        """Timestamp and offset of the last entry; (-1, base offset) of an empty index."""
+        """Return timestamp and offset of the last entry; (-1, base offset) of an empty index."""
         if self._sealed_entries is None:
             if not self._timestamps:
                 return NO_TIMESTAMP, self.base_offset
@@ -54,7 +54,7 @@ class TimeIndex(IndexFile):
         return self._last_in_file() or (NO_TIMESTAMP, self.base_offset)
 
     def last_before(self, timestamp: int) -> tuple[int, int] | None:
-        """Timestamp and offset of the last entry below `timestamp`: records up to that offset are all older."""
+        """Return timestamp and offset of the last entry below `timestamp`: all records up to that offset are older."""
         if self._sealed_entries is None:
             slot = bisect_left(self._timestamps, timestamp)
             if not slot:
@@ -63,7 +63,7 @@ class TimeIndex(IndexFile):
         return self._search_file(timestamp - 1, 0)
 
     def is_sane(self) -> bool:
-        """The last entry has a timestamp; Kafka writes none without."""
+        """Return whether the last entry has a timestamp; Kafka writes no entry without one."""
         return not self.entries or self.last_entry()[0] >= 0
 
     def _columns(self) -> tuple[array[int], array[int]]:

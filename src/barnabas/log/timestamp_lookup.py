@@ -1,8 +1,8 @@
-"""From a time to a record, exactly (data plane): what ListOffsets by timestamp asks.
+"""Finds a record by its time, exactly: for ListOffsets by timestamp.
 
-The time index leads to a batch before which all is older; from there batches are passed by their largest timestamp, and the
-first that can hold the record is opened, decompressed if need be. Records need not be in the order of their timestamps: the
-answer is the first by offset that is young enough.
+The time index names a batch before which all records are older. From there batches are skipped by their largest timestamp, and the
+first that can hold the record is decoded, decompressed if need be. Records need not be in the order of their timestamps: the
+result is the first record by offset that is young enough.
 
 Source: Kafka's `LogSegment.findOffsetByTimestamp`, `UnifiedLog.fetchOffsetByTimestamp`; KIP-79, KIP-734.
 """
@@ -25,7 +25,7 @@ class TimestampAndOffset(NamedTuple):
 
 
 def first_at_or_after(segments: LogSegments, timestamp: int, log_start_offset: int) -> TimestampAndOffset | None:
-    """The first record at or after `timestamp`; None when all are older."""
+    """Return the first record at or after `timestamp`; None if all are older."""
     for segment in segments.starting_with(log_start_offset):
         if segment.size and segment.max_timestamp >= timestamp:
             found = _find(segment, timestamp, log_start_offset)
@@ -35,7 +35,7 @@ def first_at_or_after(segments: LogSegments, timestamp: int, log_start_offset: i
 
 
 def first_with_largest(segments: LogSegments, log_start_offset: int) -> TimestampAndOffset | None:
-    """The first record with the largest timestamp; None when no record has one."""
+    """Return the first record with the largest timestamp; None if no record has one."""
     best: LogSegment | None = None
     for segment in segments.starting_with(log_start_offset):
         if segment.size and segment.max_timestamp > (-1 if best is None else best.max_timestamp):

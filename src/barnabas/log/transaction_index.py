@@ -1,4 +1,4 @@
-"""The aborted transactions of a segment (data plane).
+"""The aborted transactions of a segment.
 
     .txnindex: 34 bytes an entry, ascending in lastOffset, big-endian
         0   2  version = 0
@@ -7,13 +7,13 @@
         18  8  lastOffset: that of its ABORT marker
         26  8  lastStableOffset when the marker was written
 
-A fetch with isolation level read_committed carries the entries that overlap what it returns. The file exists only when the segment
-has an aborted transaction; few have, so entries are written at once, and read from the file when first asked for. One that the disk refuses
-stays in memory, where readers find it, and is tried again with the next and whenever the other indexes are written: the marker is in the
-log by then, and readers must not take the transaction's records for committed.
+The response to a read_committed fetch carries the entries that overlap its records. The file exists only if the segment
+has an aborted transaction. Few have, so entries are written at once, and read from the file on first use. If the disk rejects an entry it
+stays in memory, where readers find it, and is written with the next one or with the other indexes: the marker is already in the
+log, and readers must not take the transaction's records for committed.
 
-Crash argument: a function of the `.log`; recovery of a segment empties it and writes it again from the markers. A cut
-inside an entry ends the reading before it, and only unsynced segments, which are recovered, can have such a cut.
+Crash argument: the file is a function of the `.log`; recovery of a segment empties it and writes it again from the markers. A reader
+stops before a cut entry. Only unsynced segments, which are recovered, can have such a cut.
 
 Source: Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -58,20 +58,20 @@ class TransactionIndex:
         self._disk = disk
         self.path = path
         self._maybe_present = maybe_present
-        # What is in the file, once a reader has asked.
+        # The contents of the file, after the first read.
         self._known: list[AbortedTransaction] | None = None
-        # In the log's order; the disk refused the first of them.
+        # In the log's order; the disk has rejected the first of them.
         self._pending: list[AbortedTransaction] = []
-        # False once recovery has emptied it: then it must be filled again from the markers.
+        # False once recovery has emptied the index, which must then be filled again from the markers.
         self.is_kept = True
 
     def note_present(self) -> None:
-        """Says that the file was seen when the directory was listed."""
+        """Note that the file may exist."""
         self._known = None
         self._maybe_present = True
 
     def note(self, aborted: AbortedTransaction) -> None:
-        """Adds an entry whose marker is in the log; it counts from now on, even if the disk does not take it yet."""
+        """Add an entry whose marker is in the log; it counts from now on, even if the disk fails."""
         self._pending.append(aborted)
         try:
             self.write_pending()
@@ -79,20 +79,20 @@ class TransactionIndex:
             logger.warning("%s: %d entries are not on the disk yet: %s", self.path, len(self._pending), error)
 
     def write_pending(self) -> None:
-        """Writes what the disk has refused so far.
+        """Write the entries that the disk has rejected so far.
 
         Raises:
-            OSError: it refuses again; nothing is lost.
+            OSError: the disk failed again; nothing is lost.
         """
         while self._pending:
             self.append(self._pending[0])
             del self._pending[0]
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Writes an entry.
+        """Write an entry.
 
         Raises:
-            OSError: the disk refused; a part of it that was written is written over by the next.
+            OSError: the disk failed; the next entry overwrites what was written of this one.
         """
         file = self._disk.open(self.path, create=True)
         try:
@@ -105,11 +105,11 @@ class TransactionIndex:
             self._known.append(aborted)
 
     def entries(self) -> list[AbortedTransaction]:
-        """All entries, ascending in the offset of the marker."""
+        """Return all entries, ascending in the offset of the marker."""
         return [*self._written(), *self._pending]
 
     def ending_at_or_after(self, offset: int) -> Iterator[AbortedTransaction]:
-        """The entries whose marker is at or above `offset`, ascending."""
+        """Yield the entries whose marker is at or above `offset`, ascending."""
         known = self._written()
         yield from itertools.islice(known, bisect.bisect_left(known, offset, key=_last_offset), None)
         for entry in self._pending:
@@ -136,7 +136,7 @@ class TransactionIndex:
         return found
 
     def truncate_to(self, offset: int) -> None:
-        """Drops the transactions whose marker lies at or above `offset`."""
+        """Drop the transactions whose marker lies at or above `offset`."""
         self._pending = [entry for entry in self._pending if entry.last_offset < offset]
         entries = self._written()
         kept = [entry for entry in entries if entry.last_offset < offset]
@@ -149,7 +149,7 @@ class TransactionIndex:
                 file.close()
 
     def reset(self) -> None:
-        """Empties the index, to be filled again from the log's markers."""
+        """Empty the index, to be filled again from the log's markers."""
         self.is_kept = False
         self._pending.clear()
         self._known = None

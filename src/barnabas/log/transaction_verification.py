@@ -1,17 +1,16 @@
-"""Whether a producer's transaction really includes this partition: asked before its first batch (data plane).
+"""Verifies, before a transaction's first batch, that the transaction includes this partition.
 
     Produce ─► begin_verification ─► guard ─► the transaction coordinator answers ─► append with the guard
 
-A transactional batch may only be appended when the transaction coordinator knows that the partition is in the open transaction;
-otherwise nobody would ever write the marker that ends it, and the last stable offset would stay for ever ("hanging transaction"),
-or a late retry of one transaction would land in the next. Two things prove it:
+A transactional batch may only be appended if the transaction coordinator knows that the partition is in the open transaction.
+Otherwise the coordinator would never write the marker that ends it here, and the last stable offset would stay for ever ("hanging
+transaction"), or a late retry of one transaction would become part of the next. Two things prove it:
 
-- an open transaction of this producer and epoch in this log: the first batch was verified, and its marker is still to come;
-- a *guard*, an object made when the verification began. It is good once: an append or a marker discards it, so an answer that was
-  given about an earlier transaction lets nothing in (the ABA problem).
+- an open transaction of this producer and epoch in this log: its first batch was verified, and its marker is still to come;
+- a *guard*, an object made when the verification began. It is good once: an append or a marker discards it, so that a response
+  about an earlier transaction proves nothing (the ABA problem).
 
-While a verification is under way the smallest sequence asked about is kept: when a lower batch has to try again, a higher one must
-not overtake it.
+During a verification the smallest sequence is kept: when a lower batch has to be retried, a higher one must not overtake it.
 
 Not durable: after a restart the producer's next batch is verified again, or belongs to a transaction that the log knows.
 
@@ -22,7 +21,7 @@ from __future__ import annotations
 
 
 class VerificationGuard:
-    """The proof that a verification began after whatever happened before it in the log; compared by identity."""
+    """The proof that a verification began after all earlier events in the log; compared by identity."""
 
     __slots__ = ()
 
@@ -31,9 +30,9 @@ class Verification:
     """A producer's verification in one log.
 
     Attributes:
-        supports_epoch_bump: the client speaks transaction version 2, which begins each transaction with sequence 0.
-        lowest_sequence: of the batches of this epoch that were asked about.
-        since_ms: when it began; one that is never used expires as producers do.
+        supports_epoch_bump: the client uses transaction version 2, which begins each transaction with sequence 0.
+        lowest_sequence: of the batches of this epoch that are being verified.
+        since_ms: when it began; unused verifications expire as producers do.
     """
 
     __slots__ = ("epoch", "guard", "lowest_sequence", "since_ms", "supports_epoch_bump")
@@ -49,7 +48,7 @@ class Verification:
         return f"<Verification epoch={self.epoch} lowest_sequence={self.lowest_sequence}>"
 
     def note(self, sequence: int, epoch: int) -> None:
-        """Take another batch that asks into account; a newer epoch begins anew."""
+        """Add another batch to the verification; a newer epoch starts it again."""
         if epoch > self.epoch:
             self.epoch = epoch
             self.lowest_sequence = sequence

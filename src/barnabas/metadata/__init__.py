@@ -1,8 +1,9 @@
-"""The cluster's metadata: what is committed, and who may change it. Control plane, pure.
+"""The cluster's metadata: the committed state, and the controller that changes it.
 
 The way of a change, file by file:
 
-    quorum_controller    takes a request, lets a manager answer it, appends the records, answers after the commit
+    quorum_controller    takes a request, appends the records of its manager's answer, answers after the commit
+    managers             which manager answers which request
     create_topics, …     the managers: functions from a `ControllerView` and a request to records and a response
     record_codec         records to bytes, in the version that `metadata_version` calls for
     metadata_loader      batches and snapshots back to records

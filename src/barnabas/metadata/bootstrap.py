@@ -1,4 +1,4 @@
-"""The first records of a cluster: which features a fresh log finalizes. Control plane, pure.
+"""The first records of a cluster: which features a fresh log finalizes.
 
 The same list is written to `bootstrap.checkpoint` when a directory is formatted and, from there, into the log by the
 first controller; a directory without that file gets the default list.
@@ -20,7 +20,7 @@ ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 def default_levels(metadata_version: int = LATEST_PRODUCTION) -> dict[str, int]:
-    """What a fresh Kafka 4.4 cluster finalizes besides metadata.version."""
+    """Return what a fresh Kafka 4.4 cluster finalizes besides metadata.version."""
     assert metadata_version == LATEST_PRODUCTION, "a fresh cluster starts at the latest version"
     return {name: feature.default for name, feature in FEATURES.items()}
 
@@ -36,7 +36,7 @@ def bootstrap_records(
 
 
 def activation_records(bootstrap: list[MetadataRecord] | None, min_insync_replicas: int) -> list[MetadataRecord]:
-    """What the first controller writes into an empty log.
+    """Return what the first controller writes into an empty log.
 
     While eligible leader replicas are on, min.insync.replicas must be the same for the whole cluster, so the controller
     pins its own as the cluster-wide setting (KIP-966).

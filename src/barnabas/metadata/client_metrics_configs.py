@@ -1,4 +1,4 @@
-"""What a client metrics subscription may say. Control plane, pure.
+"""The valid settings of a client metrics subscription.
 
 A subscription names metrics, an interval, and patterns that choose clients, such as `client_software_name=librdkafka.*`.
 
@@ -32,10 +32,10 @@ def refuse_unknown(known: Collection[str], values: Mapping[str, str]) -> None:
 
 
 def check_subscription(values: Mapping[str, str]) -> None:
-    """Check what the types of the settings do not say.
+    """Check what the types of the settings leave open.
 
     Raises:
-        KafkaError: INVALID_REQUEST for an interval out of bounds, INVALID_CONFIG for a pattern that is none.
+        KafkaError: INVALID_REQUEST for an interval out of bounds, INVALID_CONFIG for an invalid pattern.
     """
     interval = values.get("interval.ms")
     if interval is not None and int(interval) not in INTERVAL_MS:

@@ -1,14 +1,14 @@
-"""AlterClientQuotas: limits of users, client ids and addresses. Control plane, pure.
+"""AlterClientQuotas: limits of users, client ids and addresses.
 
 - Each entity succeeds or fails by itself, and wholly.
-- An entity is a user, a client id, both, or an address; a null name is the default of its kind. An address goes with no
-  other kind.
+- An entity is a user, a client id, both, or an address; a null name is the default of its kind. An address cannot
+  be combined with another kind.
 - Bytes per second and connections per second are whole numbers, percentages and mutation rates need not be; all are above
-  zero. Removing what is not there, or setting what is, writes no record.
-- An entity that is named twice is refused the second time; what the first one did stays.
+  zero. A change that changes nothing writes no record.
+- The second change of one entity is rejected; the first one stays.
 
-One difference: an address must be one. Kafka takes a host name too and asks the name service, for which a controller that
-must not block has no place.
+One difference: Kafka also takes a host name as an address and resolves it. This controller must not block, so it rejects
+host names.
 
 Sources: Kafka's `ClientQuotaControlManager`, `QuotaConfig`; KIP-546, KIP-612.
 """
@@ -40,8 +40,6 @@ _USER_AND_CLIENT_KEYS: dict[str, int | None] = {
 }
 _IP_KEYS: dict[str, int | None] = {"connection_creation_rate": INT_MAX}
 _SMALLEST_FRACTION = 1e-6
-
-_Entry = messages.AlterClientQuotasRequest.EntryData
 
 
 def alter_client_quotas(
@@ -112,7 +110,7 @@ def _parts(entity: QuotaEntity) -> list[messages.ClientQuotaRecord.EntityData]:
 
 
 def _keys(entity: QuotaEntity) -> tuple[dict[str, int | None], str | None]:
-    """The limits that such an entity can have, or what is wrong with it."""
+    """Return the limits that an entity can have, or the error message for the entity."""
     kinds = dict(entity)
     if not kinds:
         return {}, "Invalid empty client quota entity"

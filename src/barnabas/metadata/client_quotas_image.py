@@ -1,4 +1,4 @@
-"""Client quotas by entity. Control plane, pure.
+"""Client quotas by entity.
 
 An entity is a set of pairs of type (`user`, `client-id`, `ip`) and name, None naming the default of that type. Entities
 and their limits are kept in the order in which Kafka's hash maps would have them, as DescribeClientQuotas shows.
@@ -9,13 +9,12 @@ Sources: Kafka's `ClientQuotasImage`, `ClientQuotasDelta`, `ClientQuotaDelta`, C
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.hash_order import capacity_for, in_hash_order, string_hash
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 # Sorted by type, so that one entity is one key.
 QuotaEntity = tuple[tuple[str, str | None], ...]
 

@@ -1,10 +1,9 @@
-"""Brokers come, report, and go: BrokerRegistration, BrokerHeartbeat, UnregisterBroker. Control plane, pure.
+"""The life of a broker: BrokerRegistration, BrokerHeartbeat, UnregisterBroker.
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
-  register again; another incarnation with the same id replaces it once the old one is fenced, or has told in its
-  request that it ended cleanly, or its session has run out.
-- A heartbeat says how far the broker has read the metadata log and what it wants; the answer says what it is.
-- `BrokerSessions` is soft state, kept by the active controller alone: when each broker was last heard of.
+  register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
+  order, or its session has expired.
+- A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
@@ -22,34 +21,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 FENCE, UNFENCE = 1, -1
 
 
-class BrokerSessions:
-    """When each broker was last heard of; a broker that is silent for longer than the timeout counts as gone."""
-
-    def __init__(self, timeout_ms: int) -> None:
-        self.timeout_ms = timeout_ms
-        self.last_contact_ms: dict[int, int] = {}
-
-    def touch(self, broker_id: int, now_ms: int) -> None:
-        self.last_contact_ms[broker_id] = now_ms
-
-    def forget(self, broker_id: int) -> None:
-        self.last_contact_ms.pop(broker_id, None)
-
-    def is_alive(self, broker_id: int, now_ms: int) -> bool:
-        last = self.last_contact_ms.get(broker_id)
-        return last is not None and now_ms - last < self.timeout_ms
-
-    def stale(self, image: MetadataImage, now_ms: int) -> list[int]:
-        """Unfenced brokers whose session has run out. A new controller gives each one full timeout first."""
-        found = []
-        for broker in image.cluster.live_brokers():
-            if self.last_contact_ms.setdefault(broker.id, now_ms) + self.timeout_ms <= now_ms:
-                found.append(broker.id)
-        return found
-
-
 def register_broker(
-    view: ControllerView, request: messages.BrokerRegistrationRequest, sessions: BrokerSessions
+    view: ControllerView, request: messages.BrokerRegistrationRequest
 ) -> ControllerResult[messages.BrokerRegistrationResponse]:
     """Answer one BrokerRegistration.
 
@@ -64,7 +37,7 @@ def register_broker(
     if existing is not None and not same_incarnation and not existing.fenced:
         # A combined node cannot be alive twice: its controller and its broker share one process.
         is_own = request.broker_id == view.settings.node_id
-        if not is_own and not existing.in_controlled_shutdown and sessions.is_alive(existing.id, view.now_ms):
+        if not is_own and not existing.in_controlled_shutdown and view.sessions.is_alive(existing.id, view.now_ms):
             message = (
                 "Another broker is registered with that broker id. If the broker was recently restarted this should "
                 "self-resolve once the heartbeat manager expires the broker's session."
@@ -72,7 +45,7 @@ def register_broker(
             raise KafkaError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
     _check_features(view, request)
     records: list[MetadataRecord] = []
-    epoch = view.next_offset
+    epoch = view.quorum.end_offset
     if existing is not None and same_incarnation:
         epoch = existing.epoch
     elif existing is not None and not existing.fenced:
@@ -122,9 +95,10 @@ def _registration_record(
 
 
 def heartbeat(
-    view: ControllerView, request: messages.BrokerHeartbeatRequest, sessions: BrokerSessions
+    view: ControllerView, request: messages.BrokerHeartbeatRequest
 ) -> ControllerResult[messages.BrokerHeartbeatResponse]:
-    """Answer one BrokerHeartbeat: unfence who has caught up, fence who asks for it, let go who leads nothing.
+    """Answer one BrokerHeartbeat: unfence a broker that has caught up, fence one that asks for it, and let
+    one shut down that leads nothing.
 
     Raises:
         KafkaError: BROKER_ID_NOT_REGISTERED, STALE_BROKER_EPOCH.
@@ -143,7 +117,7 @@ def heartbeat(
     elif not broker.fenced and request.want_fence:
         records = fence_broker(view.image, broker)
         fenced = True
-    sessions.touch(broker.id, view.now_ms)
+    view.sessions.touch(broker.id, view.now_ms)
     response = messages.BrokerHeartbeatResponse(
         is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
     )
@@ -151,7 +125,11 @@ def heartbeat(
 
 
 def registered(view: ControllerView, broker_id: int, epoch: int) -> BrokerRegistration:
-    """The registration that a request claims to come from."""
+    """Return the registration of the broker that sends a request.
+
+    Raises:
+        KafkaError: STALE_BROKER_EPOCH, there is no such registration.
+    """
     broker = view.image.cluster.brokers.get(broker_id)
     if broker is None:
         message = f"No broker registration found for broker id {broker_id}"
@@ -201,10 +179,10 @@ def fence_broker(image: MetadataImage, broker: BrokerRegistration) -> list[Metad
     return [*on_broker_gone(image, broker.id), _change(broker, fenced=FENCE)]
 
 
-def fence_stale(view: ControllerView, sessions: BrokerSessions) -> list[MetadataRecord]:
-    """Fence one broker whose session has run out; call again until nothing comes back."""
-    for broker_id in sessions.stale(view.image, view.now_ms):
-        sessions.forget(broker_id)
+def fence_stale(view: ControllerView) -> list[MetadataRecord]:
+    """Return the records that fence one broker whose session has expired; call until the list is empty."""
+    for broker_id in view.sessions.stale(view.image.cluster, view.now_ms):
+        view.sessions.forget(broker_id)
         return fence_broker(view.image, view.image.cluster.brokers[broker_id])
     return []
 

@@ -1,4 +1,4 @@
-"""The nodes that have registered: brokers and controllers. Control plane, pure.
+"""The nodes that have registered: brokers and controllers.
 
 A broker registers with an incarnation id and gets a broker epoch (the offset of its record); it starts fenced, that is
 known but not to be used, and is unfenced once it has caught up with the metadata log.
@@ -10,12 +10,10 @@ BrokerRegistrationChangeRecord, UnregisterBrokerRecord, RegisterControllerRecord
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
-
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Endpoint(NamedTuple):
@@ -141,7 +139,7 @@ class ClusterImage(NamedTuple):
 
 
 class ClusterDelta:
-    """What records since `image` did to nodes; None in `changed_*` means the node is gone."""
+    """The nodes that records since `image` changed; None in `changed_*` for an unregistered node."""
 
     def __init__(self, image: ClusterImage) -> None:
         self.image = image

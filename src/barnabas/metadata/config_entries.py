@@ -1,4 +1,4 @@
-"""Which value of a setting is in force, and where it comes from. Control plane, pure.
+"""The value of a setting that is in force, and its source.
 
 For DescribeConfigs and for the answer to CreateTopics. The order of sources, strongest first, is Kafka's:
 
@@ -75,7 +75,7 @@ class ConfigResolver(NamedTuple):
         )
 
     def broker_synonyms(self, configs: ConfigurationsImage, name: str, *, secret: bool) -> tuple[ConfigSynonym, ...]:
-        """Every place a broker setting has a value, strongest first, beginning where the setting itself is named."""
+        """Return each value of a broker setting with its source, strongest first, from its own name's first mention on."""
         names = self.schema.broker_synonyms(name)
         found = [
             ConfigSynonym(synonym, None if secret else values[synonym], source)
@@ -87,12 +87,12 @@ class ConfigResolver(NamedTuple):
             default = self._default_text(synonym)
             if default is not None:
                 found.append(ConfigSynonym(synonym, None if secret else default, ConfigSource.DEFAULT_CONFIG))
-        # As in Kafka: what stands before the setting's own first mention does not count as its synonym.
+        # As in Kafka: values before the first mention of the setting's own name do not count as synonyms.
         start = next((i for i, synonym in enumerate(found) if synonym.name == name), len(found))
         return tuple(found[start:])
 
     def topic_default(self, configs: ConfigurationsImage, key: ConfigKey) -> tuple[ConfigValue, ConfigSource]:
-        """A topic or group setting's value in force when its resource does not say, and the source of that value."""
+        """Return the value of a topic or group setting that its resource does not set, and the source of the value."""
         for values, source in self._broker_sources(configs):
             for synonym, factor in key.synonyms:
                 text = values.get(synonym)
@@ -102,7 +102,7 @@ class ConfigResolver(NamedTuple):
                 value = broker_key.parse(text)
                 if factor != 1 and isinstance(value, int):
                     value *= factor
-                # Every negative retention means "for ever", which is written -1.
+                # Every negative retention is unlimited, which is written -1.
                 if key.name == "retention.ms" and isinstance(value, int) and value < 0:
                     value = -1
                 return value, source
@@ -113,7 +113,7 @@ class ConfigResolver(NamedTuple):
         return key.default_value(), ConfigSource.DEFAULT_CONFIG
 
     def effective_topic_entries(self, configs: ConfigurationsImage, topic: Mapping[str, str]) -> list[ConfigEntry]:
-        """A topic's settings with value and source, in name order, without synonyms: what CreateTopics answers."""
+        """Return a topic's settings as CreateTopics answers them: value and source, in name order, no synonyms."""
         entries = []
         for name, key in sorted(self.schema.of(ConfigResourceType.TOPIC).items()):
             if key.internal and name not in topic:
@@ -129,7 +129,7 @@ class ConfigResolver(NamedTuple):
     def describe_topic(
         self, configs: ConfigurationsImage, topic: str, wanted: Collection[str] | None = None
     ) -> list[ConfigEntry]:
-        """Every topic setting as DescribeConfigs shows it; `wanted` None or empty means all."""
+        """Return every topic setting as DescribeConfigs shows it; `wanted` None or empty means all."""
         own = configs.for_resource(ConfigResourceType.TOPIC, topic)
         return self._describe_resource(configs, ConfigResourceType.TOPIC, own, ConfigSource.TOPIC_CONFIG, wanted)
 
@@ -156,7 +156,7 @@ class ConfigResolver(NamedTuple):
     ) -> list[ConfigEntry]:
         entries = []
         keys = self.schema.of(kind)
-        # As in Kafka: what is given and not listed comes first.
+        # As in Kafka: internal settings that have a value come first.
         internal = [name for name in own if name in keys and keys[name].internal]
         for name in (*internal, *self.schema.listed(kind)):
             if wanted and name not in wanted:
@@ -181,7 +181,7 @@ class ConfigResolver(NamedTuple):
         return entries
 
     def describe_broker(self, configs: ConfigurationsImage, wanted: Collection[str] | None = None) -> list[ConfigEntry]:
-        """This node's settings: all of the table's listed ones, and whatever else its properties give."""
+        """This node's settings: all of the table's listed ones, and the other properties it was given."""
         keys = self.schema.of(ConfigResourceType.BROKER)
         given = {name for values, _ in self._broker_sources(configs) for name in values}
         names = [name for name in self.static if name not in keys]
@@ -192,7 +192,7 @@ class ConfigResolver(NamedTuple):
     def describe_cluster_defaults(
         self, configs: ConfigurationsImage, wanted: Collection[str] | None = None
     ) -> list[ConfigEntry]:
-        """The cluster-wide dynamic settings: the broker resource with an empty name."""
+        """Return the cluster-wide dynamic settings: the broker resource with an empty name."""
         own = configs.for_resource(ConfigResourceType.BROKER, "")
         found = [self._broker_entry(configs, name) for name in sorted(own) if not wanted or name in wanted]
         kept = []
@@ -206,7 +206,7 @@ class ConfigResolver(NamedTuple):
 
     def _broker_entry(self, configs: ConfigurationsImage, name: str) -> ConfigEntry:
         key = self.schema.key(ConfigResourceType.BROKER, name)
-        # What no setting describes may be a password for all anyone knows.
+        # An unknown setting may be a password.
         secret = key is None or key.sensitive
         synonyms = self.broker_synonyms(configs, name, secret=secret)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
@@ -223,7 +223,7 @@ class ConfigResolver(NamedTuple):
         )
 
     def broker_value(self, configs: ConfigurationsImage, name: str) -> ConfigValue:
-        """A broker setting's value in force, typed."""
+        """Return a broker setting's value in force, typed."""
         key = self.schema.of(ConfigResourceType.BROKER)[name]
         for values, _ in self._broker_sources(configs):
             if name in values:

@@ -1,12 +1,12 @@
-"""The shape of a setting: its type, its bounds, its synonyms, and what a bad value is told. Control plane, pure.
+"""The description of a setting: its type, its bounds, its synonyms, and the messages for bad values.
 
 `ConfigKey` is one row of the table of settings (the rows themselves are facts and live with the server); `ConfigSchema`
 is the table by resource type, as the controller and DescribeConfigs need it.
 
 - A value travels and is stored as text; `ConfigKey.parse` turns it into a bool, int, float, str or tuple of str, and
   `format_value` turns it back into the one canonical text that Kafka prints.
-- A value that does not parse, or lies outside its bounds, raises `ConfigError` with the sentence that Kafka's
-  `ConfigException` carries, since tools show it to people and tests compare it.
+- A value that does not parse, or that is out of bounds, raises `ConfigError` with the message of Kafka's
+  `ConfigException`, since tools show it to people and tests compare it.
 - A topic setting has the broker settings that give its default as synonyms, in order of precedence, each with a
   multiplier (hours to milliseconds).
 
@@ -49,7 +49,7 @@ class ConfigType(enum.IntEnum):
 
 
 class ConfigSource(enum.IntEnum):
-    """Where a value comes from: the source codes of DescribeConfigs."""
+    """The source of a value: the source codes of DescribeConfigs."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -74,14 +74,14 @@ class ConfigResourceType(enum.IntEnum):
 
 
 class ConfigError(ValueError):
-    """A value that its setting cannot take; `str()` is the sentence Kafka would send. Becomes INVALID_CONFIG."""
+    """A value is not valid for its setting; `str()` is Kafka's message. Becomes INVALID_CONFIG."""
 
 
 _WIDTH = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 
 
 def format_double(value: float) -> str:
-    """A double as Java prints it: plain between a thousandth and ten million, else with an E."""
+    """Return a double as Java prints it: plain between a thousandth and ten million, else with an E."""
     if value != value or value in (math.inf, -math.inf):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -98,7 +98,7 @@ def format_double(value: float) -> str:
 
 
 def format_value(value: ConfigValue) -> str | None:
-    """The canonical text of a parsed value: what is stored nowhere but shown everywhere."""
+    """Return the canonical text of a parsed value, as DescribeConfigs shows it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -158,7 +158,7 @@ class ConfigKey(NamedTuple):
         dynamic: "" for read-only, else Kafka's update mode: "per-broker" or "cluster-wide".
         synonyms: broker settings that stand in for this one, most specific first, each with its multiplier.
         valid: the bounds in Kafka's notation, e.g. `[0,...]`, `[1,...,9] or -1`, `[compact, delete]`.
-        internal: known, settable, and left out of every listing.
+        internal: known and settable, but never listed.
     """
 
     name: str
@@ -264,7 +264,7 @@ class ConfigSchema:
         return self.keys.get(resource_type, {})
 
     def listed(self, resource_type: ConfigResourceType) -> tuple[str, ...]:
-        """The names of all settings that are not internal, in the order in which Kafka's DescribeConfigs has them."""
+        """Return the names of all settings that are not internal, in the order of Kafka's DescribeConfigs."""
         return self._listed.get(resource_type, ())
 
     @cached_property
@@ -281,11 +281,6 @@ class ConfigSchema:
 
     def broker_synonyms(self, name: str) -> tuple[str, ...]:
         return self.broker_synonym_lists.get(name, (name,))
-
-    def split_appends(self, resource_type: ConfigResourceType, name: str) -> bool:
-        """Whether APPEND and SUBTRACT make sense: only for lists."""
-        key = self.key(resource_type, name)
-        return key is not None and key.kind is ConfigType.LIST
 
     @cached_property
     def dynamic_broker_names(self) -> frozenset[str]:

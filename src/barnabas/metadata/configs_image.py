@@ -1,4 +1,4 @@
-"""Dynamic configurations by resource. Control plane, pure.
+"""Dynamic configurations by resource.
 
 A resource is a pair of type and name; the cluster-wide default of brokers is the broker resource with an empty name.
 
@@ -8,14 +8,13 @@ Sources: Kafka's `ConfigurationsImage`, ConfigRecord; KIP-226.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 
 ConfigResource = tuple[int, str]
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class ConfigurationsImage(NamedTuple):
@@ -27,7 +26,7 @@ class ConfigurationsImage(NamedTuple):
         return self.by_resource.get((int(resource_type), name), NOTHING)
 
     def names_of(self, resource_type: int) -> list[str]:
-        """The resources of a type that have a value, in name order."""
+        """Return the resources of a type that have a value, in name order."""
         return sorted(name for kind, name in self.by_resource if kind == resource_type)
 
     def records(self) -> Iterator[messages.ConfigRecord]:
@@ -48,7 +47,7 @@ class ConfigurationsDelta:
         self.changed.setdefault(resource, {})[record.name] = record.value
 
     def replay_remove_topic(self, record: messages.RemoveTopicRecord, topic: str) -> None:
-        """A topic's settings die with it."""
+        """Remove a topic's settings with the topic."""
         resource = (int(ConfigResourceType.TOPIC), topic)
         gone: dict[str, str | None] = dict.fromkeys(self.image.for_resource(*resource))
         gone.update(dict.fromkeys(self.changed.get(resource, {})))

@@ -1,12 +1,12 @@
-"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers, groups and client metrics. Control plane, pure.
+"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers, groups and client metrics.
 
-- Each resource succeeds or fails by itself and wholly: one bad value refuses all changes of its resource.
+- Each resource succeeds or fails as a whole: one bad value rejects all changes of its resource, and of no other.
 - SET and DELETE replace a value; APPEND and SUBTRACT change a list, starting from the value in force.
 - The legacy AlterConfigs replaces the whole set: what it does not name is removed.
-- A broker resource with an empty name is the cluster-wide default; a setting that can differ per broker only is refused
-  there, and one that is read at start only is refused everywhere.
-- A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker read its
-  key stores anew.
+- A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
+  there, and one that is only read at the start is rejected everywhere.
+- A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
+  its key stores.
 
 Sources: KIP-133, KIP-226, KIP-339; Kafka's `ConfigAdminManager`, `ConfigurationControlManager`,
 `ControllerConfigurationValidator`, `DynamicBrokerConfig`.
@@ -130,7 +130,7 @@ def _alteration(name: str, operation: int, value: str | None) -> Alteration:
 
 
 def alter_resource(view: ControllerView, kind: int, name: str, changes: Iterable[Alteration]) -> list[MetadataRecord]:
-    """The records that carry changes out.
+    """Return the records of changes to one resource.
 
     Raises:
         KafkaError: the resource does not exist, or a value is not allowed.

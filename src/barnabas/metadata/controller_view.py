@@ -1,4 +1,4 @@
-"""What a control manager may look at while it answers one request. Control plane, pure.
+"""The state from which a manager answers one request, and the manager's result.
 
 A manager is a set of functions from a view and a request to a `ControllerResult`: records to append, and the response
 to give once they are committed. It changes nothing; the state moves when the records are replayed.
@@ -11,11 +11,13 @@ from __future__ import annotations
 import random
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid
+from barnabas.raft.raft_node import RaftNode
 
 Response = TypeVar("Response")
 
@@ -35,7 +37,7 @@ class ControllerResult(Generic[Response]):
 
 
 class ApiError(NamedTuple):
-    """The outcome for one item of a request; `message` None lets the client show the code's own words."""
+    """The outcome for one item of a request; if `message` is None, the client shows its own text for the code."""
 
     code: ErrorCode
     message: str | None = None
@@ -45,7 +47,7 @@ NO_ERROR = ApiError(ErrorCode.NONE)
 
 
 class ControllerSettings(NamedTuple):
-    """What the controller takes from the node's configuration."""
+    """The node's settings that the controller uses."""
 
     node_id: int
     cluster_id: str
@@ -56,7 +58,7 @@ class ControllerSettings(NamedTuple):
 
 
 class PartitionQuota(Protocol):
-    """What a client may still create and delete (the controller mutation quota)."""
+    """The partitions that a client may still create and delete (the controller mutation quota)."""
 
     def record(self, permits: int) -> None:
         """Count partitions created or deleted.
@@ -68,14 +70,23 @@ class PartitionQuota(Protocol):
 
 
 class ControllerView(NamedTuple):
-    """Attributes: `next_offset` is where the first record of this result will land; a broker epoch is such an offset."""
+    """The state that one request is answered from.
+
+    Attributes:
+        image: the metadata after everything that was appended so far, committed or not.
+        quorum: the quorum's node; the first record of the result lands at its `end_offset`.
+        version: of the request.
+        partition_quota: counts the partitions that the request creates or deletes; None if the client has no limit.
+    """
 
     image: MetadataImage
     settings: ControllerSettings
     configs: ConfigResolver
     now_ms: int
-    next_offset: int
     random: random.Random
+    quorum: RaftNode
+    sessions: BrokerSessions
+    version: int = 0
     partition_quota: PartitionQuota | None = None
 
     def apply_partition_change_quota(self, partitions: int) -> ApiError:
@@ -89,7 +100,7 @@ class ControllerView(NamedTuple):
         return NO_ERROR
 
     def new_uuid(self) -> Uuid:
-        """A fresh id that is none of the reserved ones and prints without a leading dash, which tools misread."""
+        """Return a fresh id: not a reserved one, and printed without a leading dash, which tools misread."""
         while True:
             uuid = Uuid(self.random.randbytes(16))
             # 62 (binary 111110) is the first sextet that base64url prints as a dash.

@@ -1,4 +1,4 @@
-"""CreatePartitions: more partitions for topics that exist. Control plane, pure.
+"""CreatePartitions: more partitions for topics that exist.
 
 `count` is the new total, not the increase. Without assignments the replicas are placed as for a new topic, with the
 replication factor of partition 0.

@@ -1,8 +1,8 @@
-"""CreateTopics: from a request to TopicRecords, ConfigRecords and PartitionRecords. Control plane, pure.
+"""CreateTopics: from a request to TopicRecords, ConfigRecords and PartitionRecords.
 
 - Each topic succeeds or fails by itself; the answer keeps the request's order.
 - -1 partitions or replicas mean the broker's default (KIP-464); with a manual assignment both must be -1.
-- `validate_only` answers as if, and returns no record; the topic id stays zero then.
+- `validate_only` gives the same answer without records.
 - Internal topics are clamped: on fewer brokers than their replication factor wants they get as many replicas as there
   are brokers, since otherwise the first consumer group of a one-node cluster could never form.
 - Version 7 answers with the topic id and with the effective settings.
@@ -31,7 +31,6 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ZERO_UUID
 
 USE_DEFAULT = -1
-MAX_REPLICATION_FACTOR = 32767
 
 
 def create_topics(
@@ -87,7 +86,7 @@ class EffectiveConfigs:
 def _name_errors(
     view: ControllerView, topics: Iterable[messages.CreateTopicsRequest.CreatableTopic]
 ) -> dict[str, ApiError]:
-    """What is wrong with the names, each with itself, with the others of the request, and with existing topics."""
+    """Return the error of each name that is invalid, repeated in the request, or in conflict with an existing topic."""
     errors: dict[str, ApiError] = {}
     existing = view.image.topics.by_name
     names: set[str] = set()
@@ -190,7 +189,7 @@ def register_partitions(view: ControllerView, assignments: Sequence[tuple[int, .
     """Registrations for new partitions: usable replicas are in sync, the first of them leads."""
     brokers = view.image.cluster.brokers
     usable = {i for i, broker in brokers.items() if not (broker.fenced or broker.in_controlled_shutdown)}
-    # A broker with one directory puts its replicas there; with several it tells the controller later where.
+    # A broker with one directory puts its replicas there; one with several reports the directory later.
     directory = {i: b.directories[0] if len(b.directories) == 1 else ZERO_UUID for i, b in brokers.items()}
     made: dict[tuple[int, ...], PartitionRegistration] = {}
     for replicas in assignments:
@@ -204,7 +203,7 @@ def register_partitions(view: ControllerView, assignments: Sequence[tuple[int, .
 
 
 def check_assignment(view: ControllerView, replicas: Sequence[int], partition: int, factor: int | None) -> ApiError:
-    """Whether a client may have these replicas for a new partition of a topic with this replication factor."""
+    """Return whether a client may have these replicas for a new partition of a topic with this replication factor."""
     brokers = view.image.cluster.brokers
     message = None
     if not replicas:

@@ -1,7 +1,8 @@
-"""DeleteTopics, by name or by id. Control plane, pure.
+"""DeleteTopics, by name or by id.
 
-A topic goes with one RemoveTopicRecord; its partitions and settings go with it, and brokers drop the logs when they
-replay it. Up to version 5 a request lists names; from version 6 each entry is either a name or an id (KIP-516).
+One RemoveTopicRecord removes a topic with its partitions and settings; brokers delete the logs when they replay it. Up to
+version 5 a request lists names; from version 6 each entry is either a name or an id (KIP-516). A topic that one entry
+names and another identifies is not deleted, and the response has one error for the two.
 
 Sources: Kafka's `ControllerApis.deleteTopics`, `ReplicationControlManager.deleteTopics`.
 """
@@ -12,13 +13,14 @@ from collections import Counter
 
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import ZERO_UUID
 
 
 def delete_topics(
-    view: ControllerView, request: messages.DeleteTopicsRequest, version: int
+    view: ControllerView, request: messages.DeleteTopicsRequest
 ) -> ControllerResult[messages.DeleteTopicsResponse]:
     """Answer one DeleteTopics request.
 
@@ -26,13 +28,15 @@ def delete_topics(
         KafkaError: TOPIC_DELETION_DISABLED when delete.topic.enable is false.
     """
     if not view.settings.delete_topic_enable:
-        if version < 3:
+        if view.version < 3:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "This version does not support topic deletion.")
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     asked: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]
     asked += [(topic.name, topic.topic_id) for topic in request.topics]
-    names = Counter(name for name, _ in asked if name is not None)
+    names = Counter(name for name, topic_id in asked if name is not None and topic_id == ZERO_UUID)
     ids = Counter(topic_id for name, topic_id in asked if name is None)
+    by_name = view.image.topics.by_name
+    named_ids = {by_name[name].topic_id for name, count in names.items() if count == 1 and name in by_name}
     response = messages.DeleteTopicsResponse()
     records: list[MetadataRecord] = []
     answered: set[tuple[str | None, bytes]] = set()
@@ -40,12 +44,16 @@ def delete_topics(
         if (name, topic_id) in answered:
             continue
         answered.add((name, topic_id))
+        if name is None and ids[topic_id] == 1 and topic_id in named_ids:
+            # The response has it under its name.
+            continue
         found, error = _find(view, name, topic_id, names, ids)
-        if error.code is ErrorCode.NONE and found is not None:
-            error = view.apply_partition_change_quota(len(view.image.topics.by_name[found[0]].partitions))
-        if error.code is ErrorCode.NONE and found is not None:
-            name, topic_id = found
-            records.append(messages.RemoveTopicRecord(topic_id=topic_id))
+        if found is not None:
+            name, topic_id = found.name, found.topic_id
+            if error.code is ErrorCode.NONE:
+                error = view.apply_partition_change_quota(len(found.partitions))
+            if error.code is ErrorCode.NONE:
+                records.append(messages.RemoveTopicRecord(topic_id=topic_id))
         response.responses.append(
             messages.DeleteTopicsResponse.DeletableTopicResult(
                 name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
@@ -56,7 +64,7 @@ def delete_topics(
 
 def _find(
     view: ControllerView, name: str | None, topic_id: bytes, names: Counter[str], ids: Counter[bytes]
-) -> tuple[tuple[str, bytes] | None, ApiError]:
+) -> tuple[TopicImage | None, ApiError]:
     topics = view.image.topics
     if name is not None:
         if topic_id != ZERO_UUID:
@@ -70,8 +78,8 @@ def _find(
             )
         if found.topic_id in ids:
             message = "The provided topic name maps to an ID that was already supplied."
-            return None, ApiError(ErrorCode.INVALID_REQUEST, message)
-        return (name, found.topic_id), NO_ERROR
+            return found, ApiError(ErrorCode.INVALID_REQUEST, message)
+        return found, NO_ERROR
     if topic_id == ZERO_UUID:
         return None, ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     if ids[topic_id] > 1:
@@ -79,4 +87,4 @@ def _find(
     by_id = topics.by_id.get(topic_id)
     if by_id is None:
         return None, ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    return (by_id.name, topic_id), NO_ERROR
+    return by_id, NO_ERROR

@@ -1,14 +1,14 @@
-"""What records since an image changed. Control plane, pure.
+"""The changes of an image by later records.
 
 `replay` takes the records of the metadata log one by one, in order; `apply` yields the image after them. Each part of
-the image has its own delta, made on the first record that touches it, so a reader asks `delta.topics is None` to learn
-that no topic changed.
+the image has its own delta, made on the first record that touches it, so `delta.topics is None` means that no topic
+changed.
 
 - Replaying a list of records and applying once gives the same image as applying after each record.
-- A record that no part knows is an error, not something to skip: a replica that skips silently has another state than
-  its peers from then on. The caller stops the process.
-- NoOpRecord and the ZooKeeper migration's record change nothing. The marks of a metadata transaction (KIP-868) are the
-  loader's business and never come here.
+- A record that no part knows is an error: a replica that skips it has another state than its peers from then on. The
+  caller stops the process.
+- NoOpRecord and the ZooKeeper migration's record change nothing. The loader removes the records
+  that begin and end a metadata transaction (KIP-868).
 
 Sources: Kafka's `org.apache.kafka.image.MetadataDelta`.
 """
@@ -46,7 +46,7 @@ class MetadataDelta:
         self.delegation_tokens: DelegationTokensDelta | None = None
 
     def replay(self, record: MetadataRecord) -> None:
-        """Take one committed record.
+        """Replay one record.
 
         Raises:
             UnknownRecord: the record's type is not one an image can hold.
@@ -109,7 +109,7 @@ class MetadataDelta:
         self.producer_ids = ProducerIdsImage(record.next_producer_id)
 
     def apply(self, provenance: MetadataProvenance | None = None) -> MetadataImage:
-        """The image after all replayed records; without a provenance it keeps the old one."""
+        """Return the image after all replayed records; without a provenance it keeps the old one."""
         old = self.image
         return MetadataImage(
             provenance or old.provenance,
@@ -125,14 +125,13 @@ class MetadataDelta:
         )
 
     def __repr__(self) -> str:
-        parts = ("features", "cluster", "topics", "configs", "client_quotas", "producer_ids", "acls", "scram")
-        touched = [part for part in parts if getattr(self, part) is not None]
-        return f"MetadataDelta(since={self.image.provenance.offset}, touched={touched})"
+        changed = [part for part in MetadataImage._fields if getattr(self, part, None) is not None]
+        return f"<MetadataDelta since={self.image.provenance.offset} changed={changed}>"
 
 
 @cache
 def _replayers() -> dict[str, Callable[[MetadataDelta, Any], None]]:
-    """Record name to what replays it: the whole list of records that an image knows."""
+    """Return the replaying function of each record that an image knows, by the record's name."""
     return {
         "FeatureLevelRecord": lambda d, r: d.or_features().replay(r),
         "RegisterBrokerRecord": lambda d, r: d.or_cluster().replay_register_broker(r),

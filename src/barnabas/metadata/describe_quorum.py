@@ -1,6 +1,6 @@
-"""DescribeQuorum: who leads the metadata quorum, and how far each voter is. Control plane, pure.
+"""DescribeQuorum: the leader of the metadata quorum, and the progress of each voter.
 
-Directory ids and the voters' listeners exist from version 2 on; below it the fields must stay empty to be encodable.
+Directory ids and the voters' listeners exist from version 2 on; in lower versions the fields must stay empty.
 
 Sources: KIP-595, KIP-836, KIP-853; Kafka's `KafkaRaftClient.handleDescribeQuorumRequest`.
 """
@@ -12,20 +12,20 @@ from barnabas.metadata.topic_names import CLUSTER_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import ReplicaProgress
+from barnabas.raft.voters import VoterSet
 
 LISTENERS_FROM = 2
 
 
 def describe_quorum(
-    view: ControllerView, driver: RaftDriver, request: messages.DescribeQuorumRequest, version: int
+    view: ControllerView, request: messages.DescribeQuorumRequest
 ) -> ControllerResult[messages.DescribeQuorumResponse]:
-    """Answer one DescribeQuorum; only partition 0 of `__cluster_metadata` has a quorum."""
+    """Answer one DescribeQuorum request; only partition 0 of `__cluster_metadata` has a quorum."""
     response = messages.DescribeQuorumResponse()
     for topic in request.topics:
         partitions = [
-            _partition(view, driver, p.partition_index, version)
+            _partition(view, p.partition_index)
             if topic.topic_name == CLUSTER_METADATA and p.partition_index == 0
             else messages.DescribeQuorumResponse.PartitionData(
                 partition_index=p.partition_index,
@@ -37,23 +37,21 @@ def describe_quorum(
         answer = messages.DescribeQuorumResponse.TopicData(topic_name=topic.topic_name, partitions=partitions)
         response.topics.append(answer)
     is_answered = any(p.error_code == ErrorCode.NONE for topic in response.topics for p in topic.partitions)
-    if version >= LISTENERS_FROM and is_answered:
-        response.nodes = _nodes(driver)
+    if view.version >= LISTENERS_FROM and is_answered:
+        response.nodes = _nodes(view.quorum.voters)
     return ControllerResult(response)
 
 
-def _partition(
-    view: ControllerView, driver: RaftDriver, index: int, version: int
-) -> messages.DescribeQuorumResponse.PartitionData:
-    description = driver.node.describe(view.now_ms)
+def _partition(view: ControllerView, index: int) -> messages.DescribeQuorumResponse.PartitionData:
+    description = view.quorum.describe(view.now_ms)
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,
         leader_id=description.leader_id,
         leader_epoch=description.leader_epoch,
         high_watermark=description.high_watermark,
-        current_voters=[_replica(progress, version) for progress in description.voters],
-        observers=[_replica(progress, version) for progress in description.observers],
+        current_voters=[_replica(progress, view.version) for progress in description.voters],
+        observers=[_replica(progress, view.version) for progress in description.observers],
     )
 
 
@@ -67,7 +65,7 @@ def _replica(progress: ReplicaProgress, version: int) -> messages.DescribeQuorum
     )
 
 
-def _nodes(driver: RaftDriver) -> list[messages.DescribeQuorumResponse.Node]:
+def _nodes(voters: VoterSet) -> list[messages.DescribeQuorumResponse.Node]:
     return [
         messages.DescribeQuorumResponse.Node(
             node_id=voter.id,
@@ -75,5 +73,5 @@ def _nodes(driver: RaftDriver) -> list[messages.DescribeQuorumResponse.Node]:
                 messages.DescribeQuorumResponse.Listener(name=e.name, host=e.host, port=e.port) for e in voter.endpoints
             ],
         )
-        for voter in driver.node.voters.voters
+        for voter in voters.voters
     ]

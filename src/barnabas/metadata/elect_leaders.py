@@ -1,9 +1,9 @@
-"""ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left. Control plane, pure.
+"""ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left.
 
 - PREFERRED (0): the first replica leads again if it is in sync; ELECTION_NOT_NEEDED where it already does.
-- UNCLEAN (1): a partition without leader gets any usable replica, at the price of what only others held.
-- A null list means every partition; then only those whose election was needed are listed in the answer, under topics that all are.
-- An empty list is answered with nothing, whatever else the request says.
+- UNCLEAN (1): a partition without leader gets any usable replica; records that only the others hold are lost.
+- A null list means every partition. The response then lists every topic, but only partitions that needed an election.
+- An empty list gets an empty response, even with an unknown election type.
 
 Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
 """
@@ -27,13 +27,13 @@ class ElectionType(enum.IntEnum):
 
 
 def elect_leaders(
-    view: ControllerView, request: messages.ElectLeadersRequest, version: int
+    view: ControllerView, request: messages.ElectLeadersRequest
 ) -> ControllerResult[messages.ElectLeadersResponse]:
     """Answer one ElectLeaders request."""
     if request.topic_partitions == []:
         return ControllerResult(messages.ElectLeadersResponse(), [])
     try:
-        election = ElectionType(request.election_type) if version >= 1 else ElectionType.PREFERRED
+        election = ElectionType(request.election_type) if view.version >= 1 else ElectionType.PREFERRED
     except ValueError:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}") from None
     topics = view.image.topics.by_name
@@ -92,6 +92,6 @@ def _change(
 ) -> tuple[ApiError, list[MetadataRecord]]:
     record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=leader)
     if leader not in partition.isr:
-        # Whoever takes over unclean begins a new truth: it alone is in sync with itself.
+        # After an unclean election only the new leader is in sync.
         record.isr = [leader]
     return ApiError(ErrorCode.NONE), [record]

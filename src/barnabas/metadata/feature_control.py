@@ -1,10 +1,10 @@
-"""UpdateFeatures: raise or lower the levels that the cluster has finalized. Control plane, pure.
+"""UpdateFeatures: raise or lower the levels that the cluster has finalized.
 
 - A level must be supported by this controller and by every registered broker.
-- Lowering needs an upgrade type that says so: 2 a safe downgrade, 3 an unsafe one; 1 is an upgrade.
-- metadata.version can be lowered only where no format changed on the way; losing metadata is refused.
-- All updates of a request are taken or none: the first refusal becomes the answer of the whole request in every
-  version, without results; results appear in versions 0 and 1 when all were taken (KIP-1022).
+- The upgrade type must allow the change: 1 an upgrade, 2 a safe downgrade, 3 an unsafe one.
+- metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
+- All updates of a request are made or none: the first error becomes the error of the whole response, without results.
+  Versions 0 and 1 list results when all updates were made (KIP-1022).
 
 Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
 """
@@ -24,7 +24,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 def update_features(
-    view: ControllerView, request: messages.UpdateFeaturesRequest, version: int
+    view: ControllerView, request: messages.UpdateFeaturesRequest
 ) -> ControllerResult[messages.UpdateFeaturesResponse]:
     """Answer one UpdateFeatures request."""
     response = messages.UpdateFeaturesResponse(error_message=None)
@@ -32,7 +32,7 @@ def update_features(
     refusal = NO_ERROR
     for update in request.feature_updates:
         kind = update.upgrade_type
-        if version == 0:
+        if view.version == 0:
             kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
         name, level = update.feature, update.max_version_level
         refusal = _check(view, name, level, kind)
@@ -46,7 +46,7 @@ def update_features(
         response.error_message = (
             f"The update failed for all features since the following feature had an error: {refusal.message}"
         )
-    elif version <= 1:
+    elif view.version <= 1:
         response.results = [_taken(update.feature) for update in request.feature_updates]
     # metadata.version first, for it decides how the others are written.
     records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)

@@ -1,4 +1,4 @@
-"""Finalized feature levels. Control plane, pure.
+"""Finalized feature levels.
 
 `metadata.version` is kept apart from the others, as in Kafka: it decides the format of records, the others what clients
 may use. A feature at level 0 is the same as one that was never finalized.
@@ -9,20 +9,19 @@ Sources: Kafka's `FeaturesImage`, FeatureLevelRecord; KIP-584, KIP-778.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class FeaturesImage(NamedTuple):
     """Attributes: `metadata_version` is None before the bootstrap; `finalized` holds the other features, none at 0.
 
-    `kraft_version` is the quorum's own: it lives in control records, and the node puts it here for who asks for features.
+    `kraft_version` is in the quorum's control records; the controller copies it here for readers of features.
     """
 
     metadata_version: int | None = None
@@ -37,7 +36,7 @@ class FeaturesImage(NamedTuple):
         return self.finalized.get(name, 0)
 
     def all_finalized(self) -> dict[str, int]:
-        """Every finalized feature, metadata.version among them, in name order, as ApiVersions lists them."""
+        """Return every finalized feature, metadata.version among them, in name order, as ApiVersions lists them."""
         levels = dict(self.finalized)
         if self.metadata_version is not None:
             levels[METADATA_VERSION] = self.metadata_version

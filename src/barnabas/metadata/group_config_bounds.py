@@ -1,8 +1,8 @@
-"""What the broker's settings allow a group to set. Control plane, pure.
+"""The bounds that the broker's settings put on a group's settings.
 
 A group setting has a broker setting as its default, and often two more as its bounds: `consumer.session.timeout.ms`
-stands between `group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`. The sentences are those
-that Kafka's tools show.
+stands between `group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`. The messages are
+Kafka's.
 
 Source: Kafka's `GroupConfig.validate`; KIP-848, KIP-932, KIP-1071.
 """
@@ -21,7 +21,7 @@ FAMILIES = ("consumer", "share", "streams")
 
 
 def check_group_bounds(resolver: ConfigResolver, configs: ConfigurationsImage, values: Mapping[str, str]) -> None:
-    """Raise ConfigError for the first value of a group that lies outside what the broker allows."""
+    """Raise ConfigError for the first value of a group that the broker does not allow."""
     keys = resolver.schema.of(ConfigResourceType.GROUP)
     parsed: dict[str, ConfigValue] = {name: keys[name].parse(text) for name, text in values.items()}
     for name, value in parsed.items():

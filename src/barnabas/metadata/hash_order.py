@@ -1,9 +1,9 @@
-"""The order in which a hash map of Kafka's hands out its keys. Control plane, pure.
+"""The iteration order of Java's hash maps.
 
 Some answers list what Kafka keeps in a `java.util.HashMap`: the settings of DescribeConfigs, the limits and entities of
 DescribeClientQuotas. The protocol promises no order there, but Kafka's is always the same for the same keys, and programs
-that compare whole answers have come to lean on it. Strings hash as `String.hashCode` says, which is specified; how a table
-spreads, grows and is walked is `HashMap`'s way since Java 8.
+that compare whole answers depend on it. Strings hash as `String.hashCode` specifies. A table spreads, grows and iterates
+as `HashMap` does since Java 8.
 
 A bucket is walked in the order of insertion. Buckets of more than eight keys, which become trees there, do not occur here.
 """
@@ -32,12 +32,12 @@ def string_hash(text: str) -> int:
 
 
 def capacity_for(expected: int) -> int:
-    """The table of `new HashMap<>(expected)`: the next power of two."""
+    """Return the table of `new HashMap<>(expected)`: the next power of two."""
     return 1 << max(expected - 1, 0).bit_length()
 
 
 def in_hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> list[Key]:
-    """The keys in the order in which a hash map hands them out.
+    """Return the keys in the order in which a hash map iterates over them.
 
     Args:
         keys: distinct, in the order in which they were put.

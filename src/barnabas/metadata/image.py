@@ -1,4 +1,4 @@
-"""The state of the cluster at one offset of the metadata log. Control plane, pure.
+"""The state of the cluster at one offset of the metadata log.
 
 Everything a broker knows about the cluster is in the `MetadataImage`: frozen, whole, and true for the offset in its
 provenance. Readers take the image they find and may keep it as long as they like; the next one shares what did not
@@ -66,12 +66,8 @@ class MetadataImage(NamedTuple):
     scram: ScramImage = ScramImage()
     delegation_tokens: DelegationTokensImage = DelegationTokensImage()
 
-    @property
-    def controllers(self) -> dict[int, ControllerRegistration]:
-        return dict(self.cluster.controllers)
-
     def records(self) -> Iterator[MetadataRecord]:
-        """The records of a snapshot, in the order in which Kafka's image writes them."""
+        """Yield the records of a snapshot, in the order in which Kafka's image writes them."""
         yield from self.features.records()
         yield from self.cluster.records()
         yield from self.topics.records()
@@ -84,6 +80,6 @@ class MetadataImage(NamedTuple):
 
     def __repr__(self) -> str:
         return (
-            f"MetadataImage(offset={self.provenance.offset}, epoch={self.provenance.epoch}, "
-            f"brokers={sorted(self.cluster.brokers)}, topics={len(self.topics.by_name)})"
+            f"<MetadataImage offset={self.provenance.offset} epoch={self.provenance.epoch} "
+            f"brokers={sorted(self.cluster.brokers)} topics={len(self.topics.by_name)}>"
         )

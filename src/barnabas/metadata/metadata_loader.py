@@ -1,8 +1,8 @@
-"""From committed batches to records. Control plane, pure.
+"""From committed batches to records.
 
-Control batches say things about the quorum and change no image. A metadata transaction (KIP-868) brackets records that
-count only together: what stands between BeginTransactionRecord and EndTransactionRecord is held back until the end, and
-thrown away on AbortTransactionRecord, or when the leader's epoch changes before the end came.
+Control batches describe the quorum and change no image. The records of a metadata transaction (KIP-868) take effect
+together: the loader holds back what is between BeginTransactionRecord and EndTransactionRecord, and drops it on
+AbortTransactionRecord or when a new leader's epoch begins.
 
 Sources: Kafka's `MetadataBatchLoader`, `MetadataLoader`, `SnapshotFileReader`.
 """
@@ -32,18 +32,13 @@ class MetadataLoader:
     def __init__(self) -> None:
         self._held: list[MetadataRecord] | None = None
 
-    @property
-    def in_transaction(self) -> bool:
-        return self._held is not None
-
     def load(self, batches: Iterable[memoryview | bytes]) -> Iterator[LoadedBatch]:
         """Yields one item per batch, in order; an item may hold no record."""
         for batch in batches:
             header = read_header(batch)
             records: list[MetadataRecord] = []
             if header.is_control:
-                # Every batch of this kind in the log begins an epoch or changes the voters; an open transaction ended
-                # with the leader that began it.
+                # Such a batch begins an epoch or changes the voters; an open transaction ended with its leader.
                 self._held = None
             else:
                 for record in iter_records(batch):
@@ -68,7 +63,7 @@ class MetadataLoader:
 
 
 def load_snapshot(data: bytes) -> Iterator[MetadataRecord]:
-    """The records of a snapshot or of `bootstrap.checkpoint`; header, footer and voters are passed over."""
+    """Yield the records of a snapshot or of `bootstrap.checkpoint`; header, footer and voters are skipped."""
     for position, header in iter_batches(data):
         if header.is_control:
             continue

@@ -1,4 +1,4 @@
-"""What each metadata.version and feature level means. Control plane, pure.
+"""The levels of metadata.version and of the other features.
 
 A metadata version is a release's name with an internal number, and a level that the metadata log finalizes. It fixes the
 version of each record written, so that every node the cluster admits can read it.
@@ -19,7 +19,6 @@ _NAMES = """
 4.0-IV0 4.0-IV1 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0 4.2-IV1 4.3-IV0 4.4-IV0 4.4-IV1 4.4-IV2
 """
 NAMES = dict(enumerate(_NAMES.split(), start=MINIMUM))
-LEVEL_OF_4_3 = 30
 
 # From which level on a record is written in which version; absent records have only version 0.
 _RECORD_VERSIONS: dict[str, tuple[tuple[int, int], ...]] = {
@@ -28,7 +27,7 @@ _RECORD_VERSIONS: dict[str, tuple[tuple[int, int], ...]] = {
     "PartitionRecord": ((23, 2), (17, 1)),
     "PartitionChangeRecord": ((23, 2), (17, 1)),
 }
-# Levels between which nothing in the format of records changes can be left downwards without loss.
+# Levels that changed the format of records; lowering metadata.version past one of them would lose metadata.
 DID_METADATA_CHANGE = frozenset({8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 
 
@@ -52,7 +51,7 @@ KRAFT_VERSION = FeatureRange(0, 1, 1)
 
 
 def record_version(record_name: str, metadata_version: int) -> int:
-    """The version in which a record is written while this metadata.version is finalized."""
+    """Return the version in which a record is written while this metadata.version is finalized."""
     for level, version in _RECORD_VERSIONS.get(record_name, ()):
         if metadata_version >= level:
             return version
@@ -60,7 +59,7 @@ def record_version(record_name: str, metadata_version: int) -> int:
 
 
 def supported_features() -> dict[str, FeatureRange]:
-    """Every feature this node supports, as its registration lists them, in name order."""
+    """Return every feature this node supports, as its registration lists them, in name order."""
     ranges = {
         **FEATURES,
         "kraft.version": KRAFT_VERSION,

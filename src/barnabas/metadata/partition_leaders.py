@@ -1,10 +1,10 @@
-"""Choosing partition leaders as brokers come and go. Control plane, pure.
+"""Choosing partition leaders when brokers are fenced and unfenced.
 
-- A partition whose leader goes takes the first usable replica of its ISR, in the order of its replica list.
-- The last member of an ISR stays in it though it is gone, and the partition has no leader (-1) until that member is
-  back: electing anyone else could lose acknowledged records.
+- When a leader is fenced, the first usable replica of the ISR, in the order of the replica list, leads.
+- The last member of an ISR stays in it when it is fenced, and the partition has no leader (-1) until that member is
+  unfenced: electing another replica could lose acknowledged records.
 - An unclean election takes any usable replica and makes it the whole ISR; it happens only on demand, or where
-  unclean.leader.election.enable says so.
+  unclean.leader.election.enable is set.
 
 Sources: Kafka's `PartitionChangeBuilder`, `ReplicationControlManager.generateLeaderAndIsrUpdates`.
 """
@@ -20,7 +20,7 @@ from barnabas.protocol import messages
 
 
 def partitions_of(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionRegistration]]:
-    """Every partition with a replica on this broker, in topic and partition order."""
+    """Yield every partition with a replica on this broker, in topic and partition order."""
     for name in sorted(image.topics.by_name):
         topic = image.topics.by_name[name]
         for index, partition in topic.partitions.items():
@@ -29,12 +29,12 @@ def partitions_of(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicI
 
 
 def best_leader(partition: PartitionRegistration, usable: Callable[[int], bool]) -> int:
-    """The first usable in-sync replica in replica order, or -1."""
+    """Return the first usable in-sync replica in replica order, or -1."""
     return next((r for r in partition.replicas if r in partition.isr and usable(r)), NO_LEADER)
 
 
 def on_broker_gone(image: MetadataImage, broker_id: int) -> list[MetadataRecord]:
-    """What changes when a broker is fenced or shuts down: it leaves each ISR it is not the last of, and leads nothing."""
+    """Return the changes when a broker is fenced: it leaves each ISR with other members, and leads nothing."""
     brokers = image.cluster.brokers
 
     def usable(replica: int) -> bool:
@@ -56,7 +56,7 @@ def on_broker_gone(image: MetadataImage, broker_id: int) -> list[MetadataRecord]
 
 
 def on_broker_back(image: MetadataImage, broker_id: int) -> list[MetadataRecord]:
-    """What changes when a broker is unfenced: it leads the partitions that nobody leads and whose ISR it is in."""
+    """Return the changes when a broker is unfenced: it leads the leaderless partitions whose ISR it is in."""
     records: list[MetadataRecord] = []
     for topic, index, partition in partitions_of(image, broker_id):
         if partition.leader == NO_LEADER and broker_id in partition.isr:

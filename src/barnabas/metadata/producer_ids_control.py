@@ -1,7 +1,7 @@
-"""Producer ids in blocks. Control plane, pure.
+"""Producer ids in blocks.
 
-A broker asks for a block of a thousand ids and hands them out by itself; one ProducerIdsRecord a block says where the
-next one begins, so no id is ever given twice, whatever crashes.
+A broker asks for a block of a thousand ids and assigns them itself. One ProducerIdsRecord per block records where the
+next block begins, so a crash never leads to one id twice.
 
 Sources: KIP-730; Kafka's `ProducerIdControlManager`.
 """

@@ -1,13 +1,12 @@
-"""AlterPartitionReassignments and ListPartitionReassignments. Control plane, pure.
+"""AlterPartitionReassignments and ListPartitionReassignments.
 
-A reassignment names the replicas a partition shall have in the end; new ones are added, catch up, and then the old ones
-go (KIP-455). On one node no target differs from the present set of brokers, so all that can happen is a change of
-nothing, a refusal, or the cancelling of what does not run.
+A reassignment names the target replicas of a partition. New replicas are added and catch up, then the old ones are
+removed (KIP-455).
 
-- Replicas null cancels: NO_REASSIGNMENT_IN_PROGRESS, unless one is running, which is then reverted.
-- A target that the partition has already is a success without a record.
+- Null replicas cancel a reassignment that runs; if none runs, the error is NO_REASSIGNMENT_IN_PROGRESS.
+- A target that the partition already has is a success without a record.
 
-Limits: a target with brokers that have to catch up is refused with INVALID_REPLICA_ASSIGNMENT until followers exist.
+Limits: a target with brokers that have to catch up is rejected with INVALID_REPLICA_ASSIGNMENT until followers exist.
 
 Sources: KIP-455, KIP-860; Kafka's `ReplicationControlManager.alterPartitionReassignments`.
 """
@@ -30,7 +29,7 @@ def alter_reassignments(
         allow_replication_factor_change=request.allow_replication_factor_change
     )
     if request.topics:
-        # As in Kafka, where nothing is looked at if nothing is asked, and the message keeps its default: empty, not null.
+        # As in Kafka: for an empty request the message keeps its default, which is empty, not null.
         response.error_message = None
     records: list[MetadataRecord] = []
     may_resize = request.allow_replication_factor_change
@@ -79,6 +78,8 @@ def _reassign(
     change.directories = [directory[replica] for replica in target if replica in directory]
     if partition.leader not in target:
         change.leader = target[0]
+    if partition.is_reassigning:
+        change.adding_replicas, change.removing_replicas = [], []
     return NO_ERROR, [change]
 
 
@@ -96,7 +97,7 @@ def _cancel(topic_id: bytes, index: int, partition: PartitionRegistration) -> tu
 def list_reassignments(
     view: ControllerView, request: messages.ListPartitionReassignmentsRequest
 ) -> ControllerResult[messages.ListPartitionReassignmentsResponse]:
-    """Answer one ListPartitionReassignments request: a null list asks for all; what does not run is not listed."""
+    """Answer one ListPartitionReassignments request: a null list asks for all partitions."""
     topics = view.image.topics.by_name
     if request.topics is None:
         asked = [(name, list(topics[name].partitions)) for name in sorted(topics)]

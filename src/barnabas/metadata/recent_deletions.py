@@ -1,9 +1,9 @@
-"""Names of topics that were deleted a moment ago. Control plane, pure.
+"""Names of topics that were deleted a moment ago.
 
-Who deletes a topic and then asks for it wants to hear that it is gone, even where asking creates another. The names are of the
-committed metadata's deletions, so that every broker knows them, whichever was asked; they are not kept over a restart.
+A client that deletes a topic and then asks for its metadata expects an error, not a new topic, even with auto-creation.
+The names are from committed metadata, so every broker knows them; a restart forgets them.
 
-Source: none in Kafka, whose Metadata says of every missing topic that it is unknown and creates it afterwards.
+Kafka has no such memory: its Metadata API creates the topic again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Metadata records as bytes. Control plane, pure.
+"""Metadata records as bytes.
 
     value of a log record = uvarint frame version (1) | uvarint record type | uvarint record version | fields
 
@@ -19,7 +19,7 @@ MetadataRecord = Message
 
 
 class UnknownRecord(Exception):
-    """A committed record that this version cannot read or replay; going on would mean another state than the log's."""
+    """This version cannot read or replay a committed record, so its state would differ from the log's."""
 
 
 def encode_record(record: MetadataRecord, metadata_version: int) -> bytes:
@@ -28,7 +28,7 @@ def encode_record(record: MetadataRecord, metadata_version: int) -> bytes:
 
 
 def decode_record(value: bytes) -> MetadataRecord:
-    """The value of a log record to its message.
+    """Return the message in the value of a log record.
 
     Raises:
         MalformedMessage: the bytes are no metadata record.

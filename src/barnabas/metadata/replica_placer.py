@@ -1,7 +1,7 @@
-"""Where the replicas of new partitions go. Control plane, pure.
+"""The placement of new partitions' replicas.
 
-Brokers stand in a ring, racks taking turns; each partition starts one place further, so leaders spread evenly, and its
-replicas take the following places, so racks do too. Fenced brokers may hold followers but come last in a partition's
+Brokers form a ring in which racks alternate. Each partition starts one place further, so leaders spread evenly; its
+replicas take the following places, so they spread over racks. Fenced brokers may hold followers but come last in a partition's
 list, since the first is its preferred leader.
 
 Source: Kafka's `StripedReplicaPlacer` (the idea; the order of draws from the random generator is our own).
@@ -26,7 +26,7 @@ class Placement(NamedTuple):
 
 
 def _ring(brokers: Sequence[BrokerRegistration], generator: random.Random) -> list[BrokerRegistration]:
-    """The brokers so that neighbours are of different racks as far as possible, starting anywhere."""
+    """Return the brokers so that neighbours are of different racks as far as possible, starting anywhere."""
     racks: dict[str | None, list[BrokerRegistration]] = {}
     for broker in brokers:
         racks.setdefault(broker.rack, []).append(broker)

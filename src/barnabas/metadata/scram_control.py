@@ -1,13 +1,13 @@
-"""AlterUserScramCredentials: what a user's password is checked against. Control plane, pure.
+"""AlterUserScramCredentials: the credentials that check a user's password.
 
-A client sends the salted password, never the password; what is kept are the two keys that RFC 5802 derives from it, from
-which a login can be checked but not made.
+A client sends the salted password, never the password. The controller keeps the two keys that RFC 5802 derives from it;
+they can check a login but not make one.
 
     client key = HMAC(salted password, "Client Key")     stored key = H(client key)
     server key = HMAC(salted password, "Server Key")
 
-- A user appears once in a request, whatever the mechanism: the second time is DUPLICATE_RESOURCE, and undoes the first.
-- Deleting what is not there is RESOURCE_NOT_FOUND; iterations outside 4096 to 16384 are UNACCEPTABLE_CREDENTIAL.
+- A user may appear once in a request, with any mechanism. A second change is DUPLICATE_RESOURCE and cancels the first.
+- Deleting an unknown credential is RESOURCE_NOT_FOUND; iterations outside 4096 to 16384 are UNACCEPTABLE_CREDENTIAL.
 
 Sources: Kafka's `ScramControlManager`, `ScramFormatter`, `ScramMechanism`; KIP-554, KIP-900; RFC 5802 section 3.
 """

@@ -1,7 +1,7 @@
-"""Access control entries, SCRAM credentials and delegation tokens. Control plane, pure.
+"""Access control entries, SCRAM credentials and delegation tokens.
 
-Three small tables that share one shape: keyed facts that records add and remove. They are replayed and kept from the
-first day, so that a log or snapshot that holds them survives this node; who enforces them is another room's matter.
+Three small tables of one shape: keyed facts that records add and remove. They are kept so that a log or snapshot that
+holds them loses nothing on this node; enforcing them is not done here.
 
 Sources: Kafka's `AclsImage`, `ScramImage`, `DelegationTokenImage`; AccessControlEntryRecord and its removal,
 UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal; KIP-801, KIP-900.
@@ -10,12 +10,10 @@ UserScramCredentialRecord and its removal, DelegationTokenRecord and its removal
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
-
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class AccessControlEntry(NamedTuple):

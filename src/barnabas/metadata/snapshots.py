@@ -1,12 +1,12 @@
-"""Snapshots of the image, and when to write one. Control plane, pure.
+"""Snapshots of the image, and when to write one.
 
     control batch   SnapshotHeader, KRaftVersion, Voters (the last two from kraft.version 1)
     batches         the image's records, at most 8 MB each
     control batch   SnapshotFooter
 
 Offsets begin at 0. The file is named after the offset behind its last record and that record's epoch:
-`00000000000000000123-0000000004.checkpoint`. It is written aside and renamed, so a name that is there is whole; a reader
-that finds none replays the log from its start, which no one trims before a snapshot covers it.
+`00000000000000000123-0000000004.checkpoint`. It is written aside and renamed, so a file of that name is whole. Without a
+snapshot a reader replays the log from its start, which is only trimmed once a snapshot covers it.
 
 Sources: KIP-630, KIP-853; Kafka's `RecordsSnapshotWriter`, `SnapshotGenerator`.
 """
@@ -25,7 +25,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024
-# What a record costs besides its value: length, attributes and two deltas, rounded up.
+# The bytes of a record besides its value: length, attributes and two deltas, rounded up.
 RECORD_OVERHEAD = 16
 
 
@@ -59,7 +59,7 @@ class SnapshotPolicy:
 
 
 def build_snapshot(image: MetadataImage, voters: VoterSet, *, kraft_version: int, append_time_ms: int) -> bytes:
-    """The bytes of a snapshot file."""
+    """Return the bytes of a snapshot file."""
     metadata_version = image.features.metadata_version or LATEST_PRODUCTION
     values = (encode_record(record, metadata_version) for record in image.records())
     epoch = max(image.provenance.epoch, 0)
@@ -67,12 +67,12 @@ def build_snapshot(image: MetadataImage, voters: VoterSet, *, kraft_version: int
 
 
 def build_bootstrap(records: Iterable[MetadataRecord], metadata_version: int, now_ms: int) -> bytes:
-    """The bytes of `bootstrap.checkpoint`: a snapshot's frame around the first records, without voters."""
+    """Return the bytes of `bootstrap.checkpoint`: a snapshot's frame around the first records, without voters."""
     return _frame((encode_record(record, metadata_version) for record in records), None, 0, now_ms, 0)
 
 
 def build_voters_checkpoint(voters: VoterSet, now_ms: int) -> bytes:
-    """The bytes of the checkpoint at offset 0 that a formatted directory holds: who votes, and no record."""
+    """Return the bytes of the checkpoint at offset 0 that a formatted directory holds: the voters, no records."""
     return _frame((), voters, 1, now_ms, 0)
 
 

@@ -1,6 +1,6 @@
-"""Which names a topic may have. Control plane, pure.
+"""The valid names of topics, and the names of internal ones.
 
-Dots and underscores are both fine but not apart: metrics replace one by the other, so `a.b` and `a_b` would share theirs.
+Metrics replace dots by underscores, so `a.b` and `a_b` collide: a cluster has one of them at most.
 
 Source: Kafka's `org.apache.kafka.common.internals.Topic`.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 
 MAX_LENGTH = 249
-# Up to so many dots and underscores the ways to write a name are counted out: 2 to the power of this.
+# A name with at most this many dots and underscores is tried in all of its 2 ** FEW_MARKS spellings.
 FEW_MARKS = 6
 CLUSTER_METADATA = "__cluster_metadata"
 GROUP_METADATA = "__consumer_offsets"
@@ -24,7 +24,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 
 def fault(name: str) -> str | None:
-    """Why a topic cannot be called this, in Kafka's words; None when it can."""
+    """Return Kafka's message for an invalid topic name; None if the name is valid."""
     reason = None
     if not name:
         reason = "the empty string is not allowed"
@@ -42,12 +42,12 @@ def is_internal(name: str) -> bool:
 
 
 def unified(name: str) -> str:
-    """The name that metrics would use; two topics whose unified names are equal collide."""
+    """Return the name that metrics use; topics with equal unified names collide."""
     return name.replace(".", "_")
 
 
 def collision(name: str, existing: Collection[str]) -> str | None:
-    """The existing topic whose name collides with this one, the first in name order."""
+    """Return the existing topic whose name collides with this one, the first in name order."""
     parts = re.split("[._]", name)
     marks = len(parts) - 1
     if not marks:

@@ -1,11 +1,11 @@
-"""Topics and their partitions as the metadata log describes them. Control plane, pure.
+"""Topics and their partitions as the metadata log describes them.
 
 `TopicsImage` is the state after some record; `TopicsDelta` collects what records since then changed and yields the next
 image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
 costs one copy of the table of topics and one of that topic's partitions.
 
 - `by_name` and `by_id` hold the same `TopicImage` objects.
-- A partition's `leader` is -1 when nobody leads; `leader_epoch` and `partition_epoch` never go back for one topic id.
+- A partition's `leader` is -1 if it has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
 
@@ -16,20 +16,19 @@ PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord; KIP-966 for the eligib
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from barnabas.metadata.nothing import NOTHING
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import uuid_to_str
 
 NO_LEADER = -1
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
 NO_LEADER_CHANGE = -2
 LEADER_RECOVERED = 0
 
 
 class PartitionRegistration(NamedTuple):
-    """Who holds a partition, who is in sync, who leads. A tuple, because a broker holds thousands of them."""
+    """A partition's replicas, in-sync replicas and leader. A tuple, because a broker holds thousands of them."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -62,7 +61,7 @@ class PartitionRegistration(NamedTuple):
         )
 
     def changed_by(self, record: messages.PartitionChangeRecord) -> PartitionRegistration:
-        """The registration after this change; what the record leaves out stays."""
+        """Return the registration after this change; fields that the record leaves out stay."""
         leader, leader_epoch = self.leader, self.leader_epoch
         if record.leader != NO_LEADER_CHANGE:
             leader, leader_epoch = record.leader, leader_epoch + 1
@@ -115,7 +114,7 @@ class TopicImage(NamedTuple):
     partitions: Mapping[int, PartitionRegistration]
 
     def __repr__(self) -> str:
-        return f"TopicImage({self.name}, {uuid_to_str(self.topic_id)}, {len(self.partitions)} partitions)"
+        return f"<TopicImage {self.name} id={uuid_to_str(self.topic_id)} partitions={len(self.partitions)}>"
 
 
 class TopicsImage(NamedTuple):
@@ -131,7 +130,7 @@ class TopicsImage(NamedTuple):
         return None if found is None else found.name
 
     def records(self) -> Iterator[messages.TopicRecord | messages.PartitionRecord]:
-        """What a snapshot says about topics, in name and partition order."""
+        """Yield the records of a snapshot, in the order of names and partitions."""
         for name in sorted(self.by_name):
             topic = self.by_name[name]
             yield messages.TopicRecord(name=topic.name, topic_id=topic.topic_id)
@@ -140,7 +139,7 @@ class TopicsImage(NamedTuple):
 
 
 class TopicDelta:
-    """What happened to one topic. `image` is the topic before, or an empty one for a topic just created."""
+    """The changes of one topic. `image` is the topic before, or an empty one for a new topic."""
 
     def __init__(self, image: TopicImage, *, is_new: bool) -> None:
         self.image = image
@@ -158,10 +157,6 @@ class TopicDelta:
     def current(self, index: int) -> PartitionRegistration | None:
         return self.partition_changes.get(index) or self.image.partitions.get(index)
 
-    def new_partitions(self) -> list[int]:
-        """The indexes that did not exist before, in order."""
-        return sorted(index for index in self.partition_changes if index not in self.image.partitions)
-
     def apply(self) -> TopicImage:
         merged = {**self.image.partitions, **self.partition_changes}
         if len(merged) > len(self.image.partitions):
@@ -170,7 +165,7 @@ class TopicDelta:
 
 
 class TopicsDelta:
-    """What records since `image` did to topics.
+    """The topics that records since `image` changed.
 
     Attributes:
         changed: by topic id, the topics created or altered, in the order of their first record.
@@ -216,16 +211,17 @@ class TopicsDelta:
             self.deleted[record.topic_id] = removed.image
 
     def replay_clear_elr(self, record: messages.ClearElrRecord) -> None:
-        """Forget eligible leader replicas, of one topic or, for an empty name, of all."""
-        for topic in list(self.image.by_id.values()):
-            if record.topic_name not in ("", topic.name) or topic.topic_id in self.deleted:
+        """Forget the eligible leader replicas of one topic or, for an empty name, of all."""
+        unchanged = (topic_id for topic_id in self.image.by_id if topic_id not in self.changed)
+        for topic_id in [*self.changed, *(topic_id for topic_id in unchanged if topic_id not in self.deleted)]:
+            delta = self.changed.get(topic_id)
+            topic = self.image.by_id[topic_id] if delta is None else delta.apply()
+            if record.topic_name not in ("", topic.name):
                 continue
-            for index in topic.partitions:
-                delta = self.changed.get(topic.topic_id)
-                now = (delta.current(index) if delta else None) or topic.partitions[index]
+            for index, now in topic.partitions.items():
                 if now.elr or now.last_known_elr:
-                    changed = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
-                    self._topic(topic.topic_id, "ClearElrRecord").partition_changes[index] = changed
+                    cleared = now._replace(elr=(), last_known_elr=(), partition_epoch=now.partition_epoch + 1)
+                    self._topic(topic_id, "ClearElrRecord").partition_changes[index] = cleared
 
     def apply(self) -> TopicsImage:
         by_name, by_id = dict(self.image.by_name), dict(self.image.by_id)

@@ -1,6 +1,6 @@
-"""What a monitoring system reads from a broker: one text, made when it is asked for. Control plane.
+"""The broker's metrics as one text, made at each scrape.
 
     Source (services of a running node) ──► families of metrics ──► text of the Prometheus format ──► `server/metrics_endpoint`
 
-Begin reading at `scrape`. Nothing here runs, and none of it is imported, until somebody asks for metrics.
+Begin reading at `scrape`. A broker without `barnabas.metrics.listen` imports none of it.
 """

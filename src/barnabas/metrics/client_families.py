@@ -1,7 +1,7 @@
-"""What clients pushed (KIP-714), under the clients' own names. Control plane.
+"""The metrics that clients pushed (KIP-714), under the clients' names.
 
 `org.apache.kafka.consumer.poll.idle.ratio.avg` becomes `org_apache_kafka_consumer_poll_idle_ratio_avg`, with the labels
-client_instance_id, client_id, software_name, software_version, and those that the client gave. A sum has `_total` behind its name.
+client_instance_id, client_id, software_name, software_version, and the client's own labels. The name of a sum ends in `_total`.
 
 Source: KIP-714; the naming rules of prometheus.io for OpenTelemetry.
 """
@@ -21,19 +21,24 @@ _OWN_LABELS = ("client_instance_id", "client_id", "software_name", "software_ver
 
 
 def families(manager: ClientMetricsManager) -> Iterator[Family]:
-    """The broker's own counts of telemetry, and every metric that clients pushed."""
+    """Yield the broker's counts of telemetry and every metric that clients pushed."""
     counts: tuple[tuple[str, str, str, int], ...] = (
-        ("instance_count", "gauge", "Client instances that are known.", manager.instance_count),
-        ("throttle_total", "counter", "Requests that came before their time.", manager.throttles),
+        ("instance_count", "gauge", "Known client instances.", manager.instance_count),
+        (
+            "throttle_total",
+            "counter",
+            "Requests rejected because they came before their interval was over.",
+            manager.throttles,
+        ),
         (
             "unknown_subscription_request_total",
             "counter",
-            "Pushes for a subscription that has changed.",
+            "Pushes rejected because their subscription has changed.",
             manager.unknown_subscriptions,
         ),
-        ("export_total", "counter", "Pushes taken.", manager.exports),
+        ("export_total", "counter", "Pushes accepted.", manager.exports),
         ("error_total", "counter", "Pushes that could not be read.", manager.export_errors),
-        ("dropped_total", "counter", "Values that found no room.", manager.pushed.dropped),
+        ("dropped_total", "counter", "Pushed values dropped because a bound was reached.", manager.pushed.dropped),
     )
     for name, kind, text, value in counts:
         yield family(f"kafka_server_client_metrics_{name}", kind, text, [("", value)])
@@ -52,6 +57,6 @@ def families(manager: ClientMetricsManager) -> Iterator[Family]:
 
 
 def _name(text: str) -> str:
-    """A name that Prometheus allows."""
+    """Return a name that Prometheus allows."""
     name = _NOT_ALLOWED.sub("_", text)
     return f"_{name}" if not name or name[0].isdigit() else name

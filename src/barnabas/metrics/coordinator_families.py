@@ -1,8 +1,8 @@
-"""Transactions, share groups and the log cleaner. Control plane.
+"""Transactions, share groups and the log cleaner.
 
-- What holds back readers of committed records is in two numbers: how far each partition's last stable offset is behind its high
-  watermark, and how long the oldest open transaction has been open.
-- Share groups have samples once this node has given out a record.
+- Two numbers show what holds back readers of committed records: how far each partition's last stable offset is behind its high
+  watermark, and the age of the oldest open transaction.
+- Share groups have samples once a member of a share group has fetched from this node.
 
 Sources: Kafka's `Partition` (LastStableOffsetLag), `ReplicaManager` (ProducerIdCount), `LogCleaner`, `LogCleanerManager`,
 `ShareGroupMetrics`; the JMX exporter's naming.
@@ -18,6 +18,7 @@ from barnabas.log.log_cleaner import LogCleaner
 from barnabas.metrics.exposition import Family, family, labels
 from barnabas.metrics.source import PartitionRow
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+from barnabas.transaction.transaction_state import TransactionState
 
 if TYPE_CHECKING:
     from barnabas.share.share_partition_manager import SharePartitionManager
@@ -28,9 +29,7 @@ _ACKNOWLEDGE_TYPES = {1: "Accept", 2: "Release", 3: "Reject", 4: "Renew"}
 
 
 def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRow], now_ms: int) -> Iterator[Family]:
-    """Transactions as their coordinator and their partitions see them."""
-    from barnabas.transaction.transaction_state import TransactionState
-
+    """Yield the families of transactions, from their coordinator and from their partitions."""
     by_state: Counter[TransactionState] = Counter()
     oldest_ms = now_ms
     for shard in coordinator.active_shards():
@@ -53,7 +52,7 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
     yield family(
         "kafka_server_replicamanager_produceridcount",
         "gauge",
-        "Producer ids that the logs of this broker remember.",
+        "Producer ids in the state of this broker's logs.",
         [("", sum(len(row.log.producers()) for row in rows if row.log is not None))],
     )
     yield family(
@@ -69,11 +68,11 @@ def transactions(coordinator: TransactionCoordinator, rows: Sequence[PartitionRo
 
 
 def share_groups(partitions: SharePartitionManager) -> Iterator[Family]:
-    """Records given to members of share groups."""
+    """Yield the families of share groups."""
     yield family(
         "barnabas_sharegroup_records_acquired_total",
         "counter",
-        "Records given to members of share groups.",
+        "Records acquired by members of share groups.",
         [("", partitions.records_acquired)],
     )
     yield family(
@@ -88,19 +87,19 @@ def share_groups(partitions: SharePartitionManager) -> Iterator[Family]:
 
 
 def cleaner(cleaner: LogCleaner, now_ms: int) -> Iterator[Family]:
-    """The compaction of logs."""
+    """Yield the families of the log cleaner."""
     stats = cleaner.stats
     samples: tuple[tuple[str, str, str, float], ...] = (
         (
             "logcleaner_cleaner_recopy_percent",
             "gauge",
-            "Written per read in the last cleaning.",
+            "Bytes written per byte read in the last cleaning, in percent.",
             stats.cleaner_recopy_percent,
         ),
         (
             "logcleaner_max_buffer_utilization_percent",
             "gauge",
-            "How full the last cleaning's table of keys was.",
+            "Fill of the key table in the last cleaning, in percent.",
             stats.max_buffer_utilization_percent,
         ),
         ("logcleaner_max_clean_time_secs", "gauge", "Seconds of the last cleaning.", stats.max_clean_time_seconds),
@@ -110,12 +109,12 @@ def cleaner(cleaner: LogCleaner, now_ms: int) -> Iterator[Family]:
             "How long the oldest record has waited beyond max.compaction.lag.ms.",
             stats.max_compaction_delay_seconds,
         ),
-        ("logcleaner_deadthreadcount", "gauge", "How often the cleaning process died.", cleaner.worker_deaths),
+        ("logcleaner_deadthreadcount", "gauge", "Unexpected ends of the cleaning process.", cleaner.worker_deaths),
         ("logcleanermanager_max_dirty_percent", "gauge", "Dirty share of the dirtiest log.", stats.max_dirty_percent),
         (
             "logcleanermanager_time_since_last_run_ms",
             "gauge",
-            "Milliseconds since logs were last looked at.",
+            "Milliseconds since the cleaner last looked for dirty logs.",
             max(0, now_ms - stats.last_run_ms),
         ),
         (
@@ -125,8 +124,8 @@ def cleaner(cleaner: LogCleaner, now_ms: int) -> Iterator[Family]:
             len(cleaner.uncleanable),
         ),
         ("logcleaner_cleanings_total", "counter", "Cleanings done.", stats.cleanings),
-        ("logcleaner_bytes_read_total", "counter", "Bytes that they read.", stats.bytes_read),
-        ("logcleaner_bytes_written_total", "counter", "Bytes that they wrote.", stats.bytes_written),
+        ("logcleaner_bytes_read_total", "counter", "Bytes read by cleanings.", stats.bytes_read),
+        ("logcleaner_bytes_written_total", "counter", "Bytes written by cleanings.", stats.bytes_written),
     )
     for name, kind, text, value in samples:
         yield family(f"kafka_log_{name}", kind, text, [("", value)])

@@ -1,12 +1,12 @@
-"""The Prometheus text format, version 0.0.4: families of samples as text. Pure.
+"""The Prometheus text format, version 0.0.4: families of samples as text.
 
     # HELP name help
     # TYPE name counter
     name{topic="t",partition="0"} 12
 
-Text rather than objects, because a broker with ten thousand partitions has a hundred thousand samples, and every one of them is
-made anew for each scrape while the event loop waits: a formatted line costs a fraction of a microsecond. The samples of a
-family stay together, as the format demands.
+Samples are text, not objects: a broker with ten thousand partitions has a hundred thousand samples, all made at each scrape while
+the event loop waits, and a formatted line costs a fraction of a microsecond. The samples of a family stay together, as the format
+demands.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Family = str
 
 
 def labels(pairs: Mapping[str, object]) -> str:
-    """Labels as text, without braces; values are escaped."""
+    """Format labels, without braces; values are escaped."""
     return ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in pairs.items())
 
 
 def number(value: float) -> str:
-    """A value as the format writes it."""
+    """Format a value."""
     if isinstance(value, int):
         return str(value)
     if value != value:
@@ -40,12 +40,12 @@ def number(value: float) -> str:
 
 
 def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Family:
-    """One family; empty when it has no samples.
+    """Format a family; empty if it has no samples.
 
     Args:
         kind: counter, gauge or untyped.
-        text: one sentence.
-        samples: labels as text, empty for none, and the value.
+        text: the help, one sentence.
+        samples: labels as text, possibly empty, and the value.
     """
     lines = [f"{name}{{{tags}}} {number(value)}" if tags else f"{name} {number(value)}" for tags, value in samples]
     if not lines:
@@ -54,7 +54,7 @@ def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Family
 
 
 def summary(name: str, text: str, rows: Iterable[tuple[str, Iterable[tuple[float, float]], float, int]]) -> Family:
-    """A family of summaries; empty when it has none.
+    """Format a family of summaries; empty if it has no rows.
 
     Args:
         rows: labels as text, not empty; quantiles with their values; sum; count.

@@ -1,15 +1,14 @@
-"""Groups and their lag, in records and in seconds, in the names of two families. Control plane.
+"""Groups and their lag, in records and in seconds, under the names of two exporters.
 
     kafka_consumergroup_*          as kafka_exporter: consumergroup, topic, partition
-    kafka_consumergroup_group_*    as Kafka Lag Exporter: cluster_name, group, topic, partition, and the member that has it
+    kafka_consumergroup_group_*    as Kafka Lag Exporter: cluster_name, group, topic, partition, and the member that owns it
 
-- Lag reaches to the last stable offset: records of an open transaction are not there yet for a consumer of committed ones, and
-  nobody could catch up with them.
-- Lag in seconds is the age of the oldest record that the group has not read, by the record's own timestamp. It needs no history
-  and is right after a restart; Kafka Lag Exporter interpolates between its own observations instead. Within a batch the time is
-  interpolated between the batch's first and last; what was looked up stays known for as long as the group stays where it is.
-- Groups of all types with committed offsets are counted, on the broker that coordinates them. A partition led elsewhere, or an
-  offset beyond the log, has no lag.
+- Lag ends at the last stable offset: a consumer of committed records cannot read the records of an open transaction.
+- Lag in seconds is the age of the oldest record that the group has not read, by the record's timestamp. It needs no history and is
+  right after a restart; Kafka Lag Exporter interpolates between its own observations instead. Within a batch the time is interpolated
+  between the batch's first and last timestamp. A timestamp is kept until the group's offset moves.
+- The coordinating broker reports groups of all types with committed offsets. A partition that another broker leads, or an offset
+  beyond the log, has no lag.
 
 Sources: kafka_exporter's and Kafka Lag Exporter's READMEs; Kafka's `GroupCoordinatorMetrics`.
 """
@@ -35,7 +34,7 @@ _Known = dict[tuple[str, str, int], tuple[int, int, int]]
 
 
 class _Place(NamedTuple):
-    """Where a group is in one partition; lags are -1 where they are not known."""
+    """A group's position in one partition; an unknown lag is -1."""
 
     group: str
     topic: str
@@ -47,14 +46,14 @@ class _Place(NamedTuple):
 
 
 class GroupFamilies:
-    """The groups' families; remembers timestamps between scrapes."""
+    """The families of groups; keeps timestamps between scrapes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._timestamps: _Known = {}
 
     def families(self, rows: Mapping[tuple[str, int], PartitionRow], cluster_name: str) -> Iterator[Family]:
-        """Every family of groups, and empty texts where there is a chance to pause.
+        """Yield every family of groups, and empty texts where the loop may get a turn.
 
         Args:
             rows: partitions by topic and index.
@@ -104,7 +103,7 @@ class GroupFamilies:
         end = log.last_stable_offset
         if offset >= end:
             return (0, 0.0) if offset <= log.log_end_offset else (-1, -1.0)
-        # What retention has taken cannot be read any more; the oldest record there is counts.
+        # Retention may have deleted the record; the oldest remaining one counts.
         at = max(offset, log.log_start_offset)
         before = self._timestamps.get(key)
         if before is not None and before[:2] == (id(log), at):
@@ -116,7 +115,7 @@ class GroupFamilies:
 
 
 def _timestamp_at(log: PartitionLog, offset: int, end: int) -> int:
-    """The timestamp of the record at an offset, or the next one there is; -1 when the log cannot be read."""
+    """Return the timestamp of the first record at or after an offset; -1 if the log cannot be read."""
     try:
         piece = log.read(offset, 1, max_offset=end)
         for _, header in piece.headers():

@@ -1,9 +1,9 @@
-"""Which member of a group has which partition, whatever protocol the members speak. Control plane.
+"""The partitions that each member of a group owns, for classic and consumer groups.
 
-- A classic member's assignment is read from the bytes that its leader gave it, if they are of the consumers' own protocol;
-  Connect's and others say nothing about partitions.
-- A consumer group's member has what it was assigned, as the coordinator knows it. Members of share groups share their partitions,
-  and a streams group's have tasks: neither owns a partition, and nobody is named.
+- A classic member's assignment is decoded from the bytes of its leader if the group uses the consumer protocol; other protocols, such
+  as Connect's, do not assign partitions.
+- A consumer group's member owns its assignment in the coordinator. Members of share groups share partitions and members of streams
+  groups have tasks: neither owns a partition.
 
 Source: Kafka's `ConsumerProtocol`; the labels of Kafka Lag Exporter.
 """
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from barnabas.group.classic.consumer_protocol import read_assignment
 from barnabas.group.classic.group import ClassicGroup
-from barnabas.group.group import Group, GroupType
+from barnabas.group.consumer.group import ConsumerGroup
+from barnabas.group.group import Group
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import MalformedMessage
 
@@ -21,7 +23,7 @@ __all__ = ["NOBODY", "Owner", "owners"]
 
 
 class Owner(NamedTuple):
-    """A member, as labels name it."""
+    """The labels of a member."""
 
     member_id: str
     client_id: str
@@ -32,10 +34,10 @@ NOBODY = Owner("", "", "")
 
 
 def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
-    """The owner of each partition that has one, by topic and index."""
+    """Return the owner of each owned partition, by topic and index."""
     if isinstance(group, ClassicGroup):
         return _classic(group)
-    if group.type is GroupType.CONSUMER:
+    if isinstance(group, ConsumerGroup):
         return _consumer(group, image)
     return {}
 
@@ -43,8 +45,6 @@ def owners(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
 def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
     if not group.uses_consumer_group_protocol:
         return {}
-    from barnabas.group.classic.consumer_protocol import read_assignment
-
     found = {}
     for member in group.members.values():
         try:
@@ -56,10 +56,7 @@ def _classic(group: ClassicGroup) -> dict[tuple[str, int], Owner]:
     return found
 
 
-def _consumer(group: Group, image: MetadataImage) -> dict[tuple[str, int], Owner]:
-    from barnabas.group.consumer.group import ConsumerGroup
-
-    assert isinstance(group, ConsumerGroup), group
+def _consumer(group: ConsumerGroup, image: MetadataImage) -> dict[tuple[str, int], Owner]:
     found = {}
     for member in group.members.values():
         owner = Owner(member.member_id, member.client_id, member.client_host)

@@ -1,9 +1,9 @@
-"""The node itself: controller, quorum, requests, connections, quotas. Control plane.
+"""The node itself: controller, quorum, requests, connections, quotas.
 
-- One thread does everything, so the handlers' and the network's idle share are one number: the share of the time since the last
-  scrape in which the event loop's thread used no processor. The first scrape looks back to the start of the metrics.
-- The raft channel's counters are zero while the quorum has one voter: nothing is sent. Its rates are taken between two scrapes.
-- Throttle times and rates by user and client id exist for clients that have a quota, as in Kafka.
+- One thread does everything, so that handlers and network have the same idle share: the share of the time since the last scrape in
+  which the event loop's thread used no processor. The first scrape measures since the start of the metrics.
+- The raft channel's counters are zero while the quorum has one voter, which sends nothing. Rates are those between two scrapes.
+- Throttle times and rates by user and client id exist for clients with a quota, as in Kafka.
 
 Sources: Strimzi's example rules; Kafka's `KafkaRaftMetrics`, `QuorumControllerMetrics`, `RequestMetrics`, `ClientQuotaManager`.
 """
@@ -25,10 +25,11 @@ _NO_LEADER = -1
 
 
 class NodeFamilies:
-    """Families whose samples depend on the scrape before.
+    """The families of the node; some samples depend on the previous scrape.
 
     Args:
-        monotonic_ns: wall time for rates; `thread_ns` the processor time of the thread that calls.
+        monotonic_ns: the clock for rates.
+        thread_ns: the processor time of the calling thread.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class NodeFamilies:
         self._before = source.quorum()
 
     def families(self) -> Iterator[Family]:
-        """Every family of the node; the event loop's thread must call."""
+        """Yield every family of the node; call it in the event loop's thread."""
         now_ns, used_ns = self._monotonic_ns(), self._thread_ns()
         passed_ns = max(now_ns - self._at_ns, 1)
         idle = min(max(1 - (used_ns - self._used_ns) / passed_ns, 0.0), 1.0)
@@ -134,7 +135,7 @@ class NodeFamilies:
         sums: tuple[tuple[str, str, Callable[[ApiTimes], float]], ...] = (
             ("requestbytes_total", "Bytes of requests.", lambda api: api.request_bytes),
             ("responsebytes_total", "Bytes of responses, records included.", lambda api: api.response_bytes),
-            ("throttletimems_total", "Milliseconds that clients were told to rest.", lambda api: api.throttled_ms),
+            ("throttletimems_total", "Milliseconds for which clients were throttled.", lambda api: api.throttled_ms),
         )
         for name, text, value in sums:
             samples = ((tags, value(api)) for tags, api in by_api)
@@ -159,13 +160,13 @@ class NodeFamilies:
             yield family(
                 f"kafka_server_{kind}_{measure}",
                 "gauge",
-                "What clients with a quota use a second.",
+                "Usage a second of clients with a quota.",
                 ((tags, sensor.meter.measure(now_ms)) for tags, sensor in sensors),
             )
             yield family(
                 f"kafka_server_{kind}_throttle_time_total",
                 "counter",
-                "Milliseconds that they were told to rest.",
+                "Milliseconds for which clients with a quota were throttled.",
                 ((tags, sensor.throttled_ms) for tags, sensor in sensors),
             )
 
@@ -177,8 +178,8 @@ def _raft(quorum: QuorumState, before: QuorumState, seconds: float) -> Iterator[
     samples: tuple[tuple[str, str, str, float], ...] = (
         ("current_leader", "Node id of the quorum's leader.", "", quorum.leader),
         ("current_epoch", "Epoch of the quorum.", "", quorum.epoch),
-        ("current_vote", "Whom this node voted for in this epoch, -1 for nobody.", "", quorum.vote),
-        ("current_state", "1 for the role that this node has.", state, 1),
+        ("current_vote", "Node id that this node voted for in this epoch, -1 without a vote.", "", quorum.vote),
+        ("current_state", "1 for the role of this node.", state, 1),
         ("high_watermark", "High watermark of the metadata log.", "", quorum.high_watermark),
         ("log_end_offset", "Log end offset of the metadata log.", "", quorum.log_end_offset),
         ("append_records_rate", "Metadata records appended a second since the last scrape.", "", appended_per_second),

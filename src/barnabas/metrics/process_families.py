@@ -1,7 +1,7 @@
-"""The process: memory, processor, files, disk, garbage collection. Control plane.
+"""The process: memory, processor, files, disk, garbage collection.
 
-The names are those of Prometheus's own client libraries, so that dashboards for any process show this one; `jvm_*` has no
-counterpart. What the system does not tell (outside Linux) has no sample.
+The names are those of Prometheus's client libraries, so that dashboards for any process show this one; `jvm_*` has no counterpart. A
+family without a value, as outside Linux, has no sample.
 
 Sources: proc(5); the conventions for process metrics of prometheus.io.
 """
@@ -25,7 +25,7 @@ _UTIME, _STIME, _START, _VSIZE, _RSS = 11, 12, 19, 20, 21
 
 
 def families() -> Iterator[Family]:
-    """Every family of the process."""
+    """Yield every family of the process."""
     yield from _stat()
     try:
         open_fds = len(os.listdir("/proc/self/fd")) - 1
@@ -34,7 +34,7 @@ def families() -> Iterator[Family]:
     else:
         yield family("process_open_fds", "gauge", "Open file descriptors.", [("", open_fds)])
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield family("process_max_fds", "gauge", "Most file descriptors that may be open.", [("", limit)])
+    yield family("process_max_fds", "gauge", "Limit of open file descriptors.", [("", limit)])
     yield from _disk()
     yield from _garbage()
     version = labels({"implementation": platform.python_implementation(), "version": platform.python_version()})
@@ -72,8 +72,8 @@ def _disk() -> Iterator[Family]:
     except OSError:
         return
     for name, key, text in (
-        ("read", "read_bytes", "Bytes that this process had read from disks."),
-        ("write", "write_bytes", "Bytes that this process had written to disks."),
+        ("read", "read_bytes", "Bytes that this process read from disks."),
+        ("write", "write_bytes", "Bytes that this process wrote to disks."),
     ):
         yield family(f"kafka_server_kafkaserver_linux_disk_{name}_bytes", "gauge", text, [("", int(io[key]))])
 
@@ -82,8 +82,12 @@ def _garbage() -> Iterator[Family]:
     stats = gc.get_stats()
     for name, key, text in (
         ("python_gc_objects_collected_total", "collected", "Objects that the garbage collector freed."),
-        ("python_gc_objects_uncollectable_total", "uncollectable", "Objects that it could not free."),
-        ("python_gc_collections_total", "collections", "How often each generation was collected."),
+        (
+            "python_gc_objects_uncollectable_total",
+            "uncollectable",
+            "Objects that the garbage collector could not free.",
+        ),
+        ("python_gc_collections_total", "collections", "Collections of each generation."),
     ):
         yield family(
             name,

@@ -1,11 +1,11 @@
-"""Requests counted: how many of which API and version, with which errors, how long they took. Both planes.
+"""Counts of requests by API, version and error, and their durations.
 
-It is told of each answered request and does as little as it can: a few additions. Errors are found by walking a response's error
-codes, by a function made once for each API; records and everything else in it are not looked at.
+The dispatcher reports each answered request, which costs a few additions. For each API a function is made once that walks only the error
+codes of a response.
 
-- Times are counted into buckets that double from 64 µs. Quantiles come from the last one to two minutes, so that they say how it
-  is and not how it was since the start; within a bucket they are interpolated.
-- A response without any error counts as NONE once for each code that it carries, as in Kafka.
+- Durations are counted in buckets that double from 64 µs. Quantiles cover the last one to two minutes and are interpolated within a
+  bucket.
+- Each error code of a response counts, NONE included, as in Kafka.
 
 Source: Kafka's `RequestChannelMetrics`, `RequestMetrics`; `AbstractResponse.errorCounts`.
 """
@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.api.dispatch import Output
 from barnabas.protocol.api_keys import api
 from barnabas.protocol.schema import StructSpec, message_spec
 
 __all__ = ["ApiTimes", "RequestTimes"]
 
 BUCKETS = 24
-"""64 µs, 128 µs, … nine minutes; beyond that the last one."""
+"""64 µs, 128 µs, … nine minutes; the last bucket holds everything longer."""
 _FIRST_NS = 64_000
 _GENERATION_NS = 60_000_000_000
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
-CountErrors = Callable[[Any, "Counter[int]"], None]
+CountErrors = Callable[[object, "Counter[int]"], None]
 
 
 def _upper_ns(bucket: int) -> int:
@@ -36,12 +36,14 @@ def _upper_ns(bucket: int) -> int:
 
 
 class ApiTimes:
-    """One API.
+    """The requests of one API.
 
     Attributes:
-        by_version: how many requests; `errors` how many of each code; `total_ns` the sum of their times.
+        by_version: the number of requests.
+        errors: the number of each error code in responses.
+        total_ns: the sum of durations.
         request_bytes, response_bytes: sums, headers included.
-        throttled_ms: the sum of the rests that clients were told.
+        throttled_ms: the sum of throttle times.
     """
 
     def __init__(self, key: int) -> None:
@@ -59,7 +61,7 @@ class ApiTimes:
         self._key = key
         self._error_counters: dict[int, CountErrors] = {}
 
-    def count_errors(self, response: Any, version: int) -> None:
+    def count_errors(self, response: object, version: int) -> None:
         counter = self._error_counters.get(version)
         if counter is None:
             counter = self._error_counters[version] = error_counter(self._key, version)
@@ -74,7 +76,7 @@ class ApiTimes:
             self.max_ns = total_ns
 
     def rotate(self) -> None:
-        """A minute has passed: forget the one before the last."""
+        """Begin a new minute and forget the one before the last."""
         self._before, self._recent = self._recent, [0] * BUCKETS
 
     @property
@@ -82,7 +84,7 @@ class ApiTimes:
         return sum(self.by_version.values())
 
     def quantiles(self) -> Iterator[tuple[float, float]]:
-        """Quantile and milliseconds, of the last one to two minutes; nothing when there were no requests."""
+        """Yield quantiles with their milliseconds, of the last one to two minutes; nothing without requests."""
         counts = [a + b for a, b in zip(self._recent, self._before, strict=True)]
         total = sum(counts)
         if not total:
@@ -99,10 +101,10 @@ class ApiTimes:
 
 
 class RequestTimes:
-    """The requests of one broker; `api.dispatch` tells it of each (see `Observer`).
+    """The requests of one broker; the observer of `api.dispatch`.
 
     Args:
-        now_ns: the clock that times are taken with.
+        now_ns: a monotonic clock.
     """
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
@@ -113,8 +115,8 @@ class RequestTimes:
     def __repr__(self) -> str:
         return f"<RequestTimes {sum(times.count for times in self.by_key.values())} requests>"
 
-    def answered(self, context: RequestContext, response: Any, output: Any, total_ns: int) -> None:
-        """A request has its response, None for a Produce with acks=0."""
+    def answered(self, context: RequestContext, response: object, output: Output | None, total_ns: int) -> None:
+        """Count a request and its response, which is None for a Produce with acks=0."""
         times = self.by_key.get(context.api_key)
         if times is None:
             times = self.by_key[context.api_key] = ApiTimes(context.api_key)
@@ -124,13 +126,13 @@ class RequestTimes:
         if accounting is not None:
             times.request_bytes += accounting.request_bytes
             times.throttled_ms += accounting.throttle_ms
-        if response is not None:
+        if output is not None:
             times.count_errors(response, context.version)
             for part in output:
                 times.response_bytes += len(part) if isinstance(part, bytearray) else part.size
 
     def rotate_if_due(self) -> None:
-        """Let the older minute go; called before quantiles are read."""
+        """Forget minutes that are over; call it before reading quantiles."""
         now_ns = self._now_ns()
         passed = (now_ns - self._rotated_ns) // _GENERATION_NS
         if passed:
@@ -142,7 +144,7 @@ class RequestTimes:
 
 
 def error_counter(key: int, version: int) -> CountErrors:
-    """A function that counts the error codes of one API's responses in one version."""
+    """Make a function that counts the error codes of one API's responses in one version."""
     spec = message_spec(f"{api(key).name}Response")
     return _counter_of(spec.root, spec.structs, version)
 
@@ -160,7 +162,7 @@ def _counter_of(struct: StructSpec, structs: Mapping[str, StructSpec], version: 
     if not codes and not inner:
         return _count_nothing
 
-    def count(message: Any, errors: Counter[int]) -> None:
+    def count(message: object, errors: Counter[int]) -> None:
         for name in codes:
             errors[int(getattr(message, name))] += 1
         for name, count_inner in inner:
@@ -170,5 +172,5 @@ def _counter_of(struct: StructSpec, structs: Mapping[str, StructSpec], version: 
     return count
 
 
-def _count_nothing(message: Any, errors: Counter[int]) -> None:
+def _count_nothing(message: object, errors: Counter[int]) -> None:
     """A response without error codes."""

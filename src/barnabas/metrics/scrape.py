@@ -1,8 +1,8 @@
-"""One scrape: every family of a node as one text, without holding up its requests. Control plane.
+"""One scrape: every family of a node as one text, without delaying its requests.
 
-Making the text for ten thousand partitions takes a good part of a second, and requests are handled by the same thread. So it is
-made piece by piece, and after each `SLICE_NS` of work the event loop has its turn. What the pieces say is from moments a little
-apart; within a family it is from one.
+The text for ten thousand partitions takes a good part of a second, in the thread that handles requests. It is therefore made piece by
+piece, and after each `SLICE_NS` of work the event loop gets a turn. The samples of one family are from one moment; families may
+differ a little.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from barnabas.metrics.source import PartitionRow, Source, partition_rows
 __all__ = ["Scraper"]
 
 SLICE_NS = 3_000_000
-"""How long the event loop may be held up at a time; one large family may take a little longer."""
+"""Work between two turns of the event loop; one large family may take a little longer."""
 
 
 class Scraper:
     """Makes the text; one for a node.
 
     Args:
-        more: families of others, such as what clients push.
+        more: returns further families, such as those that clients push.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Scraper:
         self._under_way: asyncio.Future[bytes] | None = None
 
     async def text(self) -> bytes:
-        """The whole text; who asks while one is being made gets that one."""
+        """Make the text; concurrent scrapes share one."""
         if self._under_way is None:
             self._under_way = asyncio.ensure_future(self._make())
             self._under_way.add_done_callback(self._made)
@@ -63,7 +63,7 @@ class Scraper:
         return "".join(parts).encode()
 
     def _families(self) -> Iterator[Family]:
-        """Families, and empty texts between, where there is a chance to pause."""
+        """Yield families, and empty texts where the loop may get a turn."""
         rows: list[PartitionRow] = []
         for row in partition_rows(self._source.services):
             rows.append(row)
@@ -81,6 +81,7 @@ class Scraper:
         services = self._source.services
         now_ms = services.now_ms()
         yield from coordinator_families.transactions(services.transaction_coordinator, rows, now_ms)
-        if self._source.share_partitions is not None:
-            yield from coordinator_families.share_groups(self._source.share_partitions)
+        share_partitions = self._source.share_partitions()
+        if share_partitions is not None:
+            yield from coordinator_families.share_groups(share_partitions)
         yield from coordinator_families.cleaner(services.replica_manager.log_manager.cleaner, now_ms)

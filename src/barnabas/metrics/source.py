@@ -1,13 +1,14 @@
-"""What the metrics are made from: the running node, and what is looked up once for a scrape. Control plane.
+"""The input of the metrics: the running node, and a row for each partition.
 
-A partition's row is made once and used by every family that has one sample for each partition. A log that nobody has used since
-the start is opened for it, since its offsets and its size are in its files; a partition that was never written has none.
+A partition's row is made once a scrape and used by every family with a sample for each partition. A log that was not used since the
+start is opened for its row, because its offsets and size are in its files; a partition that was never written has no log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.api.context import BrokerServices
 from barnabas.log.partition_log import PartitionLog
@@ -25,7 +26,7 @@ __all__ = ["PartitionRow", "QuorumState", "Source", "partition_rows"]
 
 
 class QuorumState(NamedTuple):
-    """This node's place in the metadata quorum; `commits` of its own took `commit_ms` together."""
+    """The state of the metadata quorum on this node; its `commits` commits took `commit_ms` together."""
 
     leader: int
     epoch: int
@@ -37,24 +38,22 @@ class QuorumState(NamedTuple):
     commit_ms: int
 
 
-class Source(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
     """A running node as the metrics see it.
 
     Attributes:
-        listener_counts: connections by listener name.
-        share_partitions: None while no share group has asked for a record.
+        share_partitions: returns None until a member of a share group fetches.
+        listener_counts: returns the number of connections by listener name.
+        quorum: returns the state of the quorum as of now.
     """
 
-    @property
-    def services(self) -> BrokerServices: ...
-    @property
-    def request_times(self) -> RequestTimes: ...
-    @property
-    def connection_quotas(self) -> ConnectionQuotas: ...
-    @property
-    def share_partitions(self) -> SharePartitionManager | None: ...
-    def listener_counts(self) -> Sequence[tuple[str, int]]: ...
-    def quorum(self) -> QuorumState: ...
+    services: BrokerServices
+    request_times: RequestTimes
+    connection_quotas: ConnectionQuotas
+    share_partitions: Callable[[], SharePartitionManager | None]
+    listener_counts: Callable[[], Sequence[tuple[str, int]]]
+    quorum: Callable[[], QuorumState]
 
 
 class PartitionRow(NamedTuple):
@@ -62,9 +61,9 @@ class PartitionRow(NamedTuple):
 
     Attributes:
         labels: topic and partition as text.
-        replica: None when another broker holds it.
-        log: None when it was never written, or cannot be read.
-        min_isr: min.insync.replicas in force; 0 when another broker holds it.
+        replica: None if another broker holds it.
+        log: None if it was never written or cannot be read.
+        min_isr: the effective min.insync.replicas; 0 if another broker holds it.
     """
 
     topic: str
@@ -77,7 +76,7 @@ class PartitionRow(NamedTuple):
 
 
 def partition_rows(services: BrokerServices) -> Iterator[PartitionRow]:
-    """Each partition of the cluster, in order of names; what is looked up for one may take a file's opening."""
+    """Yield each partition of the cluster, by topic name; a step may open a log's files."""
     replicas = services.replica_manager
     for name, topic in sorted(services.image().topics.by_name.items()):
         hosted = replicas.topics.get(name)
@@ -101,7 +100,7 @@ def _log(services: BrokerServices, topic: str, replica: Partition | None) -> Par
     if replica.open_log is not None:
         return replica.open_log
     try:
-        # Through the replica when there is a log at all, so that it opens once and its high watermark is right.
+        # The replica opens an existing log, so that it opens once and has the right high watermark.
         found = services.replica_manager.log_manager.get(topic, replica.index)
         return None if found is None else replica.log
     except KafkaError:

@@ -1,12 +1,12 @@
-"""Topics and partitions, in the names of three families. Control plane.
+"""Topics and partitions, under the names of three exporters.
 
     kafka_server_brokertopicmetrics_*, kafka_cluster_partition_*, kafka_log_*    as the JMX exporter with Strimzi's rules
     kafka_topic_*                                                                as kafka_exporter
     kafka_partition_*                                                            as Kafka Lag Exporter
 
-- Traffic has a sample without a label for all topics, deleted ones included, and one for each topic that had any; both
-  spellings of the names are served, with and without `persec`.
-- Latest offsets are high watermarks: what a consumer that reads uncommitted would get to.
+- Traffic has a sample without labels for all topics, deleted ones included, and one for each topic with traffic. Both spellings of
+  the names are served, with and without `persec`.
+- Latest offsets are high watermarks: the end for a consumer that reads uncommitted records.
 
 Sources: Strimzi's example rules and dashboards, kafka_exporter's README, Kafka Lag Exporter's README.
 """
@@ -33,7 +33,7 @@ _TRAFFIC: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
 
 
 def families(source: Source, rows: Sequence[PartitionRow], cluster_name: str) -> Iterator[Family]:
-    """Every family that has topics or partitions."""
+    """Yield every family of topics and partitions."""
     yield from _traffic(source)
     yield from _replicas(rows)
     yield from _exporter(source, rows)

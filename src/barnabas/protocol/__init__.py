@@ -7,5 +7,5 @@
 - `api_keys`, `errors`: Kafka's tables of APIs and of error codes.
 - `framing`: a stream of bytes cut into requests.
 
-Plane: data, pure. This room imports no other room.
+This room imports no other room.
 """

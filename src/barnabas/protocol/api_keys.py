@@ -1,18 +1,18 @@
-"""Kafka's APIs by number: names, versions, headers, and who listens to them.
+"""Kafka's APIs by number: names, versions, headers, listeners.
 
 Request header versions: v2 (with a tag buffer) from the API's first flexible version, v1 (with a client id) before. Header v0 was
-only ever used by ControlledShutdown v0, which is gone. Response header versions: v1 from the first flexible version, else v0; the
+only ever used by ControlledShutdown v0, which was removed. Response header versions: v1 from the first flexible version, else v0; the
 response of ApiVersions always has v0, because a client reads it before it knows what the broker speaks (KIP-511).
 
 Two ranges of versions differ from what the codec can read:
-- Produce advertises 0 although versions 0-2 are refused: librdkafka takes a higher minimum as a broker that knows no compression
+- Produce advertises 0 although versions 0-2 are rejected: librdkafka takes a higher minimum as a broker that knows no compression
   (KAFKA-18659).
 - The last version of some APIs is not stable yet; it is served only where that is enabled, see `latest_stable`.
 
 Invariants:
 - `ApiKey` holds all numbers in order; those Kafka has removed are named, have no description and are never advertised.
 
-Plane: data, pure. Sources: Kafka's `ApiKeys`, `ApiMessageType`, KIP-482, KIP-511.
+Sources: Kafka's `ApiKeys`, `ApiMessageType`, KIP-482, KIP-511.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class ApiDescription(NamedTuple):
 
 @cache
 def descriptions() -> dict[int, ApiDescription]:
-    """Every API that exists, in the order of the keys."""
+    """Return every API that exists, in the order of the keys."""
     return {int(key): describe(int(key), *row) for key, row in schema_index()["apis"].items()}
 
 
@@ -189,7 +189,7 @@ def describe(key: int, name: str, valid: str, flexible: str, unstable: bool, lis
 
 
 def api(key: int) -> ApiDescription:
-    """The description of an API.
+    """Return the description of an API.
 
     Raises:
         KafkaError: UNSUPPORTED_VERSION when there is no such API, or it was removed; Kafka closes the connection then.
@@ -200,18 +200,13 @@ def api(key: int) -> ApiDescription:
     return description
 
 
-def latest_stable(key: int) -> int:
-    """The highest version of an API that is stable."""
-    return api(key).latest_stable
-
-
 def request_header_version(key: int, version: int) -> int:
-    """The version of the header in front of a request; versions the codec does not know count as the nearest it knows."""
+    """Return the version of a request's header; an unknown version counts as the nearest known one."""
     first = api(key).flexible_from
     return 2 if first is not None and version >= first else 1
 
 
 def response_header_version(key: int, version: int) -> int:
-    """The version of the header in front of a response."""
+    """Return the version of a response's header."""
     first = api(key).flexible_from
     return 1 if key != ApiKey.API_VERSIONS and first is not None and version >= first else 0

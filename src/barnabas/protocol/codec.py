@@ -24,7 +24,7 @@ Invariants:
   `message` turns them into `MalformedMessage` and `EncodeError` at the border.
 - A field the version lacks is dropped by a writer when it is ignorable or at its default, else `UnsupportedVersionField`.
 
-Plane: data, pure. Sources: Kafka's `MessageDataGenerator`, KIP-482 (flexible versions), KIP-893 (nullable structs).
+Sources: Kafka's `MessageDataGenerator`, KIP-482 (flexible versions), KIP-893 (nullable structs).
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class Source:
         self.lines.append("    " * self.depth + line)
 
     def fresh(self, prefix: str) -> str:
-        """A local name that no other field uses."""
+        """Return a local name that no other field uses."""
         self.counter += 1
         return f"{prefix}{self.counter}"
 
     def constant(self, prefix: str, value: object) -> str:
-        """A name for a value from outside."""
+        """Return a name for a value from outside."""
         name = self.fresh(prefix)
         self.names[name] = value
         return name
@@ -82,16 +82,16 @@ class Source:
         return self.flexible if field.flexible is None else self.version in field.flexible
 
     def present(self, fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:
-        """The fields of this version outside the tag buffer, in wire order."""
+        """Return the fields of this version outside the tag buffer, in wire order."""
         return [field for field in fields if self.version in field.versions and self.version not in field.tagged]
 
     def tagged(self, fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:
-        """The fields of this version inside the tag buffer, by tag."""
+        """Return the fields of this version inside the tag buffer, by tag."""
         tagged = [field for field in fields if self.version in field.versions and self.version in field.tagged]
         return sorted(tagged, key=lambda field: field.tag)
 
     def minimum_size(self, field: FieldSpec) -> int:
-        """The fewest bytes one value of the field takes; of one element when it is an array."""
+        """Return the fewest bytes one value of the field takes; of one element when it is an array."""
         if field.type in SIZES:
             return SIZES[field.type]
         if field.is_struct:
@@ -122,12 +122,12 @@ class Source:
 
 
 def malformed(field: str) -> MalformedMessage:
-    """The error for a length, a count or a null that the field cannot have."""
+    """Return the error for a length, a count or a null that the field cannot have."""
     return MalformedMessage(f"{field}: a length that cannot be")
 
 
 def unsupported(field: str, version: int) -> UnsupportedVersionField:
-    """The error for a field that is set but has no place in the version."""
+    """Return the error for a field that is set but has no place in the version."""
     return UnsupportedVersionField(f"{field} is set, but version {version} cannot carry it")
 
 

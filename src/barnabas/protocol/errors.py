@@ -16,7 +16,7 @@ Invariants:
 - `error_for` gives the exception whose class says whether the code is retriable; `NONE` has no exception.
 - Codes are Kafka's; names are Kafka's; the words are ours, taken from the name.
 
-Plane: data, pure. Source: Kafka's `Errors`, release 4.4.
+Source: Kafka's `Errors`, release 4.4.
 """
 
 from __future__ import annotations
@@ -172,11 +172,6 @@ class ErrorCode(IntEnum):
         return self in RETRIABLE
 
     @property
-    def stale_metadata(self) -> bool:
-        """Whether the client must refresh its metadata before it tries again."""
-        return self in STALE_METADATA
-
-    @property
     def default_message(self) -> str:
         """The code in words."""
         return self.name.replace("_", " ").capitalize() + "."
@@ -233,11 +228,13 @@ class KafkaError(Exception):
     Attributes:
         code: what to put into the response.
         message: for people; never None.
+        client_message: the message if it is for the client too, else None. Produce sends no other to the client.
     """
 
-    def __init__(self, code: ErrorCode | int, message: str | None = None) -> None:
+    def __init__(self, code: ErrorCode | int, message: str | None = None, *, for_client: bool = False) -> None:
         self.code = known_code(code)
         self.message = self.code.default_message if message is None else message
+        self.client_message = self.message if for_client else None
         super().__init__(f"{self.code.name}: {self.message}")
 
 
@@ -275,7 +272,7 @@ class UnsupportedVersionField(EncodeError):
 
 
 def known_code(code: int) -> ErrorCode:
-    """The code as an `ErrorCode`; one this release does not know becomes `UNKNOWN_SERVER_ERROR`."""
+    """Return the code as an `ErrorCode`; one this release does not know becomes `UNKNOWN_SERVER_ERROR`."""
     try:
         return ErrorCode(code)
     except ValueError:
@@ -283,7 +280,7 @@ def known_code(code: int) -> ErrorCode:
 
 
 def error_for(code: ErrorCode | int, message: str | None = None) -> KafkaError:
-    """The exception for an error code out of a response.
+    """Return the exception for an error code out of a response.
 
     Args:
         code: any code but `NONE`; an unknown one counts as `UNKNOWN_SERVER_ERROR`.

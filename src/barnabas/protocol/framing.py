@@ -13,9 +13,9 @@ Invariants:
 - A frame taken is valid until the next `get_buffer`, or for ever after `detach`.
 - While frames are taken after each read, the buffer holds at most the largest allowed frame with its size field, or one read if
   that is more. It shrinks back once some reads in a row have needed much less.
-- A size that is negative or too large is refused when its four bytes are there, before anything is allocated for it.
+- A negative or too large size is rejected as soon as its four bytes are there, before memory is allocated for it.
 
-Plane: data, pure. Sources: Kafka's `NetworkReceive`, `RequestHeader`; KIP-511 (an unknown ApiVersions version is still answered).
+Sources: Kafka's `NetworkReceive`, `RequestHeader`; KIP-511 (an unknown ApiVersions version is still answered).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class FrameBuffer:
 
     @property
     def announced(self) -> int:
-        """The size of the frame that comes next, with its size field; 0 while that is not known. Raises as `frames`."""
+        """The size of the next frame with its size field; 0 while it is not known. Raises as `frames`."""
         return self._frame_bytes()
 
     @property
@@ -78,7 +78,7 @@ class FrameBuffer:
         return len(self._buffer)
 
     def get_buffer(self, hint: int = -1) -> memoryview:
-        """Where the next bytes go; never empty. Frames taken before are no longer valid.
+        """Return the memory for the next bytes; never empty. Frames taken before are no longer valid.
 
         Args:
             hint: what the event loop expects to read; ignored, since it guesses worse than the size of the frame.
@@ -112,7 +112,7 @@ class FrameBuffer:
             yield frame
 
     def next_frame(self) -> memoryview | None:
-        """Take the next whole frame; None when there is none yet. Raises as `frames`."""
+        """Take the next whole frame; None if it is not complete. Raises as `frames`."""
         start = self._start
         size = self._frame_bytes()
         if size == 0 or self._stop - start < size:
@@ -121,11 +121,11 @@ class FrameBuffer:
         return self._view[start + SIZE.size : start + size]
 
     def detach(self) -> None:
-        """Leave the buffer to the frames taken so far, so that they stay valid, and go on in a new one."""
+        """Leave the buffer to the frames taken so far, so that they stay valid, and continue in a new one."""
         self._move_to(max(self._frame_bytes(), self._read_bytes))
 
     def _frame_bytes(self) -> int:
-        """The size of the frame that begins at `start`, its size field included; 0 while that is not known."""
+        """Return the size of the frame that begins at `start`, its size field included; 0 while that is not known."""
         if self._stop - self._start < SIZE.size:
             return 0
         (size,) = SIZE.unpack_from(self._view, self._start)
@@ -136,7 +136,7 @@ class FrameBuffer:
         return int(size) + SIZE.size
 
     def _move_to(self, capacity: int) -> None:
-        """Go on in a new buffer, with the bytes that are pending at its start and room behind them."""
+        """Continue in a new buffer that begins with the pending bytes."""
         pending = self.pending
         buffer = bytearray(capacity if pending < capacity else pending + self._read_bytes)
         view = memoryview(buffer)

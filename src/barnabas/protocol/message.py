@@ -10,7 +10,7 @@ Invariants:
 - `write` either appends the whole message or leaves `out` as it was.
 - `records` that were read are views of the buffer they came from, and live no longer than it.
 
-Plane: data, pure. Source: Kafka's generated message classes (`org.apache.kafka.common.message`).
+Source: Kafka's generated message classes (`org.apache.kafka.common.message`).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Message(Struct):
             raise MalformedMessage(f"{cls.NAME} v{version}: {error}") from error
 
     def encode(self, version: int) -> bytes:
-        """The message in bytes; records that lie in a file are read.
+        """Return the message in bytes; records that are in a file are read.
 
         Raises:
             EncodeError: a field holds what it cannot carry; `UnsupportedVersionField`: the version lacks a field that is set.
@@ -128,7 +128,7 @@ class Message(Struct):
             raise
 
     def encode_parts(self, version: int) -> list[bytearray | RecordSlice]:
-        """The message in wire order as byte arrays and, between them, the records that still lie in a file. Raises as `encode`."""
+        """Return the message as byte arrays and, between them, the records that are in files. Raises as `encode`."""
         writer = self._parts_writers.get(version)
         if writer is None:
             self._check_version(version)
@@ -151,7 +151,7 @@ class Message(Struct):
 
 
 def show(value: object) -> str:
-    """A value for `repr`: record bytes by their number."""
+    """Return a value for `repr`: record bytes by their number."""
     return f"<{value.nbytes} bytes>" if isinstance(value, memoryview) else repr(value)
 
 
@@ -187,7 +187,7 @@ def make_message_class(name: str) -> type[Message]:
 
 
 def first_flexible(flexible: Versions, valid: Versions) -> int | None:
-    """The first valid version that is flexible."""
+    """Return the first valid version that is flexible."""
     low = max(flexible.low, valid.low)
     return low if low <= min(flexible.high, valid.high) else None
 

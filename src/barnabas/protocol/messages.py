@@ -8,9 +8,9 @@
 
 The names are Kafka's: requests, responses, `RequestHeader`, the metadata records, the keys and values of the coordinators' logs,
 and the data inside other fields (`ConsumerProtocolSubscription`). `messages.pyi`, written by `tools/write_stubs.py`, tells
-type checkers and editors the fields; `message` says what every message can do.
+type checkers and editors the fields; `message` has the methods of every message.
 
-Plane: data, pure. Source: Kafka's message definitions, see `schema`.
+Source: Kafka's message definitions, see `schema`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def message_class(name: str) -> type[Message]:
-    """The class of a message by name.
+    """Return the class of a message by name.
 
     Raises:
         KeyError: when Kafka has no such message.
@@ -52,7 +52,7 @@ def message_class(name: str) -> type[Message]:
 
 @cache
 def metadata_record_class(type_id: int) -> type[Message]:
-    """The class of a record in `__cluster_metadata` by its type.
+    """Return the class of a record in `__cluster_metadata` by its type.
 
     Raises:
         KeyError: when there is no such type.
@@ -61,7 +61,7 @@ def metadata_record_class(type_id: int) -> type[Message]:
 
 
 def coordinator_key_class(family: str, type_id: int) -> type[Message]:
-    """The class of a key in a coordinator's log.
+    """Return the class of a key in a coordinator's log.
 
     Args:
         family: `group` (`__consumer_offsets`), `transaction` (`__transaction_state`) or `share` (`__share_group_state`).
@@ -74,7 +74,7 @@ def coordinator_key_class(family: str, type_id: int) -> type[Message]:
 
 
 def coordinator_value_class(family: str, type_id: int) -> type[Message]:
-    """The class of a value in a coordinator's log. Arguments and errors as for `coordinator_key_class`."""
+    """Return the class of a value in a coordinator's log. Arguments and errors as for `coordinator_key_class`."""
     return coordinator_class(family, type_id, 1)
 
 

@@ -4,14 +4,13 @@ The compiled codecs (see `codec`) write fixed-size fields with `struct` and inli
 lives here. All integers on the wire are big-endian.
 
     unsigned varint   7 bits a byte, low bits first, the high bit says "more"; at most 5 bytes (32 bits)
-    varlong           the same over 64 bits, at most 10 bytes, zigzag for signed values
     tag buffer        uvarint count, then for each field: uvarint tag, uvarint size, bytes; tags ascend
 
 Invariants:
 - A reader never looks past the end it is given and never allocates more than the bytes it has could describe.
-- Whatever a reader dislikes becomes `MalformedMessage`, here directly or in `codec` at the border.
+- Every error of the bytes becomes `MalformedMessage`, here or at the border in `message`.
 
-Plane: data, pure. Sources: Kafka's protocol guide, KIP-482 (flexible versions), `ByteUtils`, `Uuid`.
+Sources: Kafka's protocol guide, KIP-482 (flexible versions), `ByteUtils`, `Uuid`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Buffer = bytes | bytearray | memoryview
 
 @runtime_checkable
 class RecordSlice(Protocol):
-    """Record bytes that still lie in a file, so that a response can carry them without reading them."""
+    """Record bytes in a file, so that a response can carry them without reading them."""
 
     @property
     def size(self) -> int:
@@ -50,7 +49,7 @@ class RecordSlice(Protocol):
         """Read all `size` bytes."""
 
     def fileno(self) -> int:
-        """The descriptor for sendfile, or -1 when there is none."""
+        """Return the descriptor for sendfile, or -1 if there is none."""
 
 
 def uuid_to_str(uuid: bytes) -> str:
@@ -62,7 +61,7 @@ def uuid_from_str(text: str) -> Uuid:
     """Parse what `uuid_to_str` prints.
 
     Raises:
-        ValueError: when the text is no uuid.
+        ValueError: the text is not a uuid.
     """
     if "+" in text or "/" in text:
         raise ValueError(f"not a uuid: {text!r} is not url-safe base64")
@@ -95,45 +94,6 @@ def write_uvarint(out: bytearray, value: int) -> None:
     """Append an unsigned 32-bit varint."""
     if not 0 <= value <= 0xFFFFFFFF:
         raise EncodeError(f"{value} is outside the range of an unsigned varint")
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
-def read_uvarlong(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-    """Read an unsigned 64-bit varint; returns the value and the position after it."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if pos >= end:
-            raise MalformedMessage("varlong is cut off")
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFFFFFFFFFF:
-                raise MalformedMessage("varlong exceeds 64 bits")
-            return value, pos
-    raise MalformedMessage("varlong is longer than 10 bytes")
-
-
-def read_varint(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-    """Read a zigzag 32-bit varint; returns the value and the position after it."""
-    value, pos = read_uvarint(buf, pos, end)
-    return (value >> 1) ^ -(value & 1), pos
-
-
-def read_varlong(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-    """Read a zigzag 64-bit varint; returns the value and the position after it."""
-    value, pos = read_uvarlong(buf, pos, end)
-    return (value >> 1) ^ -(value & 1), pos
-
-
-def write_varlong(out: bytearray, value: int) -> None:
-    """Append a zigzag varint; for values of 32 bits it is also the encoding of a varint."""
-    if not -(1 << 63) <= value < 1 << 63:
-        raise EncodeError(f"{value} is outside the range of a varlong")
-    value = value << 1 ^ value >> 63
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

@@ -1,4 +1,4 @@
-"""Writes the function that reads one version of one message; `codec` tells the layout and the rules.
+"""Writes the function that reads one version of one message; `codec` has the layout and the rules.
 
 The function takes a view, a position and the end, and returns the message and the position after it. It looks like this, here for a
 request of one string and one array of numbers before the flexible version:
@@ -18,7 +18,7 @@ Invariants:
 - `run` holds fixed-size fields that the wire has next and the source does not have yet; whatever looks at `pos` flushes it first.
 - Fields outside the version and tagged fields get their defaults before anything is read into them.
 
-Plane: data, pure. Source: Kafka's `MessageDataGenerator`.
+Source: Kafka's `MessageDataGenerator`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ReaderSource(Source):
             self.tag_buffer(spec, name)
 
     def default(self, field: FieldSpec) -> str:
-        """An expression for the default of a field."""
+        """Return an expression for the default of a field."""
         if field.default is None:
             return "None"
         if field.is_array:

@@ -1,13 +1,13 @@
 """Kafka's message definitions as immutable values, read from `schema.json` one message at a time.
 
 The file is written by `tools/read_schemas.py`: line 1 is an index, each further line one message. It is read once, as bytes
-(a fifth of a megabyte), and a message is parsed when somebody first asks for it: a broker that starts pays only for what it uses.
+(a fifth of a megabyte), and a message is parsed at its first use, so a start pays only for what it uses.
 
 Invariants:
 - A `FieldSpec` keeps Kafka's own words; `versions` ranges are inclusive, `NEVER` is empty.
 - Python names are Kafka's names in snake_case; a trailing underscore avoids a keyword.
 
-Plane: data, pure. Source: Kafka's message definitions (`clients/src/main/resources/common/message` and siblings), KIP-482.
+Source: Kafka's message definitions (`clients/src/main/resources/common/message` and siblings), KIP-482.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class MessageSpec(NamedTuple):
 def parse_default(
     type_name: str, is_array: bool, text: object, nullable: bool
 ) -> bool | int | float | str | bytes | None:
-    """The default of a field, in Python; see `FieldSpec.default`."""
+    """Return the default of a field, in Python; see `FieldSpec.default`."""
     if text == "null" and nullable:
         return None
     if type_name == "records" and not is_array:
@@ -163,7 +163,7 @@ def collect_structs(fields: list[dict[str, Any]], structs: dict[str, StructSpec]
 
 @cache
 def schema_text() -> bytes:
-    """The whole data file."""
+    """Return the whole data file."""
     # Not importlib.resources: importing it would cost more than everything else here.
     with open(os.path.join(os.path.dirname(__file__), "schema.json"), "rb") as file:
         return file.read()
@@ -179,7 +179,7 @@ def schema_index() -> dict[str, Any]:
 
 @cache
 def message_names() -> tuple[str, ...]:
-    """Every message, sorted by name."""
+    """Return every message, sorted by name."""
     return tuple(name.decode() for name in re.findall(rb'(?m)^\{"name":"(\w+)"', schema_text()))
 
 

@@ -5,14 +5,14 @@
 
 The first form is used within the fields of classic groups (`ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`) and by
 the values of the coordinators' logs. Their keys look alike, but there the int16 is the **type** of the record, and the fields
-always have version 0: old and new types lie side by side in one log. The second form is used in `__cluster_metadata`.
+always have version 0: one log holds old and new types. The second form is used in `__cluster_metadata`.
 
 Invariants:
 - A reader takes the whole buffer. The one exception is the classic consumer protocol, where a newer version may only add fields
   at the end: it is read as the newest version known, and what follows is left unread, as Kafka's clients do.
 
-Plane: data, pure. Sources: Kafka's `MessageUtil`, `ConsumerProtocol`, `CoordinatorRecordSerde`, `MetadataRecordSerde`,
-`AbstractApiMessageSerde`; KIP-630, KIP-915 (records of unknown types are skipped by those who load a log).
+Sources: Kafka's `MessageUtil`, `ConsumerProtocol`, `CoordinatorRecordSerde`, `MetadataRecordSerde`,
+`AbstractApiMessageSerde`; KIP-630, KIP-915 (a loader skips records of unknown types).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ METADATA_FRAME_VERSION = 1
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """A message behind its version. Raises as `Message.encode`."""
+    """Return a version and the message in it. Raises as `Message.encode`."""
     out = bytearray(PREFIX.pack(version))
     message.write(out, version)
     return bytes(out)
 
 
 def read_prefix(buf: Buffer) -> int:
-    """The int16 in front: a version, or the type of a coordinator's key.
+    """Return the int16 in front: a version, or the type of a coordinator's key.
 
     Raises:
-        MalformedMessage: there are less than two bytes.
+        MalformedMessage: there are fewer than two bytes.
     """
     if len(buf) < PREFIX.size:
         raise MalformedMessage(f"{len(buf)} bytes hold no version")
@@ -49,7 +49,7 @@ def read_prefix(buf: Buffer) -> int:
 
 
 def decode_versioned(cls: type[AnyMessage], buf: Buffer) -> AnyMessage:
-    """Read a message behind its version.
+    """Read a version and the message in it.
 
     Raises:
         MalformedMessage: the bytes are no such message.
@@ -75,7 +75,7 @@ def decode_consumer_protocol(cls: type[AnyMessage], buf: Buffer) -> AnyMessage:
 
 
 def encode_coordinator_key(key: Message) -> bytes:
-    """A coordinator's key behind its type."""
+    """Return a coordinator's record type and its key."""
     assert key.KIND == "coordinator-key", key.NAME
     assert key.API_KEY is not None
     out = bytearray(PREFIX.pack(key.API_KEY))
@@ -94,7 +94,7 @@ def decode_coordinator_record(family: str, key: Buffer, value: Buffer | None) ->
         Key and value; the value of a tombstone is None.
 
     Raises:
-        KafkaError: UNSUPPORTED_VERSION, the type or the version of the value is unknown; who loads a log skips an unknown type.
+        KafkaError: UNSUPPORTED_VERSION, the type or the version of the value is unknown; a loader skips an unknown type.
         MalformedMessage: the bytes are no such messages.
     """
     type_id = read_prefix(key)
@@ -111,7 +111,7 @@ def decode_coordinator_record(family: str, key: Buffer, value: Buffer | None) ->
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:
-    """A record of `__cluster_metadata`. Raises as `Message.encode`."""
+    """Return a record of `__cluster_metadata`. Raises as `Message.encode`."""
     if message.KIND != "metadata" or message.API_KEY is None:
         raise EncodeError(f"{message.NAME} is no metadata record")
     out = bytearray()
@@ -123,7 +123,7 @@ def encode_metadata_record(message: Message, version: int) -> bytes:
 
 
 def decode_metadata_record(buf: Buffer) -> Message:
-    """Read a record of `__cluster_metadata`; its class says what it is.
+    """Read a record of `__cluster_metadata`; its class is the record's type.
 
     Raises:
         MalformedMessage: the bytes are no metadata record.

@@ -1,13 +1,13 @@
-"""Writes the function that writes one version of one message; `codec` tells the layout and the rules.
+"""Writes the function that writes one version of one message; `codec` has the layout and the rules.
 
-There are two kinds. The first appends to a byte array. The second makes a list of parts, in which records that still lie in a file
-stay what they are, so that a response can be sent without reading them.
+There are two kinds. The first appends to a byte array. The second makes a list of parts, in which records that are in a file
+stay slices, so that a response can be sent without reading them.
 
 Invariants:
 - `run` holds fixed-size values that the wire has next and the source does not have yet; whatever touches `out` flushes it first.
-- A tagged field is written into a byte array of its own, since its size comes before it; only fields not at their default are.
+- A tagged field is written into a separate byte array, since its size precedes it; a field at its default is not written.
 
-Plane: data, pure. Source: Kafka's `MessageDataGenerator`; KIP-482.
+Source: Kafka's `MessageDataGenerator`; KIP-482.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class WriterSource(Source):
             self.tag_buffer(spec, name)
 
     def differs(self, field: FieldSpec, name: str) -> str:
-        """An expression that is true when the field is not at its default."""
+        """Return an expression that is true when the field is not at its default."""
         value = f"{name}.{field.name}"
         if field.default is None:
             return f"{value} is not None"

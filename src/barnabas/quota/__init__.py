@@ -1,6 +1,6 @@
-"""Limits on what clients may use, and the arithmetic of throttling. Control plane, pure.
+"""Limits on clients and the arithmetic of throttling.
 
-`client_quotas` holds the four client quotas of a broker, `quota_manager` what each of them measures, `rate` and `token_bucket`
-how; `connection_quotas` says who may connect. Nothing here sends, waits or knows the time: a caller says what happened and when,
-and is told how many milliseconds to hold the client back.
+`client_quotas` holds the four client quotas of a broker, `quota_manager` one quota's limits and sensors, `rate` and `token_bucket`
+the two meters; `connection_quotas` limits connections. Nothing here sends, waits or reads a clock: callers pass what happened and
+when, and get back how many milliseconds to throttle the client.
 """

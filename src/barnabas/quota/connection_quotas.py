@@ -1,15 +1,15 @@
-"""Who may connect: how many at a time, how many a second, in all, for a listener, for an address. Control plane, pure.
+"""Limits on connections and connection rates: of the broker, of a listener, of an address.
 
     arrives ──► rate of broker and listener ──► room? ──► rate of the address ──► number of the address ──► admitted
                       │ too fast: waits            │ none: waits     │ too fast: closed later   │ too many: closed
                       ▼                            ▼                 ▼                          ▼
 
-- Waiting connections wait in order; one that has waited out its rate waits on for room. Kafka's acceptor thread blocks there, and
-  everybody behind it with it: so does the queue that a listener keeps.
-- An address that connects too often is let in by the operating system, is not read from, and is closed when its rest is over:
-  a client that comes back at once gains nothing. It counts neither as a connection nor against the broker's rate.
-- max.connections does not count for the listener between brokers when there is another one: clients cannot shut brokers out.
-- A rest is one window at most.
+- Connections wait in order: first for the rate, then for room. Kafka's acceptor thread blocks meanwhile, and with it all later
+  connections; the listener's queue does the same.
+- A connection from an address that connects too often is accepted by the operating system, not read, and closed after its wait, so
+  that reconnecting at once gains nothing. It counts neither as a connection nor against the broker's rate.
+- max.connections does not apply to the listener between brokers if there are others: clients cannot lock brokers out.
+- A wait is one window at most.
 
 Sources: Kafka's `ConnectionQuotas`, `Acceptor.accept`; KIP-402, KIP-306, KIP-612.
 """
@@ -17,13 +17,12 @@ Sources: Kafka's `ConnectionQuotas`, `Acceptor.accept`; KIP-402, KIP-306, KIP-61
 from __future__ import annotations
 
 import enum
+import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
-
-if TYPE_CHECKING:
-    from barnabas.quota.rate import Rate
+from barnabas.quota.rate import Rate
 
 __all__ = ["Admission", "ConnectionLimits", "ConnectionQuotas", "Door", "parse_overrides"]
 
@@ -32,12 +31,12 @@ IP, CONNECTION_RATE = "ip", "connection_creation_rate"
 
 
 class ConnectionLimits(NamedTuple):
-    """The settings, of the broker or, where noted, of one listener.
+    """The settings of the broker and of its listeners.
 
     Attributes:
         overrides: max.connections.per.ip.overrides, by address.
         listeners: max.connections and max.connection.creation.rate by listener name.
-        protected_listener: the listener that max.connections does not count for; None when there is but one.
+        protected_listener: the listener to which max.connections does not apply; None if there is only one listener.
     """
 
     connections: int = UNLIMITED
@@ -49,16 +48,15 @@ class ConnectionLimits(NamedTuple):
 
 
 class Door(enum.Enum):
-    """What becomes of a connection."""
+    """The fate of a connection that has room."""
 
     OPEN = "admitted"
-    WAIT = "waits"
     CLOSE_LATER = "closed later"
     CLOSED = "closed"
 
 
 class Admission(NamedTuple):
-    """Attributes: `wait_ms`: with WAIT, how long at least; with CLOSE_LATER, how long. `reason` for CLOSED."""
+    """A door, with `wait_ms` for CLOSE_LATER and `reason` for CLOSED."""
 
     door: Door
     wait_ms: int = 0
@@ -69,17 +67,14 @@ _OPEN = Admission(Door.OPEN)
 
 
 def parse_overrides(text: str) -> dict[str, int]:
-    """`address:count,…` of max.connections.per.ip.overrides.
+    """Parse `address:count,…` of max.connections.per.ip.overrides.
 
     Raises:
-        ValueError: one sentence.
+        ValueError: with one sentence.
     """
     overrides: dict[str, int] = {}
     if not text:
         return overrides
-    # Only a broker with overrides pays for the module.
-    import ipaddress
-
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         host, separator, count = part.rpartition(":")
         if not separator or not count.strip().isdigit():
@@ -91,7 +86,7 @@ def parse_overrides(text: str) -> dict[str, int]:
             ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
         except ValueError:
             raise ValueError(
-                f"Invalid value {part} for configuration max.connections.per.ip.overrides: {host} is no address"
+                f"Invalid value {part} for configuration max.connections.per.ip.overrides: {host} is not an address"
             ) from None
         overrides["127.0.0.1" if host == "localhost" else host] = int(count)
     return overrides
@@ -119,7 +114,7 @@ class ConnectionQuotas:
         return f"<ConnectionQuotas {self.total} connections from {len(self.by_ip)} addresses>"
 
     def apply(self, changed: Mapping[QuotaEntity, Mapping[str, float | None]]) -> None:
-        """Take committed changes of the rates by address; None removes one."""
+        """Apply committed changes of the rates by address; None removes a rate."""
         for entity, limits in changed.items():
             kinds = dict(entity)
             if IP not in kinds or CONNECTION_RATE not in limits:
@@ -133,18 +128,16 @@ class ConnectionQuotas:
                 self._ip_rates[address] = limit
 
     def expire(self, now_ms: int, silence_ms: int = 3_600_000) -> None:
-        """Drop the rates of addresses that nobody came from for an hour."""
+        """Drop the rates of addresses without a connection for an hour."""
         for key in [key for key, rate in self._rates.items() if now_ms - rate.last_ms > silence_ms]:
             del self._rates[key]
 
     def _exceeded_ms(self, kind: str, name: str, limit: float, now_ms: int) -> int:
-        """Count a connection against a rate; how long until it is within the limit."""
+        """Count a connection against a rate and return how long until the rate is within the limit."""
         if limit >= UNLIMITED:
             return 0
         rate = self._rates.get((kind, name))
         if rate is None:
-            from barnabas.quota.rate import Rate
-
             rate = self._rates[kind, name] = Rate(self._samples, self._window_ms, now_ms)
         rate.record(1.0, now_ms)
         return min(rate.throttle_ms(max(limit, 1e-9), now_ms), self._window_ms)
@@ -155,7 +148,7 @@ class ConnectionQuotas:
             rate.record(-1.0, now_ms)
 
     def arrive(self, listener: str, now_ms: int) -> int:
-        """Count a connection that is next in the queue; how long it must wait for its rate."""
+        """Count the first connection of the queue against the rates and return how long it must wait."""
         _, listener_rate = self.limits.listeners.get(listener, (UNLIMITED, UNLIMITED))
         wait_ms = self._exceeded_ms("listener", listener, listener_rate, now_ms)
         if listener == self.limits.protected_listener:
@@ -163,14 +156,14 @@ class ConnectionQuotas:
         return max(wait_ms, self._exceeded_ms("broker", "", self.limits.creation_rate, now_ms))
 
     def has_room(self, listener: str) -> bool:
-        """Whether one more connection of this listener fits."""
+        """Return whether the listener may have one more connection."""
         most, _ = self.limits.listeners.get(listener, (UNLIMITED, UNLIMITED))
         if self.by_listener.get(listener, 0) >= most:
             return False
         return listener == self.limits.protected_listener or self.total < self.limits.connections
 
     def admit(self, listener: str, ip: str, now_ms: int) -> Admission:
-        """Let a connection in that has arrived, waited and found room; count it only when it is OPEN."""
+        """Decide on a connection that has waited and has room; count it if it is OPEN."""
         wait_ms = self._exceeded_ms("ip", ip, self._ip_rates.get(ip, self._default_ip_rate), now_ms)
         if wait_ms:
             self._take_back("ip", ip, now_ms)
@@ -187,7 +180,7 @@ class ConnectionQuotas:
         return _OPEN
 
     def leave(self, listener: str, ip: str) -> None:
-        """Count an admitted connection out."""
+        """Remove an admitted connection from the counts."""
         self.total -= 1
         self.by_listener[listener] -= 1
         self.by_ip[ip] -= 1
@@ -196,5 +189,5 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """How many connections must go, because max.connections was lowered."""
+        """How many connections exceed a lowered max.connections."""
         return max(0, self.total - self.limits.connections)

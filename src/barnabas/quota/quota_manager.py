@@ -1,9 +1,8 @@
-"""One client quota: its limits by entity, and what the clients that share each have used. Control plane, pure.
+"""One client quota: its limits by entity, and the usage of the clients that share each limit.
 
-    limits by entity ──► the most specific that fits the client ──► QuotaSensor by what the limit is shared among ──► milliseconds
+    limits by entity ──► the most specific that fits the client ──► sensor of the clients that share the limit ──► milliseconds
 
-The order of entities, and what a default means, is in `client_quotas`. What a limit is shared among follows from its entity: (user,
-client-id) for entities that name both kinds, the user alone or the client-id alone otherwise.
+`client_quotas` explains the order of entities, defaults, and which clients share a sensor.
 
 Sources: Kafka's `ClientQuotaManager`, `ClientRequestQuotaManager`, `ControllerMutationQuotaManager`; KIP-13, KIP-55, KIP-124,
 KIP-599.
@@ -12,7 +11,7 @@ KIP-599.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from barnabas.metadata.client_quotas_image import QuotaEntity
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -25,23 +24,20 @@ EXPIRE_MS = 3_600_000
 """Silence after which a sensor is dropped."""
 
 RESOLVED_MAX = 10_000
-"""Clients whose sensor is remembered; beyond that the memory starts anew, so that inventing client ids gains nothing."""
+"""Clients whose sensor is cached; the cache is cleared when it is full, so that invented client ids cannot fill the memory."""
 
 USER, CLIENT_ID = "user", "client-id"
 
 
-class _Measured(Protocol):
-    last_ms: int
-
-
-Meter = TypeVar("Meter", bound=_Measured)
+Meter = TypeVar("Meter", bound=Rate | TokenBucket)
 
 
 class _Sensor(Generic[Meter]):
-    """What the clients that share one limit have used.
+    """The usage of the clients that share one limit.
 
     Attributes:
-        throttled_ms: the sum of the rests given; `throttles` their number.
+        throttled_ms: the sum of their throttle times.
+        throttles: how often they were throttled.
     """
 
     __slots__ = ("limit", "meter", "throttled_ms", "throttles")
@@ -53,7 +49,7 @@ class _Sensor(Generic[Meter]):
         self.throttles = 0
 
 
-# Whom a sensor is shared among: (user, client id), an empty text where that does not matter.
+# The clients that share a sensor: (user, client id), an empty string for any.
 _Tags = tuple[str, str]
 
 
@@ -72,11 +68,11 @@ class _Manager(Generic[Meter]):
 
     @property
     def sensors(self) -> Mapping[_Tags, _Sensor[Meter]]:
-        """What is measured now, by user and client id; empty texts where a limit does not ask."""
+        """The sensors by user and client id; an empty string stands for any."""
         return self._sensors
 
     def update(self, entity: QuotaEntity, limit: float | None) -> None:
-        """Set an entity's limit, or remove it."""
+        """Set an entity's limit; None removes it."""
         if limit is None:
             self._limits.pop(entity, None)
         else:
@@ -87,7 +83,7 @@ class _Manager(Generic[Meter]):
             self._sensors.clear()
 
     def limit(self, user: str, client_id: str | None) -> float | None:
-        """The limit of a client, None when it has none."""
+        """Return the limit of a client; None if it has none."""
         found = self._find(user, client_id)
         return None if found is None else found[1]
 
@@ -111,7 +107,7 @@ class _Manager(Generic[Meter]):
         return None
 
     def sensor(self, user: str, client_id: str | None, now_ms: int) -> _Sensor[Meter] | None:
-        """What measures a client, None when it has no limit."""
+        """Return the sensor of a client; None if it has no limit."""
         key = (user, client_id)
         try:
             return self._resolved[key]
@@ -131,7 +127,7 @@ class _Manager(Generic[Meter]):
         return sensor
 
     def expire(self, now_ms: int) -> None:
-        """Drop sensors that nobody has used for an hour."""
+        """Drop sensors that were silent for an hour."""
         old = [tags for tags, sensor in self._sensors.items() if now_ms - sensor.meter.last_ms > EXPIRE_MS]
         for tags in old:
             del self._sensors[tags]
@@ -143,7 +139,7 @@ class QuotaManager(_Manager[Rate]):
     """A quota on a rate.
 
     Args:
-        max_throttle_ms: the longest rest, None for as long as it takes.
+        max_throttle_ms: the longest throttle time; None without a bound.
     """
 
     def __init__(self, samples: int, window_seconds: int, max_throttle_ms: int | None = None) -> None:
@@ -152,7 +148,7 @@ class QuotaManager(_Manager[Rate]):
         self._max_throttle_ms = max_throttle_ms
 
     def record_and_throttle(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Count what a client used; returns how many milliseconds it must rest."""
+        """Count a client's usage and return its throttle time in milliseconds."""
         sensor = self.sensor(user, client_id, now_ms)
         if sensor is None:
             return 0
@@ -161,18 +157,18 @@ class QuotaManager(_Manager[Rate]):
         return throttle_ms if self._max_throttle_ms is None else min(throttle_ms, self._max_throttle_ms)
 
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Count without asking; a negative value takes back what was counted and then not used."""
+        """Count a client's usage; a negative value takes back usage that was counted too early."""
         sensor = self.sensor(user, client_id, now_ms)
         if sensor is not None:
             sensor.meter.record(value, now_ms)
 
     def max_value_in_window(self, user: str, client_id: str | None) -> int:
-        """The most that can be used at once without a certain rest afterwards."""
+        """Return the largest usage at once that may stay within the limit."""
         limit = self.limit(user, client_id)
         return INT_MAX if limit is None else java_int(limit * self._whole_windows_seconds)
 
     def throttled(self, user: str, client_id: str | None, throttle_ms: int, now_ms: int) -> None:
-        """Note that a client was made to rest."""
+        """Count that a client was throttled."""
         sensor = self.sensor(user, client_id, now_ms)
         if sensor is not None:
             sensor.throttled_ms += throttle_ms
@@ -180,10 +176,10 @@ class QuotaManager(_Manager[Rate]):
 
 
 class MutationQuota:
-    """The controller mutation quota as one request meets it.
+    """The controller mutation quota for one request.
 
     Args:
-        is_strict: refuse once the bucket is below zero; else only tell how long to rest.
+        is_strict: whether to reject the request if the bucket is below zero.
     """
 
     __slots__ = ("_now_ms", "_recorded_ms", "_sensor", "_throttle_ms", "is_strict")
@@ -196,10 +192,10 @@ class MutationQuota:
         self.is_strict = is_strict
 
     def record(self, permits: int) -> None:
-        """Ask to create or delete this many partitions.
+        """Count partitions to be created or deleted.
 
         Raises:
-            KafkaError: THROTTLING_QUOTA_EXCEEDED, when the quota is strict and exhausted; nothing is counted then.
+            KafkaError: THROTTLING_QUOTA_EXCEEDED, the quota is strict and exhausted; nothing is counted.
         """
         now_ms, bucket, limit = self._now_ms(), self._sensor.meter, self._sensor.limit
         if self.is_strict and (throttle_ms := bucket.throttle_ms(limit, now_ms)):
@@ -210,7 +206,7 @@ class MutationQuota:
             self._throttle_ms, self._recorded_ms = throttle_ms, now_ms
 
     def throttle_ms(self) -> int:
-        """How long the client must rest from now on; less the longer its answer took."""
+        """Return the throttle time from now on, in milliseconds; it shrinks while the response is made."""
         return max(0, self._throttle_ms - (self._now_ms() - self._recorded_ms)) if self._throttle_ms else 0
 
 
@@ -222,6 +218,6 @@ class MutationQuotaManager(_Manager[TokenBucket]):
         self._now_ms = now_ms
 
     def quota_for(self, user: str, client_id: str | None, *, is_strict: bool) -> MutationQuota | None:
-        """What a request of this client must respect; None when the client has no limit."""
+        """Return the quota for one request of a client; None if the client has no limit."""
         sensor = self.sensor(user, client_id, self._now_ms()) if self.is_enabled else None
         return None if sensor is None else MutationQuota(sensor, self._now_ms, is_strict=is_strict)

@@ -1,15 +1,15 @@
-"""A rate over a sliding window made of samples, and how long to wait until it is within a bound. Control plane, pure.
+"""A rate over a sliding window of samples, and the throttle time until it is within a bound.
 
     |  sample  |  sample  |  sample  | current |          each `window_ms` long or longer; `samples` of them count
     0          1          2          3         now
 
-- A sample begins with the first value after the one before it was complete; so samples need not touch.
-- What lies further back than samples * window counts no more, judged by a sample's last value.
-- The rate is the sum divided by the time since the oldest sample began, yet never by less than samples - 1 whole windows
-  and the piece of the current one: a client that has just come is not called fast for its first request.
-- To bring the rate O over the window W down to the bound T the client rests X, where O * W / (W + X) = T.
+- A sample begins with the first value after the previous sample is complete; there may be gaps between samples.
+- A sample whose last value is older than samples * window is cleared.
+- The rate is the sum divided by the time since the oldest sample began, but at least by samples - 1 whole windows and the elapsed part
+  of the current one. A new client is therefore not throttled for its first request.
+- The throttle time X brings the rate O over the window W down to the bound T: O * W / (W + X) = T.
 
-The numbers are Kafka's to the millisecond, the quirk included that a sample which lost its values begins anew *now*.
+The numbers are Kafka's to the millisecond, including the quirk that a cleared sample begins *now*.
 
 Sources: Kafka's `SampledStat`, `Rate`, `WindowedSum`, `QuotaUtils.throttleTime`.
 """
@@ -24,14 +24,14 @@ INT_MAX = 2**31 - 1
 
 
 def java_round(value: float) -> int:
-    """Java's `Math.round`: a half goes up, what is no number is 0; capped to an int as a throttle time is."""
+    """Round as Java's `Math.round`: a half up, NaN to 0; capped to an int, as throttle times are."""
     if value != value:
         return 0
     return INT_MAX if value >= INT_MAX else math.floor(value + 0.5)
 
 
 def java_int(value: float) -> int:
-    """Java's cast to an int, of a value that is not negative: what is no number is 0, what is too large is the largest."""
+    """Cast a non-negative value as Java casts to an int: NaN to 0, a value that is too large to the largest int."""
     if value != value:
         return 0
     return INT_MAX if value >= INT_MAX else int(value)
@@ -49,11 +49,11 @@ class Rate:
     """Values per second.
 
     Args:
-        samples: how many windows count (quota.window.num).
-        window_ms: the length of one (quota.window.size.seconds).
+        samples: the number of windows (quota.window.num).
+        window_ms: the length of a window (quota.window.size.seconds).
 
     Attributes:
-        last_ms: when something was last recorded.
+        last_ms: the time of the last value.
     """
 
     __slots__ = ("_current", "_samples", "_samples_max", "_window_ms", "last_ms")
@@ -69,7 +69,7 @@ class Rate:
         return f"<Rate {sum(sample.value for sample in self._samples)} in {len(self._samples)} samples>"
 
     def record(self, value: float, now_ms: int) -> None:
-        """Count a value; a negative one takes back what was counted at the same time."""
+        """Count a value; a negative value takes back one that was counted at the same time."""
         sample = self._samples[self._current]
         if now_ms - sample.start_ms >= self._window_ms:
             sample = self._advance(now_ms)
@@ -77,7 +77,7 @@ class Rate:
         sample.last_ms = self.last_ms = now_ms
 
     def _advance(self, now_ms: int) -> _Sample:
-        # One more than count, for the sample that overlaps the window's far end.
+        # One extra sample overlaps the far end of the window.
         self._current = (self._current + 1) % (self._samples_max + 1)
         if self._current == len(self._samples):
             self._samples.append(_Sample(now_ms))
@@ -86,12 +86,12 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now_ms: int) -> float:
-        """Values per second as of now."""
+        """Return the values per second as of now."""
         window_ms = self._window(now_ms)
         return sum(sample.value for sample in self._samples) / (window_ms / 1000)
 
     def _window(self, now_ms: int) -> int:
-        """The time that the sum belongs to; forgets what is too old."""
+        """Clear samples that are too old and return the time that the rest spans, in milliseconds."""
         expire_ms = self._samples_max * self._window_ms
         oldest_ms = now_ms
         for sample in self._samples:
@@ -107,7 +107,7 @@ class Rate:
         return max(elapsed_ms, 1)
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """How long to rest until the rate is within the bound, if nothing more is recorded; 0 when it is now."""
+        """Return how long until the rate is within the bound if nothing more is recorded; 0 if it is now."""
         rate = self.measure(now_ms)
         if rate <= bound:
             return 0

@@ -1,7 +1,7 @@
-"""Raft as Kafka speaks it (KIP-595, KIP-853, KIP-996), without I/O. Control plane, pure.
+"""Raft as Kafka speaks it (KIP-595, KIP-853, KIP-996), without I/O.
 
 `RaftNode` is the state machine: each input returns a `Ready` that lists what must be made durable, appended, and
-applied, in that order. `RaftDriver` does it over the seams of `seams`: a log, a store for the election state, a clock.
+applied, in that order. `RaftDriver` does so over the seams of `seams`: a log, a store for the election state, a listener.
 `quorum` holds the arithmetic of majorities, `roles` the table of roles and the moves between them.
 
 Invariants (each asserted where it could break)
@@ -11,6 +11,6 @@ Invariants (each asserted where it could break)
 - The high watermark never goes back, and at most the majority's flushed end.
 - Election state is durable before anything that relies on it leaves the node.
 
-Limits: one voter. Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch between several voters are not spoken yet; a voter
-set of more than one is refused at the start. Arithmetic and roles are general.
+Limits: one voter. Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch between voters are not implemented yet; a node with
+other voters does not start. Arithmetic and roles are general.
 """

@@ -1,4 +1,4 @@
-"""What a node must not forget about elections: the file `quorum-state`. Control plane, pure.
+"""What a node must not forget about elections: the file `quorum-state`.
 
     {"leaderId":1,"leaderEpoch":3,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}
 
@@ -6,8 +6,8 @@ One line of JSON, Kafka's QuorumStateData; version 1 since KIP-853, version 0 (w
 is read as well.
 
 Crash argument: the file is replaced whole (write aside, flush, rename, flush the directory), so a reader finds the old
-state or the new one. Losing the new state before anyone heard of it is harmless; a torn file is refused, because a node
-that forgets its vote could vote twice in one epoch.
+state or the new one. Losing a new state that no other node has seen is harmless. A torn file is rejected, because a
+node that forgets its vote could vote twice in one epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_NODE = -1
 
 
 class BadElectionState(Exception):
-    """The quorum-state file is no JSON object of QuorumStateData; the node must not start on a guess."""
+    """The quorum-state file is not a valid QuorumStateData; the node must not start on a guess."""
 
 
 class ElectionState(NamedTuple):

@@ -1,4 +1,4 @@
-"""The arithmetic of majorities. Control plane, pure: nothing but functions of numbers.
+"""The arithmetic of majorities.
 
 - A majority of n voters is more than half of them; any two majorities share a voter.
 - The commit index is the largest offset that a majority has flushed. A leader may use it only once it lies past the
@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 
 
 def majority(voters: int) -> int:
-    """How many of `voters` are more than half of them."""
+    """Return how many of `voters` are more than half of them."""
     assert voters > 0, "a quorum has at least one voter"
     return voters // 2 + 1
 
 
 def commit_index(end_offsets: Iterable[int]) -> int:
-    """The largest end offset that a majority has reached.
+    """Return the largest end offset that a majority has reached.
 
     Args:
         end_offsets: for every voter the end of its flushed log, -1 if unknown.
@@ -30,7 +30,7 @@ def commit_index(end_offsets: Iterable[int]) -> int:
 
 
 def high_watermark(end_offsets: Iterable[int], epoch_start_offset: int, current: int) -> int:
-    """The high watermark after hearing these end offsets: never lower, and never short of the epoch's own start."""
+    """Return the high watermark for these end offsets: never lower than `current`, and past the epoch's start."""
     candidate = commit_index(end_offsets)
     return candidate if candidate > epoch_start_offset and candidate > current else current
 
@@ -42,19 +42,19 @@ class ElectionOutcome(enum.Enum):
 
 
 def election_outcome(votes: Mapping[int, bool | None]) -> ElectionOutcome:
-    """What the votes say so far.
+    """Return the outcome that the votes so far decide.
 
     Args:
-        votes: for every voter True (granted), False (refused) or None (not heard of).
+        votes: for every voter True (granted), False (rejected) or None (no answer yet).
     """
     needed = majority(len(votes))
     granted = sum(vote is True for vote in votes.values())
-    refused = sum(vote is False for vote in votes.values())
+    rejected = sum(vote is False for vote in votes.values())
     if granted >= needed:
         return ElectionOutcome.WON
-    return ElectionOutcome.LOST if refused > len(votes) - needed else ElectionOutcome.PENDING
+    return ElectionOutcome.LOST if rejected > len(votes) - needed else ElectionOutcome.PENDING
 
 
 def is_up_to_date(last_epoch: int, end_offset: int, own_last_epoch: int, own_end_offset: int) -> bool:
-    """Whether a candidate's log is at least as new as ours: the later last epoch wins, then the longer log."""
+    """Return whether a candidate's log is at least as new as ours: the later last epoch wins, then the longer log."""
     return (last_epoch, end_offset) >= (own_last_epoch, own_end_offset)

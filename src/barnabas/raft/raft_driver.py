@@ -1,7 +1,7 @@
-"""Carries out what a `RaftNode` asks for, over the seams. Control plane; its I/O is the seams' own.
+"""The driver of a `RaftNode`: it carries out each `Ready` over the seams.
 
 The order is the node's promise to its peers: election state durable, then batches appended, then the log flushed, and
-only then does the high watermark move. A flush may finish later (the server does it outside the loop's thread);
+only then the high watermark moved. A flush may finish later (the server does it outside the loop's thread);
 records appended meanwhile ride on the next flush, so a slow device costs one flush per round and not one per change.
 """
 
@@ -15,7 +15,7 @@ from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLo
 
 
 class AppendFailed(Exception):
-    """The log refused a batch, and holds nothing of it; the node goes on, and a later append may succeed."""
+    """The log rejected a batch and holds nothing of it; a later append may succeed."""
 
 
 class RaftDriver:
@@ -50,7 +50,7 @@ class RaftDriver:
         """Append records atomically.
 
         Returns:
-            The offset of the last of them; it is committed once the listener hears of a high watermark past it, which
+            The offset of the last record. It is committed when the listener receives a higher high watermark, which
             may happen before this returns.
 
         Raises:

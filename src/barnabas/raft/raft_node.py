@@ -1,4 +1,4 @@
-"""One node of the quorum: inputs in, a `Ready` out. Control plane, pure.
+"""One node of the quorum: inputs in, a `Ready` out.
 
 A host calls `start` once and then `append` and `flushed`; each returns a `Ready`, whose parts the host carries out in
 the order in which they are listed there:
@@ -6,7 +6,7 @@ the order in which they are listed there:
     1. election   make the election state durable
     2. batches    append them to the log (they carry their offsets and this epoch)
     3. flush      make the log durable up to its end, then call `flushed` with that end
-    4. high_watermark, leader_epoch   tell whoever applies committed records
+    4. high_watermark, leader_epoch   pass them to the listener, which applies committed records
 
 With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
 leads. Its LeaderChange record is the first of the epoch, and nothing is committed before it.
@@ -27,18 +27,18 @@ from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.roles import Role, may_become
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlRecordType, build_control_batch
+from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
 
 # Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 
 class QuorumNotSupported(Exception):
-    """The voter set is one this version cannot serve; the node must not start."""
+    """This version cannot serve the voter set; the node must not start."""
 
 
 class BatchTooLarge(Exception):
-    """A list of records does not fit one batch, so it cannot be appended atomically."""
+    """Records do not fit one batch, so they cannot be appended atomically."""
 
 
 class Ready(NamedTuple):
@@ -51,9 +51,8 @@ class Ready(NamedTuple):
     leader_epoch: int | None = None
 
 
-@dataclass(slots=True)
-class ReplicaProgress:
-    """What the leader knows of one replica, for DescribeQuorum; times are -1 while unknown."""
+class ReplicaProgress(NamedTuple):
+    """What the leader knows of one replica, for DescribeQuorum; offset and times are -1 while unknown."""
 
     id: int
     directory_id: bytes
@@ -70,7 +69,6 @@ class QuorumDescription(NamedTuple):
     high_watermark: int
     voters: tuple[ReplicaProgress, ...]
     observers: tuple[ReplicaProgress, ...]
-    voter_set: VoterSet
 
 
 @dataclass
@@ -83,8 +81,8 @@ class RaftNode:
         voters: the voter set in force.
         election: what `quorum-state` said, or the initial state.
         end_offset, last_epoch: where the log ends.
-        write_voters: whether the first epoch must write the voter set into the log, because only the formatted
-            directory holds it so far.
+        write_voters: whether the first epoch must write the voter set into the log, because so far only the formatted
+            directory holds it.
         kraft_version: 1 for a voter set that the log holds, 0 for one that only the configuration names.
     """
 
@@ -124,23 +122,23 @@ class RaftNode:
         self.role, self.election = role, election
 
     def start(self, now_ms: int) -> Ready:
-        """Begin to take part; a sole voter is leader of a new epoch when this returns.
+        """Join the quorum; a sole voter leads a new epoch when this returns.
 
         Raises:
-            QuorumNotSupported: this node is no voter, or not the only one.
+            QuorumNotSupported: this node is not a voter, or not the only one.
         """
         if self.voters.ids() != (self.node_id,):
             raise QuorumNotSupported(
-                f"node {self.node_id} can run a quorum of itself alone, not of voters {list(self.voters.ids())}"
+                f"node {self.node_id} can only be the sole voter of its quorum; the voters are {list(self.voters.ids())}"
             )
         if not self.is_voter:
             raise QuorumNotSupported(
                 f"the voter set names another metadata directory for node {self.node_id}; was the directory replaced?"
             )
         if self.last_epoch > self.epoch:
-            # quorum-state is gone or older than the log; as in Kafka, the log's epoch is the least this node has known.
+            # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
             self.election = ElectionState(self.last_epoch)
-        # Whatever the file said, this incarnation leads nothing yet: a leader never continues its old epoch.
+        # A leader never continues its old epoch, so a leader that the file names is not kept.
         self.election = self.election._replace(leader_id=NO_NODE)
         self._become(Role.PROSPECTIVE, self.election)
         self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
@@ -164,28 +162,23 @@ class RaftNode:
             voters=[messages.LeaderChangeMessage.Voter(voter_id=voter) for voter in self.voters.ids()],
             granting_voters=[messages.LeaderChangeMessage.Voter(voter_id=self.node_id)],
         )
-        records: list[tuple[ControlRecordType, object]] = [(ControlRecordType.LEADER_CHANGE, change)]
+        records: list[tuple[ControlRecordType, QuorumMessage]] = [(ControlRecordType.LEADER_CHANGE, change)]
         if self.write_voters:
             records.append((ControlRecordType.KRAFT_VERSION, messages.KRaftVersionRecord(version=0, k_raft_version=1)))
             records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
             self.write_voters = False
-        batch = build_control_batch(
-            records,  # type: ignore[arg-type]
-            timestamp=now_ms,
-            base_offset=self.end_offset,
-            leader_epoch=self.epoch,
-        )
+        batch = build_control_batch(records, timestamp=now_ms, base_offset=self.end_offset, leader_epoch=self.epoch)
         self.end_offset += len(records)
         return batch
 
     def append(self, values: Sequence[bytes], now_ms: int) -> Ready:
-        """Put records at the end of the log as one atomic batch.
+        """Build the batch that appends records atomically.
 
         Args:
             values: encoded metadata records, at least one.
 
         Raises:
-            BatchTooLarge: nothing was appended.
+            BatchTooLarge: the node is unchanged.
         """
         assert self.is_leader, "only the leader appends"
         assert values, "an empty batch has no offset to commit"
@@ -198,19 +191,21 @@ class RaftNode:
         return Ready(batches=(batch,), flush=True)
 
     def append_failed(self, end_offset: int) -> None:
-        """The log refused what the last `append` asked for, and still ends where it did."""
+        """Take the last `append` back: the log rejected its batch and still ends at `end_offset`."""
         assert self.progress[self.node_id].end_offset <= end_offset <= self.end_offset
         self.end_offset = end_offset
 
     def flushed(self, end_offset: int, now_ms: int) -> Ready:
-        """The own log is durable up to `end_offset`."""
+        """Note that this node's log is durable up to `end_offset`."""
         if not self.is_leader:
             return Ready()
         own = self.progress[self.node_id]
         assert own.end_offset <= end_offset <= self.end_offset, (
             f"flushed to {end_offset}, log ends at {self.end_offset}"
         )
-        own.end_offset, own.last_fetch_ms, own.last_caught_up_ms = end_offset, now_ms, now_ms
+        self.progress[self.node_id] = own._replace(
+            end_offset=end_offset, last_fetch_ms=now_ms, last_caught_up_ms=now_ms
+        )
         ends = [progress.end_offset for progress in self.progress.values()]
         advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
         if advanced == self.high_watermark:
@@ -221,14 +216,17 @@ class RaftNode:
         return Ready(high_watermark=advanced, leader_epoch=self.epoch if begins_epoch else None)
 
     def describe(self, now_ms: int) -> QuorumDescription:
-        for progress in self.progress.values():
-            if progress.id == self.node_id:
-                progress.last_fetch_ms = progress.last_caught_up_ms = now_ms
-        voters = tuple(self.progress[voter] for voter in self.voters.ids() if voter in self.progress)
-        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, (), self.voters)
+        """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
+        voters = tuple(
+            progress._replace(last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+            if progress.id == self.node_id
+            else progress
+            for progress in self.progress.values()
+        )
+        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, ())
 
     def __repr__(self) -> str:
         return (
-            f"RaftNode({self.node_id}, {self.role.value}, epoch={self.epoch}, "
-            f"high_watermark={self.high_watermark}, end={self.end_offset})"
+            f"<RaftNode id={self.node_id} {self.role.value} epoch={self.epoch} "
+            f"high_watermark={self.high_watermark} end={self.end_offset}>"
         )

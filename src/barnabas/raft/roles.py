@@ -1,4 +1,4 @@
-"""The roles of a node in a quorum, and which may follow which. Control plane, pure.
+"""The roles of a node in a quorum, and which may follow which.
 
     unattached    knows an epoch, not its leader; may have voted in it
     prospective   asks whether it would be elected, without raising its epoch (pre-vote, KIP-996)
@@ -7,7 +7,7 @@
     resigned      gave up leadership of this epoch and waits for the next
     follower      knows the epoch's leader and fetches from it
 
-An observer is no role of its own: it is a node that is not a voter, and therefore only ever unattached or follower.
+An observer is not a role: it is a node that does not vote, so it is only ever unattached or a follower.
 
 Sources: KIP-595, KIP-996; Kafka's `QuorumState` (its class comment lists the transitions).
 """
@@ -46,7 +46,7 @@ _VOTERS_ONLY = {Role.PROSPECTIVE, Role.CANDIDATE, Role.LEADER, Role.RESIGNED}
 
 
 def may_become(current: Role, following: Role, *, raises_epoch: bool, is_voter: bool) -> bool:
-    """Whether a node in one role may take another, in the same epoch or in a higher one."""
+    """Return whether a node in one role may take another, in the same epoch or in a higher one."""
     if following in _VOTERS_ONLY and not is_voter:
         return False
     return following in (_HIGHER_EPOCH if raises_epoch else _SAME_EPOCH)[current]

@@ -1,4 +1,4 @@
-"""What a quorum needs from the outside: a log, a place for the election state, someone to tell. Control plane.
+"""What a quorum needs from the outside: a log, a store for the election state, a listener.
 
 The server implements these over a partition log and files, tests over lists, the simulator over its own disk; several
 voters need nothing more of them than one.
@@ -42,7 +42,7 @@ class ReplicatedLog(Protocol):
         """Whole batches from the one that holds `from_offset`, up to (not including) `to_offset`."""
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
+        """Return the largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
 
     def truncate_to(self, offset: int) -> None: ...
 
@@ -68,10 +68,10 @@ class ElectionStateStore(Protocol):
 
 
 class QuorumListener(Protocol):
-    """Who hears of the quorum's progress: the controller, or a broker that only follows."""
+    """Receives the quorum's progress: the controller, or a broker that only follows."""
 
     def on_high_watermark(self, offset: int) -> None:
         """Everything before `offset` is committed."""
 
     def on_leader(self, epoch: int) -> None:
-        """This node leads `epoch`, and has committed everything before its own first record."""
+        """This node leads `epoch` and has committed the epoch's first record."""

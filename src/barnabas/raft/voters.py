@@ -1,7 +1,7 @@
-"""Who votes. Control plane, pure.
+"""The voters of a quorum.
 
-A voter is a node id together with the id of its metadata directory: a node that lost its disk is another voter than
-before (KIP-853). The set travels in a VotersRecord, a control record of the log and of its snapshots.
+A voter is a node id together with the id of its metadata directory: a node with a new disk is a new voter
+(KIP-853). The set travels in a VotersRecord, a control record of the log and of its snapshots.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class VoterSet(NamedTuple):
         return tuple(voter.id for voter in self.voters)
 
     def contains(self, node_id: int, directory_id: bytes) -> bool:
-        """Whether this incarnation of a node votes; a static voter set (kraft.version 0) names no directories."""
+        """Return whether this node votes with this directory; a static voter set (kraft.version 0) names no directories."""
         return any(v.id == node_id and v.directory_id in (directory_id, ZERO_UUID) for v in self.voters)
 
     def to_record(self) -> messages.VotersRecord:

@@ -1,15 +1,15 @@
-"""Rewriting a batch with fewer records: what log compaction does to it. Data plane, pure.
+"""Writes a batch again with fewer records: what log compaction does to a batch.
 
     before    base offset 40, last delta 4      | k1=a | k2=b | k1=c | k3=- | k2=d |
     after     base offset 40, last delta 4      |             | k1=c | k3=- | k2=d |      the same offsets, the same last delta
     emptied   base offset 40, last delta 4      (header only, base timestamp -1, uncompressed)
 
-Offsets, sequences, producer, leader epoch and codec stay; so does the last offset delta, which decides what offset follows and
-what sequence the producer wrote last. The records that stay are copied as bytes.
+Offsets, sequences, producer, leader epoch and codec stay. So does the last offset delta, which decides the next offset and the
+producer's last sequence. The records that stay are copied as bytes.
 
-Delete horizon (KIP-534): a batch that keeps a tombstone, or the marker of a transaction without records, is told until when. The time
-stands in the base timestamp, said so by an attribute bit, and the records' timestamp deltas are written anew so that their timestamps
-stay what they were.
+Delete horizon (KIP-534): a batch that keeps a tombstone, or the marker of a transaction without records, says from when compaction may
+remove it. The time is in the base timestamp, and an attribute bit says so. The records' timestamp deltas are then written again, to
+keep the records' timestamps.
 
 Sources: org.apache.kafka.common.record.MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader; KIP-534.
 """
@@ -20,33 +20,28 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from barnabas.records.builder import zigzag
-from barnabas.records.checksum import Buffer, crc32c
+from barnabas.records.checksum import Buffer
 from barnabas.records.compression import Compression, compress
 from barnabas.records.errors import InvalidRecord
 from barnabas.records.record import read_varint
 from barnabas.records.record_batch import (
-    BATCH_OVERHEAD,
     CONTROL,
-    CRC_START,
     DELETE_HORIZON,
-    HEADER,
     LOG_APPEND_TIME,
-    LOG_OVERHEAD,
-    MAGIC,
+    NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
+    assemble,
 )
-
-NO_TIMESTAMP = -1
 
 
 class RecordSpan(NamedTuple):
-    """Where a record lies in the uncompressed records, and what compaction asks of it."""
+    """Where a record lies in the uncompressed records, and what compaction needs to know of it."""
 
     start: int
-    """Where its length begins."""
+    """Where the record's length begins."""
     body: int
-    """Where its attributes byte is, behind the length."""
+    """Where its attributes are, behind the length."""
     after_timestamp: int
     """Where its offset delta begins, behind the timestamp delta."""
     end: int
@@ -57,7 +52,7 @@ class RecordSpan(NamedTuple):
 
 
 def record_spans(data: bytes | bytearray, header: BatchHeader) -> Iterator[RecordSpan]:
-    """Walks uncompressed records (`records_bytes`) without taking values and headers apart.
+    """Walk uncompressed records (`records_bytes`) without decoding values and headers.
 
     Raises:
         InvalidRecord: records that break the layout.
@@ -125,13 +120,13 @@ def record_spans(data: bytes | bytearray, header: BatchHeader) -> Iterator[Recor
 def rewrite_batch(
     header: BatchHeader, data: bytes | bytearray, spans: Iterable[RecordSpan], *, delete_horizon_ms: int | None = None
 ) -> bytearray:
-    """Builds a batch anew with some of its records.
+    """Build a batch again with some of its records.
 
     Args:
         header: the batch's header.
         data: its uncompressed records.
         spans: the records that stay, at least one, ascending.
-        delete_horizon_ms: sets a horizon; None keeps the one it has, or none.
+        delete_horizon_ms: the horizon to set; None changes nothing.
     """
     attributes = header.attributes
     base_timestamp = header.base_timestamp
@@ -165,7 +160,7 @@ def rewrite_batch(
 
 
 def empty_batch(header: BatchHeader) -> bytearray:
-    """Builds the batch without its records: it keeps offsets, and the producer's last sequence."""
+    """Build the batch without its records: it keeps the offsets and the producer's last sequence."""
     attributes = header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL)
     return _batch(header, attributes, NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
@@ -173,12 +168,16 @@ def empty_batch(header: BatchHeader) -> bytearray:
 def _batch(
     header: BatchHeader, attributes: int, base_timestamp: int, max_timestamp: int, count: int, body: bytes
 ) -> bytearray:
-    batch = bytearray(BATCH_OVERHEAD + len(body))
-    batch[BATCH_OVERHEAD:] = body
-    HEADER.pack_into(
-        batch, 0, header.base_offset, len(batch) - LOG_OVERHEAD, header.partition_leader_epoch, MAGIC, 0, attributes,
-        header.last_offset_delta, base_timestamp, max_timestamp, header.producer_id, header.producer_epoch,
-        header.base_sequence, count,
-    )  # fmt: skip
-    batch[17:21] = crc32c(memoryview(batch)[CRC_START:]).to_bytes(4, "big")
-    return batch
+    return assemble(
+        body,
+        base_offset=header.base_offset,
+        leader_epoch=header.partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        record_count=count,
+    )

@@ -1,7 +1,7 @@
-"""Building a record batch v2 from records. Data plane, pure; for tools, coordinators and tests.
+"""Builds a record batch v2 from records, for tools, coordinators and tests.
 
-The layout is drawn in :mod:`barnabas.records.record_batch` and :mod:`barnabas.records.record`. Offsets inside the batch
-are consecutive from ``base_offset``; the first record's timestamp is the base timestamp, as in the Java producer.
+The layout is drawn in `record_batch` and `record`. Offsets inside the batch are consecutive from `base_offset`; the first
+record's timestamp is the base timestamp, as in the Java producer.
 
 Source: org.apache.kafka.common.record.MemoryRecordsBuilder.
 """
@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barnabas.records.checksum import Buffer, crc32c
+from barnabas.records.checksum import Buffer
 from barnabas.records.compression import Compression, compress
 from barnabas.records.record_batch import (
-    BATCH_OVERHEAD,
     CONTROL,
-    CRC_START,
-    HEADER,
     LOG_APPEND_TIME,
-    LOG_OVERHEAD,
-    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
     TRANSACTIONAL,
+    assemble,
 )
 
 RecordFields = tuple[int, Buffer | None, Buffer | None, Sequence[tuple[str, Buffer | None]]]
@@ -30,7 +31,7 @@ _ONE_BYTE = [bytes((value,)) for value in range(128)]
 
 
 def zigzag(value: int) -> bytes:
-    """Encodes a signed integer as zig-zag varint."""
+    """Encode a signed integer as a zig-zag varint."""
     value = value << 1 if value >= 0 else (~value << 1) | 1
     if value < 128:
         return _ONE_BYTE[value]
@@ -49,7 +50,7 @@ def encode_record(
     value: Buffer | None,
     headers: Sequence[tuple[str, Buffer | None]] = (),
 ) -> bytes:
-    """Encodes one record with its length in front."""
+    """Encode one record with its length in front."""
     parts: list[Buffer] = [b"\0", zigzag(timestamp_delta), zigzag(offset_delta)]
     parts += (b"\x01",) if key is None else (zigzag(len(key)), key)
     parts += (b"\x01",) if value is None else (zigzag(len(value)), value)
@@ -66,28 +67,28 @@ def build_batch(
     records: Iterable[RecordFields],
     *,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_LEADER_EPOCH,
     compression: int = Compression.NONE,
     level: int | None = None,
     log_append_time: bool = False,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
-    """Builds one batch.
+    """Build one batch.
 
     Args:
         records: (timestamp, key, value, headers) each; at least one.
         level: compression level on the codec's own scale, None for its default.
-        log_append_time: marks the largest timestamp as the time of append of every record.
+        log_append_time: readers take the largest timestamp as the timestamp of every record.
 
     Raises:
         ValueError: no records.
     """
     parts: list[bytes] = []
-    base_timestamp = max_timestamp = -1
+    base_timestamp = max_timestamp = NO_TIMESTAMP
     for offset_delta, (timestamp, key, value, headers) in enumerate(records):
         if not offset_delta:
             base_timestamp = max_timestamp = timestamp
@@ -105,12 +106,16 @@ def build_batch(
         | (TRANSACTIONAL if transactional else 0)
         | (CONTROL if control else 0)
     )
-    batch = bytearray(BATCH_OVERHEAD + len(body))
-    batch[BATCH_OVERHEAD:] = body
-    count = len(parts)
-    HEADER.pack_into(
-        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, count - 1,
-        base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count,
-    )  # fmt: skip
-    batch[17:21] = crc32c(memoryview(batch)[CRC_START:]).to_bytes(4, "big")
-    return batch
+    return assemble(
+        body,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        attributes=attributes,
+        last_offset_delta=len(parts) - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(parts),
+    )

@@ -1,7 +1,7 @@
-"""CRC-32C (Castagnoli), the checksum of record batches. Data plane, pure.
+"""CRC-32C (Castagnoli), the checksum of record batches.
 
-:func:`crc32c` is the native routine where the ``crc32c`` package is present and the plain table twin otherwise; both
-are tested against each other. Reflected polynomial 0x82F63B78, initial value and final xor of all ones (RFC 3720).
+`crc32c` is the native routine if the `crc32c` package is installed, else `crc32c_plain`. Both are tested against each
+other. Reflected polynomial 0x82F63B78, initial value and final xor of all ones (RFC 3720).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _table: tuple[int, ...] = ()
 
 
 def crc32c_plain(data: Buffer, value: int = 0) -> int:
-    """Computes the checksum in plain Python, continuing from ``value``."""
+    """Compute the checksum in plain Python, continuing from `value`."""
     global _table
     if not _table:
         _table = _make_table()
@@ -39,8 +39,10 @@ def crc32c_plain(data: Buffer, value: int = 0) -> int:
 
 
 def _native() -> Callable[..., int] | None:
-    """The routine out of the package's extension module; the package itself would import a command line and read its
-    own version, which is a sixth of a broker's start."""
+    """Return the routine of the package's extension module, None if it is not installed.
+
+    The package itself would import a command line and read its own version, which takes a sixth of a broker's start.
+    """
     package = PathFinder.find_spec("crc32c")
     extension = package and PathFinder.find_spec("_crc32c", package.submodule_search_locations)
     if not extension or not extension.loader:  # pragma: no cover - the twin is tested directly

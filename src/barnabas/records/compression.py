@@ -1,16 +1,16 @@
-"""The five codecs of a record batch, with a ceiling on what decompression may produce. Data plane, pure.
+"""The five codecs of a record batch, with a ceiling on what decompression may produce.
 
 | id | codec  | container                                                                              |
 |---:|--------|----------------------------------------------------------------------------------------|
 |  0 | none   |                                                                                        |
 |  1 | gzip   | RFC 1952, one or more members                                                          |
 |  2 | snappy | xerial blocks as the Java client writes them, or one raw block as librdkafka may       |
-|  3 | lz4    | LZ4 frame with independent blocks: Java's KafkaLZ4BlockInputStream refuses linked ones |
+|  3 | lz4    | LZ4 frame with independent blocks: Java's KafkaLZ4BlockInputStream rejects linked ones |
 |  4 | zstd   | one or more frames (KIP-110)                                                           |
 
 A few compressed bytes can claim gigabytes. So nothing is decompressed into a buffer that grows: the containers of lz4
 and zstd are walked first (their block headers bound the result), snappy states its length, gzip is inflated up to a
-limit. Whatever exceeds ``max_bytes`` is a :class:`CorruptRecord` before the memory is taken.
+limit. More than `max_bytes` is a `CorruptRecord` before the memory is taken.
 
 Limits: no dictionaries; levels follow each codec's own scale (KIP-390).
 Sources: org.apache.kafka.common.compress.*, xerial SnappyOutputStream, LZ4 frame format 1.6, RFC 8878.
@@ -41,7 +41,7 @@ _LZ4_RATIO = 255
 
 
 class Compression(IntEnum):
-    """Codec ids as they stand in the lowest three bits of a batch's attributes."""
+    """Codec ids, the lowest three bits of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -51,7 +51,7 @@ class Compression(IntEnum):
 
     @classmethod
     def from_name(cls, name: str) -> Compression:
-        """Finds a codec by Kafka's name (``none`` or ``uncompressed``, ``gzip``, ``snappy``, ``lz4``, ``zstd``).
+        """Find a codec by Kafka's name (`none` or `uncompressed`, `gzip`, `snappy`, `lz4`, `zstd`).
 
         Raises:
             ValueError: no such codec.
@@ -71,7 +71,7 @@ class Compression(IntEnum):
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    """Compresses as the Java producer would; ``level=None`` takes the codec's default."""
+    """Compress as the Java producer does; `level=None` takes the codec's default."""
     match codec:
         case Compression.NONE:
             return bytes(data)
@@ -90,10 +90,10 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes | bytearray:
-    """Decompresses one batch's records.
+    """Decompress one batch's records.
 
     Raises:
-        CorruptRecord: not valid for the codec, an unknown codec, or more than ``max_bytes`` come out.
+        CorruptRecord: not valid for the codec, an unknown codec, or more than `max_bytes` of output.
     """
     try:
         match codec:
@@ -128,7 +128,7 @@ def _too_large(codec: int, max_bytes: int) -> CorruptRecord:
 
 
 def _decompress_into(module: object, data: memoryview, bound: int) -> bytearray:
-    # One byte more than allowed, so that a result of exactly the limit is told from one above it.
+    # One byte more than allowed, to tell a result of exactly the limit from a larger one.
     out = bytearray(bound + 1)
     size: int = module.decompress_into(data, out)  # type: ignore[attr-defined]
     del out[size:]
@@ -149,7 +149,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
         if not inflater.eof:
             raise CorruptRecord("gzip: the stream is cut off")
         if inflater.unused_data[:2] != b"\x1f\x8b":
-            # Java's GZIPInputStream likewise ignores what follows and is no further member.
+            # Java's GZIPInputStream likewise ignores trailing bytes that are not another member.
             break
         rest = inflater.unused_data
     else:
@@ -200,7 +200,7 @@ def _decompress_snappy_block(data: memoryview, max_bytes: int) -> bytes:
 
 
 def _lz4_frame_bound(data: memoryview) -> tuple[int, int]:
-    """Walks the first frame's block headers.
+    """Walk the first frame's block headers.
 
         magic 4 | FLG 1 | BD 1 | content size 8? | dictionary id 4? | header checksum 1
         then blocks: size 4 (highest bit: stored as is) | bytes | checksum 4?
@@ -230,7 +230,7 @@ def _lz4_frame_bound(data: memoryview) -> tuple[int, int]:
 
 
 def _zstd_bound(data: memoryview, max_bytes: int) -> int:
-    """Adds up what the blocks of all frames can at most produce, stopping once above ``max_bytes``.
+    """Add up what the blocks of all frames can at most produce, and stop once above `max_bytes`.
 
     magic 4 | frame header descriptor 1 | window 0-1 | dictionary id 0-4 | content size 0-8
     then blocks: header 3 (bit 0 last, bits 1-2 type, 21 bits size) | bytes

@@ -1,4 +1,4 @@
-"""Control batches: records a broker writes for brokers, which clients skip. Data plane, pure.
+"""Control batches: records that brokers write for brokers, and that clients skip.
 
     key    version int16 = 0 | type int16
     value  type 0, 1 (abort, commit)   version int16 = 0 | coordinatorEpoch int32
@@ -23,6 +23,7 @@ from barnabas.protocol.errors import MalformedMessage
 from barnabas.records.builder import build_batch
 from barnabas.records.errors import InvalidRecord
 from barnabas.records.record import Record
+from barnabas.records.record_batch import NO_LEADER_EPOCH
 
 _key = struct.Struct(">hh")
 _marker = struct.Struct(">hi")
@@ -30,7 +31,7 @@ _int16 = struct.Struct(">h")
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says; UNKNOWN stands for types of a newer Kafka, which a reader skips."""
+    """What a control record says. UNKNOWN is a type of a newer Kafka; readers skip it."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -43,7 +44,7 @@ class ControlRecordType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """Value of an abort or commit marker."""
+    """The value of an abort or commit marker."""
 
     coordinator_epoch: int
 
@@ -57,7 +58,7 @@ class QuorumMessage(Protocol):
 
 
 class ControlRecord(NamedTuple):
-    """A parsed control record; ``value`` is None for an unknown type."""
+    """A parsed control record: an `EndTransactionMarker`, the message of its type, or None for an unknown type."""
 
     type: ControlRecordType
     value: Any
@@ -65,7 +66,7 @@ class ControlRecord(NamedTuple):
 
 @cache
 def _message_class(kind: ControlRecordType) -> Any:
-    # Imported late: only the quorum's log needs these, and a broker's data path should not pay for them.
+    # Imported late: only the quorum's log needs them.
     from barnabas.protocol import messages
 
     names = {
@@ -79,15 +80,15 @@ def _message_class(kind: ControlRecordType) -> Any:
 
 
 def control_key(kind: ControlRecordType) -> bytes:
-    """Encodes the key of a control record."""
+    """Encode the key of a control record."""
     return _key.pack(0, kind)
 
 
 def control_type(key: bytes | None) -> ControlRecordType:
-    """Reads a control record's type from its key.
+    """Read a control record's type from its key.
 
     Raises:
-        InvalidRecord: no key, a short one, or a negative version.
+        InvalidRecord: the key is missing or short, or its version negative.
     """
     if key is None or len(key) < _key.size:
         raise InvalidRecord("a control record needs a key of 4 bytes")
@@ -106,9 +107,9 @@ def build_end_transaction_marker(
     producer_epoch: int,
     timestamp: int,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """Builds the batch that ends a producer's transaction in one partition."""
+    """Build the batch that ends a producer's transaction in one partition."""
     kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     return build_batch(
         [(timestamp, control_key(kind), _marker.pack(0, coordinator_epoch), ())],
@@ -126,11 +127,11 @@ def build_control_batch(
     *,
     timestamp: int,
     base_offset: int = 0,
-    leader_epoch: int = -1,
+    leader_epoch: int = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """Builds a control batch of the quorum: leader changes, KRaft version, voters, a snapshot's header or footer.
+    """Build a control batch of the quorum: leader changes, KRaft version, voters, a snapshot's header or footer.
 
-    Each message is encoded in the version its own ``version`` field names.
+    Each message is encoded in the version that its `version` field names.
     """
     return build_batch(
         [(timestamp, control_key(kind), message.encode(message.version), ()) for kind, message in records],
@@ -141,10 +142,10 @@ def build_control_batch(
 
 
 def parse_control_record(record: Record) -> ControlRecord:
-    """Reads a record of a control batch.
+    """Read a record of a control batch.
 
     Returns:
-        The type with an :class:`EndTransactionMarker`, the decoded message, or None for an unknown type.
+        The type with an `EndTransactionMarker`, a decoded message, or None for an unknown type.
 
     Raises:
         InvalidRecord: a malformed key or value.

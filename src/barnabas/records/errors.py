@@ -1,9 +1,9 @@
-"""What can be wrong with a record batch. Data plane, pure.
+"""What can be wrong with a record batch.
 
     KafkaError
-    └─ RecordError                     every complaint of this room
+    └─ RecordError                     every error of this room
        ├─ CorruptRecord                CORRUPT_MESSAGE: the bytes are not what the sender wrote, or not a batch
-       ├─ InvalidRecord                INVALID_RECORD: well transported, but breaks a rule of the format
+       ├─ InvalidRecord                INVALID_RECORD: arrived intact, but breaks a rule of the format
        └─ UnsupportedRecordFormat      UNSUPPORTED_FOR_MESSAGE_FORMAT: magic 0 or 1
 
 Sources: org.apache.kafka.common.errors.CorruptRecordException, org.apache.kafka.common.InvalidRecordException.
@@ -13,7 +13,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
 class RecordError(KafkaError):
-    """The one family of errors raised for bytes that are not a valid record batch."""
+    """The bytes are not a valid record batch."""
 
 
 class CorruptRecord(RecordError):

@@ -1,4 +1,4 @@
-"""Records inside a batch, as objects. Data plane, pure; for readers who need single records, not for the broker's path.
+"""Records inside a batch, as objects: for code that needs single records. Appends and fetches do not.
 
 A record (the fields of one batch are compressed together):
 
@@ -47,7 +47,7 @@ class Record(NamedTuple):
 def iter_records(
     batch: Buffer, pos: int = 0, *, header: BatchHeader | None = None, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> Iterator[Record]:
-    """Yields the records of the batch at ``pos``; the CRC is not checked here.
+    """Yield the records of the batch at `pos`; the CRC is not checked here.
 
     Args:
         batch: holds the whole batch; what follows it is ignored.
@@ -70,10 +70,10 @@ def iter_records(
 def records_bytes(
     batch: Buffer, pos: int, header: BatchHeader, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes | bytearray:
-    """Returns the uncompressed records of the batch at ``pos``.
+    """Return the uncompressed records of the batch at `pos`.
 
     Raises:
-        CorruptRecord: a truncated batch, or bytes that do not decompress to at most ``max_bytes``.
+        CorruptRecord: a truncated batch, or bytes that do not decompress to at most `max_bytes`.
     """
     end = pos + header.size
     if end > len(batch) or header.size < BATCH_OVERHEAD:
@@ -82,13 +82,13 @@ def records_bytes(
     compression = header.compression
     if compression == Compression.NONE:
         return bytes(body)
-    if not len(body) and not header.record_count:  # what compaction leaves to keep a producer's last sequence
+    if not len(body) and not header.record_count:  # compaction leaves it to keep a producer's last sequence
         return b""
     return decompress(compression, body, max_bytes)
 
 
 def check_records(batch: Buffer, pos: int = 0, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> list[Record]:
-    """Checks a batch down to its last record: header, CRC, compression, layout, offsets.
+    """Check a batch down to its last record: header, CRC, compression, layout, offsets.
 
     Raises:
         RecordError: CorruptRecord, InvalidRecord or UnsupportedRecordFormat.
@@ -98,7 +98,7 @@ def check_records(batch: Buffer, pos: int = 0, *, max_bytes: int = MAX_DECOMPRES
 
 
 def read_varint(data: bytes | bytearray, pos: int, max_shift: int) -> tuple[int, int]:
-    """Reads a varint of more than one byte; ``max_shift`` is 28 for 32 bits and 63 for 64."""
+    """Read a varint; `max_shift` is 28 for 32 bits and 63 for 64."""
     shift = value = 0
     while True:
         byte = data[pos]

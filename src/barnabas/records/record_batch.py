@@ -1,4 +1,4 @@
-"""RecordBatch v2: its header, its checks, and the two fields a broker may change. Data plane, pure.
+"""RecordBatch v2: its header, its checks, and the two fields a broker may change.
 
     offset  bytes  field
          0      8  baseOffset              set by the leader
@@ -17,12 +17,15 @@
         61      …  records, compressed together
 
 The CRC begins after partitionLeaderEpoch so that a leader assigns offset and epoch without reading the records again.
+Formats v0 and v1 have batchLength and magic at the same places.
+
+Nothing outside this module knows where a field is. It asks the functions below, or reads a `BatchHeader` and names the field.
 
 Invariants:
 
-- ``size`` = batchLength + 12 and at least 61.
+- `size` = batchLength + 12 and at least 61.
 - From a client, recordCount = lastOffsetDelta + 1. After compaction recordCount may be smaller, even 0.
-- A batch is never split; whoever cuts a set of batches cuts between them.
+- A batch is never split: a set of batches is cut only between two of them.
 
 Sources: org.apache.kafka.common.record.DefaultRecordBatch; LogValidator.validateBatch; KIP-98, KIP-32.
 """
@@ -35,31 +38,22 @@ from typing import NamedTuple
 
 from barnabas.records.checksum import Buffer, crc32c
 from barnabas.records.compression import Compression
-from barnabas.records.errors import CorruptRecord, InvalidRecord, RecordError, UnsupportedRecordFormat
-
-__all__ = [
-    "BATCH_OVERHEAD",
-    "HEADER",
-    "LOG_OVERHEAD",
-    "BatchHeader",
-    "CorruptRecord",
-    "InvalidRecord",
-    "RecordError",
-    "UnsupportedRecordFormat",
-    "check_batch",
-    "check_client_batch",
-    "iter_batches",
-    "patch",
-    "read_header",
-    "set_max_timestamp_log_append",
-]
+from barnabas.records.errors import CorruptRecord, InvalidRecord, UnsupportedRecordFormat
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 BATCH_OVERHEAD = HEADER.size
 LOG_OVERHEAD = 12
 """Bytes before batchLength begins to count."""
-CRC_START = 21
+PREFIX_BYTES = 17
+"""Bytes up to and including magic, which all formats share."""
 MAGIC = 2
+
+LEADER_EPOCH_AT = 12
+MAGIC_AT = 16
+CRC_AT = 17
+ATTRIBUTES_AT = 21
+MAX_TIMESTAMP_AT = 35
+PRODUCER_ID_AT = 43
 
 COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
@@ -67,12 +61,23 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+SEQUENCE_MASK = 0x7FFFFFFF
+"""Sequences wrap from 2^31 - 1 to 0."""
+
 _int64 = struct.Struct(">q")
 _int32 = struct.Struct(">i")
 _uint32 = struct.Struct(">I")
 _int16 = struct.Struct(">h")
+_length_and_magic = struct.Struct(">8xi4xb")
+_producer = struct.Struct(">qhi")
 
 assert BATCH_OVERHEAD == 61
+assert _length_and_magic.size == PREFIX_BYTES
 
 
 class BatchHeader(NamedTuple):
@@ -95,7 +100,7 @@ class BatchHeader(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the whole batch."""
-        return self.batch_length + 12
+        return self.batch_length + LOG_OVERHEAD
 
     @property
     def last_offset(self) -> int:
@@ -107,7 +112,11 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        """Raises InvalidRecord when the attributes name no known codec."""
+        """The codec of the records.
+
+        Raises:
+            InvalidRecord: the attributes name no known codec.
+        """
         try:
             return Compression(self.attributes & COMPRESSION_MASK)
         except ValueError:
@@ -127,23 +136,51 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether base_timestamp holds the time from which tombstones may go (KIP-534)."""
+        """Whether base_timestamp holds the time from which compaction may remove tombstones (KIP-534)."""
         return bool(self.attributes & DELETE_HORIZON)
 
     @property
     def has_producer(self) -> bool:
-        return self.producer_id > -1
+        return self.producer_id > NO_PRODUCER_ID
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; sequences wrap from 2^31 - 1 to 0. -1 without a base sequence."""
+        """Sequence of the last record, -1 without a base sequence."""
         if self.base_sequence < 0:
-            return -1
-        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & SEQUENCE_MASK
+
+
+# As `BatchHeader._make`, without its check of the count, on the way of every appended batch.
+_new_header = tuple.__new__
+
+
+class BatchProducer(NamedTuple):
+    """The producer that a batch names."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+def length_and_magic(buf: Buffer, pos: int = 0) -> tuple[int, int]:
+    """Return batchLength and magic of the batch at `pos`, of any format; 17 bytes of it must be there."""
+    length, magic = _length_and_magic.unpack_from(buf, pos)
+    return length, magic
+
+
+def is_transactional(buf: Buffer) -> bool:
+    """Return whether the bytes begin with a batch of a transaction. Formats before v2 have no transactions."""
+    return len(buf) >= BATCH_OVERHEAD and buf[MAGIC_AT] == MAGIC and bool(buf[ATTRIBUTES_AT + 1] & TRANSACTIONAL)
+
+
+def producer_of(buf: Buffer) -> BatchProducer:
+    """Return the producer of the batch that the bytes begin with; its whole header must be there."""
+    return BatchProducer._make(_producer.unpack_from(buf, PRODUCER_ID_AT))
 
 
 def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
-    """Reads the header at ``pos`` without checking anything but its presence.
+    """Read the header at `pos`, and check only that it is there.
 
     Raises:
         CorruptRecord: fewer than 61 bytes remain.
@@ -151,11 +188,15 @@ def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     try:
         return BatchHeader._make(HEADER.unpack_from(buf, pos))
     except struct.error:
-        raise CorruptRecord(f"{len(buf) - pos} bytes are too few for a record batch of at least 61") from None
+        raise _too_short(buf, pos) from None
+
+
+def _too_short(buf: Buffer, pos: int) -> CorruptRecord:
+    return CorruptRecord(f"{len(buf) - pos} bytes are too few for a record batch of at least {BATCH_OVERHEAD}")
 
 
 def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Yields position and header of every whole batch; a truncated tail ends the iteration silently.
+    """Yield position and header of every whole batch; a truncated batch at the end is left out.
 
     Raises:
         CorruptRecord: a batch length is smaller than the header.
@@ -166,8 +207,8 @@ def iter_batches(buf: Buffer, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]
     make = BatchHeader._make
     while end - pos >= BATCH_OVERHEAD:
         header = make(unpack_from(buf, pos))
-        size = header[1] + LOG_OVERHEAD
-        _check_size_and_magic(size, header[3])
+        size = header.batch_length + LOG_OVERHEAD
+        _check_size_and_magic(size, header.magic)
         if size > end - pos:
             return
         yield pos, header
@@ -180,14 +221,14 @@ def _check_size_and_magic(size: int, magic: int) -> None:
             raise UnsupportedRecordFormat(f"message format v{magic} is not supported, only v2")
         raise CorruptRecord(f"magic {magic} is not a record batch's")
     if size < BATCH_OVERHEAD:
-        raise CorruptRecord(f"record batch of {size} bytes is smaller than its header of 61")
+        raise CorruptRecord(f"record batch of {size} bytes is smaller than its header of {BATCH_OVERHEAD}")
 
 
 def check_batch(buf: Buffer, pos: int = 0) -> BatchHeader:
-    """Checks length, magic, CRC and the counts of the batch at ``pos``; what every reader of foreign bytes calls.
+    """Check length, magic, CRC and the counts of the batch at `pos`. Every reader of foreign bytes calls this.
 
     Returns:
-        The header. A leader calls :func:`check_client_batch` with it next.
+        The header. A leader passes it to `check_client_batch` next.
 
     Raises:
         CorruptRecord: truncated, an impossible length, or a wrong CRC.
@@ -195,13 +236,13 @@ def check_batch(buf: Buffer, pos: int = 0) -> BatchHeader:
         UnsupportedRecordFormat: magic 0 or 1.
     """
     try:
-        header = BatchHeader._make(HEADER.unpack_from(buf, pos))
+        fields = HEADER.unpack_from(buf, pos)
     except struct.error:
-        # Message sets v0 and v1 may be shorter than a v2 header; their magic sits at the same place.
-        if len(buf) - pos > 16:
-            _check_size_and_magic(BATCH_OVERHEAD, buf[pos + 16])
-        raise CorruptRecord(f"{len(buf) - pos} bytes are too few for a record batch of at least 61") from None
-    (_, batch_length, _, magic, crc, attributes, last_offset_delta, _, _, _, _, _, record_count) = header
+        # Message sets v0 and v1 may be shorter than a v2 header.
+        if len(buf) - pos > MAGIC_AT:
+            _check_size_and_magic(BATCH_OVERHEAD, buf[pos + MAGIC_AT])
+        raise _too_short(buf, pos) from None
+    _, batch_length, _, magic, crc, attributes, last_offset_delta, _, _, _, _, _, record_count = fields
     size = batch_length + LOG_OVERHEAD
     if magic != MAGIC or size < BATCH_OVERHEAD:
         _check_size_and_magic(size, magic)
@@ -209,18 +250,18 @@ def check_batch(buf: Buffer, pos: int = 0) -> BatchHeader:
         raise CorruptRecord(f"record batch of {size} bytes is cut off after {len(buf) - pos}")
     if type(buf) is not memoryview:
         buf = memoryview(buf)
-    computed = crc32c(buf[pos + CRC_START : pos + size])
+    computed = crc32c(buf[pos + ATTRIBUTES_AT : pos + size])
     if computed != crc:
         raise CorruptRecord(f"record is corrupt (stored crc = {crc}, computed crc = {computed})")
     if last_offset_delta < 0 or not 0 <= record_count <= last_offset_delta + 1:
         raise InvalidRecord(f"{record_count} records do not fit a last offset delta of {last_offset_delta}")
-    if attributes & COMPRESSION_MASK > 4:
+    if attributes & COMPRESSION_MASK > Compression.ZSTD:
         raise InvalidRecord(f"unknown compression type id {attributes & COMPRESSION_MASK}")
-    return header
+    return _new_header(BatchHeader, fields)
 
 
 def check_client_batch(header: BatchHeader) -> None:
-    """Checks the rules that hold for a batch on its way in from a producer, but not for stored ones.
+    """Check the rules that hold for a batch from a producer, but not for stored ones.
 
     Raises:
         InvalidRecord: no records, gaps in the offsets, a control batch, or a producer id without a sequence.
@@ -231,7 +272,7 @@ def check_client_batch(header: BatchHeader) -> None:
         )
     if header.attributes & CONTROL:
         raise InvalidRecord("clients are not allowed to write control records")
-    if header.producer_id > -1 and (header.base_sequence < 0 or header.producer_epoch < 0):
+    if header.producer_id > NO_PRODUCER_ID and (header.base_sequence < 0 or header.producer_epoch < 0):
         raise InvalidRecord(
             f"invalid sequence number {header.base_sequence} or epoch {header.producer_epoch}"
             f" in a batch of producer {header.producer_id}"
@@ -243,16 +284,49 @@ def check_client_batch(header: BatchHeader) -> None:
 
 
 def patch(buf: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
-    """Assigns offset and leader epoch in place; the CRC covers neither."""
+    """Assign offset and leader epoch in place; the CRC covers neither."""
     _int64.pack_into(buf, pos, base_offset)
-    _int32.pack_into(buf, pos + 12, leader_epoch)
+    _int32.pack_into(buf, pos + LEADER_EPOCH_AT, leader_epoch)
 
 
-def set_max_timestamp_log_append(buf: bytearray | memoryview, pos: int, timestamp: int) -> None:
-    """Stamps a batch with LogAppendTime: sets the attribute and maxTimestamp and computes the CRC anew (KIP-32)."""
+def stamp_log_append_time(buf: bytearray | memoryview, pos: int, timestamp: int) -> None:
+    """Set attribute and maxTimestamp of a batch with LogAppendTime, and write its CRC again (KIP-32)."""
     view = memoryview(buf)
-    size: int = _int32.unpack_from(view, pos + 8)[0] + LOG_OVERHEAD
-    attributes: int = _int16.unpack_from(view, pos + CRC_START)[0]
-    _int16.pack_into(view, pos + CRC_START, attributes | LOG_APPEND_TIME)
-    _int64.pack_into(view, pos + 35, timestamp)
-    _uint32.pack_into(view, pos + 17, crc32c(view[pos + CRC_START : pos + size]))
+    length, _ = length_and_magic(view, pos)
+    attributes: int = _int16.unpack_from(view, pos + ATTRIBUTES_AT)[0]
+    _int16.pack_into(view, pos + ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
+    _int64.pack_into(view, pos + MAX_TIMESTAMP_AT, timestamp)
+    _write_crc(view[pos : pos + length + LOG_OVERHEAD])
+
+
+def assemble(
+    body: Buffer,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    record_count: int,
+) -> bytearray:
+    """Return the batch of a header and the records behind it.
+
+    Args:
+        body: the records, compressed as the attributes say.
+    """
+    batch = bytearray(BATCH_OVERHEAD + len(body))
+    batch[BATCH_OVERHEAD:] = body
+    HEADER.pack_into(
+        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, last_offset_delta,
+        base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count,
+    )  # fmt: skip
+    _write_crc(memoryview(batch))
+    return batch
+
+
+def _write_crc(batch: memoryview) -> None:
+    _uint32.pack_into(batch, CRC_AT, crc32c(batch[ATTRIBUTES_AT:]))

@@ -25,7 +25,7 @@ from barnabas.log.errors import OffsetOutOfRange
 from barnabas.log.partition_log import PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
-from barnabas.protocol.primitives import Uuid
+from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -165,98 +165,122 @@ def read_partitions(
     Args:
         are_others_idle: the request also waits for partitions that are known to have nothing new.
     """
-    results = []
+    reading = _Reading(params, lookup)
+    results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
     idle: list[FetchPartition] = []
-    limit = params.max_bytes
-    bytes_read = 0
-    must_respond = False
-    only_changes = params.only_changes
-    committed_only = params.isolation_level == READ_COMMITTED
     found_one = are_others_idle
     for wanted in partitions:
-        is_new = True
+        partition = wanted.partition
+        is_new = partition is None
         try:
-            partition = wanted.partition
-            is_new = partition is None
             if partition is None or partition.is_deleted:
                 wanted.partition = None
                 partition = wanted.partition = lookup.partition_for_fetch(wanted)
             found_one = True
-            partition.topic.traffic.fetches += 1
-            if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
-                # Kafka takes any negative epoch of a Fetch for none, elsewhere only -1.
-                partition.check_leader(max(wanted.current_leader_epoch, -1))
-            log = partition.log
-            high_watermark = log.high_watermark
-            if params.replica_id >= 0:
-                if partition.update_follower(params.replica_id, wanted.fetch_offset):
-                    lookup.high_watermark_moved(partition)
-                end = log.log_end_offset
-            elif committed_only:
-                end = log.last_stable_offset
-            else:
-                end = high_watermark
-            diverging = None
-            if wanted.last_fetched_epoch >= 0:
-                diverging = _diverging_epoch(partition, log, wanted)
-            offset = wanted.fetch_offset
-            if diverging is not None:
-                must_respond = True
-            elif offset != end:
-                allowed = min(wanted.max_bytes, limit)
-                if offset > end or offset < log.log_start_offset:
-                    _check_range(log, wanted)
-                elif allowed > 0 or bytes_read == 0:
-                    records = log.read(offset, max(allowed, 0), max_offset=end, min_one=bytes_read == 0)
-                    size = records.size
-                    if size > 0:
-                        bytes_read += size
-                        limit = max(0, limit - size)
-                        aborted = None
-                        if committed_only:
-                            aborted = _aborted(log, offset, end)
-                        data = _PartitionData(
-                            partition_index=wanted.index,
-                            high_watermark=high_watermark,
-                            last_stable_offset=log.last_stable_offset,
-                            log_start_offset=log.log_start_offset,
-                            diverging_epoch=_NO_EPOCH,
-                            current_leader=_NO_LEADER,
-                            snapshot_id=_NO_SNAPSHOT,
-                            aborted_transactions=aborted,
-                            records=records,
-                        )
-                        results.append((wanted, data))
-                        continue
-            if (
-                only_changes
-                and diverging is None
-                and wanted.sent_high_watermark == high_watermark
-                and wanted.sent_log_start_offset == log.log_start_offset
-                and offset >= end
-            ):
-                idle.append(wanted)
-                continue
-            data = _PartitionData(
-                partition_index=wanted.index,
-                high_watermark=high_watermark,
-                last_stable_offset=log.last_stable_offset,
-                log_start_offset=log.log_start_offset,
-                diverging_epoch=diverging or _NO_EPOCH,
-                current_leader=_NO_LEADER,
-                snapshot_id=_NO_SNAPSHOT,
-                aborted_transactions=[] if committed_only else None,
-                records=b"",
-            )
-            results.append((wanted, data))
+            data = reading.read(wanted, partition)
         except KafkaError as error:
             results.append((wanted, _failed(params, wanted, error)))
             if error.code not in NOT_A_FAILURE and wanted.partition is not None:
                 wanted.partition.topic.traffic.failed_fetches += 1
             # As in Kafka, a partition that has never existed does not end the wait for the others.
             if not is_new or error.code not in UNKNOWN:
-                must_respond = True
-    return FetchRead(results, bytes_read, must_respond or not found_one, idle)
+                reading.must_respond = True
+        else:
+            if data is None:
+                idle.append(wanted)
+            else:
+                results.append((wanted, data))
+    return FetchRead(results, reading.bytes_read, reading.must_respond or not found_one, idle)
+
+
+class _Reading:
+    """One pass over the partitions of a request: what is left of its limit."""
+
+    __slots__ = (
+        "_committed_only",
+        "_lookup",
+        "_only_changes",
+        "_replica_id",
+        "bytes_left",
+        "bytes_read",
+        "must_respond",
+    )
+
+    def __init__(self, params: FetchParams, lookup: PartitionLookup) -> None:
+        self._lookup = lookup
+        self._replica_id = params.replica_id
+        self._only_changes = params.only_changes
+        self._committed_only = params.isolation_level == READ_COMMITTED
+        self.bytes_left = params.max_bytes
+        self.bytes_read = 0
+        self.must_respond = False
+
+    def read(self, wanted: FetchPartition, partition: Partition) -> FetchResponse.PartitionData | None:
+        """Return a partition's part of the response, None if there is nothing new.
+
+        Raises: KafkaError.
+        """
+        partition.topic.traffic.fetches += 1
+        if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
+            # Kafka takes any negative epoch of a Fetch for none, elsewhere only -1.
+            partition.check_leader(max(wanted.current_leader_epoch, -1))
+        log = partition.log
+        high_watermark = log.high_watermark
+        end = high_watermark
+        if self._replica_id >= 0:
+            if partition.update_follower(self._replica_id, wanted.fetch_offset):
+                self._lookup.high_watermark_moved(partition)
+            end = log.log_end_offset
+        elif self._committed_only:
+            end = log.last_stable_offset
+        diverging = None
+        if wanted.last_fetched_epoch >= 0:
+            diverging = _diverging_epoch(partition, log, wanted)
+        records: RecordSlice | None = None
+        if diverging is not None:
+            self.must_respond = True
+        elif wanted.fetch_offset != end:
+            records = self._records(wanted, log, end)
+        if (
+            records is None
+            and self._only_changes
+            and diverging is None
+            and wanted.sent_high_watermark == high_watermark
+            and wanted.sent_log_start_offset == log.log_start_offset
+            and wanted.fetch_offset >= end
+        ):
+            return None
+        aborted = None
+        if self._committed_only:
+            aborted = [] if records is None else _aborted(log, wanted.fetch_offset, end)
+        return _PartitionData(
+            partition_index=wanted.index,
+            high_watermark=high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            diverging_epoch=diverging or _NO_EPOCH,
+            current_leader=_NO_LEADER,
+            snapshot_id=_NO_SNAPSHOT,
+            aborted_transactions=aborted,
+            records=b"" if records is None else records,
+        )
+
+    def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:
+        """Read whole batches below `end`, as many bytes as the limits allow; None if there are none."""
+        offset = wanted.fetch_offset
+        if offset > end or offset < log.log_start_offset:
+            _check_range(log, wanted)
+            return None
+        allowed = min(wanted.max_bytes, self.bytes_left)
+        if allowed <= 0 and self.bytes_read:
+            return None
+        records = log.read(offset, max(allowed, 0), max_offset=end, min_one=self.bytes_read == 0)
+        size = records.size
+        if not size:
+            return None
+        self.bytes_read += size
+        self.bytes_left = max(0, self.bytes_left - size)
+        return records
 
 
 def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:

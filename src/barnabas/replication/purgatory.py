@@ -131,7 +131,10 @@ class Purgatory:
         if waiting is not None:
             for operation in tuple(waiting):
                 if not operation.is_finished:
-                    operation.notified(amount)
+                    try:
+                        operation.notified(amount)
+                    except Exception as error:
+                        operation.fail(error)  # It must not reach the request whose append notifies.
 
     def _unwatch(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
         self.watched -= 1

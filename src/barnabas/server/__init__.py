@@ -1,5 +1,5 @@
-"""The server room (shell): sockets, timers, configuration, and the assembly of a node out of the other rooms.
+"""Sockets, timers, configuration, and the assembly of a node from the other rooms.
 
-`broker.BrokerServer` is one node; `commands` runs it as a process, `embedded.Broker` inside a test. Clock, randomness,
-disk and loop enter the other rooms here and nowhere else.
+`broker.BrokerServer` is one node; `commands` runs it as a process, `embedded.Broker` inside a test. Only this room passes clock,
+randomness, disk and loop to the others.
 """

@@ -1,7 +1,7 @@
-"""Everything durable that a node was told, taken back: for a broker that lives in a test and is used again. Shell.
+"""Delete everything durable that clients created, so that a test can reuse its broker.
 
-All of it goes through the controller like any client's request, so that the metadata log stays true: topics are deleted, dynamic
-settings, quotas and credentials removed. What the log of a fresh cluster holds by itself stays.
+Topics, dynamic settings, quotas and credentials are deleted by requests to the controller, as a client would, so that the metadata
+log stays true. The records that a new cluster writes itself stay.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ from barnabas.protocol.messages import (
 __all__ = ["make_as_new"]
 
 _DELETE = 1
-# What a fresh cluster holds already: the controller writes it with the features (KIP-966).
+# The controller of a new cluster writes it with the features (KIP-966).
 _INITIAL_CONFIGS = frozenset({(int(ConfigResourceType.BROKER), "", "min.insync.replicas")})
 
 
 async def make_as_new(controller: QuorumController, image: Callable[[], MetadataImage]) -> None:
-    """Take everything back.
-
-    Args:
-        image: the committed metadata as of now.
-    """
+    """Delete everything; `image` returns the committed metadata as of now."""
     await _delete_every_topic(controller, image())
     await _clear_every_config(controller, image())
     await _clear_quotas(controller, image())
@@ -78,7 +74,7 @@ async def _clear_quotas(controller: QuorumController, image: MetadataImage) -> N
 
 
 async def _delete_credentials(controller: QuorumController, image: MetadataImage) -> None:
-    """One credential of each user: a request may name a user once, and a user may have one for each mechanism."""
+    """Delete one credential of each user: a request may name a user only once, and a user may have one for each mechanism."""
     by_user = dict(image.scram.credentials.keys())
     request = AlterUserScramCredentialsRequest(
         deletions=[

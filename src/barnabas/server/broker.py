@@ -1,20 +1,20 @@
-"""One node, assembled: the order in which it starts, what it does on timers, the order in which it stops. Shell.
+"""One node: how its parts are assembled, the order of its start and its stop, its timers.
 
 Start
- 1. The data directory: locked, formatted if it is empty, checked to be this cluster's and this node's; logs recovered.
- 2. Listeners are bound, so that port 0 has become a number; who connects early waits.
- 3. The controller: metadata log and snapshot are read, the one voter elects itself.
- 4. The broker registers, hears the image, creates its replicas and coordinators, and is unfenced.
- 5. Listeners answer.
+ 1. Lock the data directory, format it if it is empty, check that it belongs to this cluster and node, recover the logs.
+ 2. Bind the listeners: port 0 is resolved; early connections wait.
+ 3. Start the controller: read the metadata log and its snapshot; the only voter elects itself.
+ 4. Register the broker: it receives the image, creates its replicas and coordinators, and is unfenced.
+ 5. Answer requests.
 
-Stop: listeners, groups (waiting members are told), controller, logs, and last the mark of a clean shutdown; then the lock.
+Stop: listeners, coordinators, controller, logs, the mark of a clean shutdown, the lock.
 
-- Everything lives on the loop given; blocking calls (fsync) run in the loop's executor, and nothing else does.
-- Clock, randomness and disk are arguments, so the simulator runs this very class.
-- `CannotStart` carries one line for a person. A fault after the start (`wait_failed`) stops the node: a committed record
-  that cannot be replayed means that this node's state is not the log's.
+- Everything runs on the given loop, except blocking calls (fsync), which run in its executor.
+- Clock, randomness and disk are arguments, so that the simulator runs this class unchanged.
+- `CannotStart` carries one line for the user. A fault after the start (`wait_failed`) stops the node: if a committed record cannot
+  be replayed, this node's state differs from its log.
 
-Limits: one data directory, one voter, which is this node; process.roles is always both.
+Limits: one data directory; one voter, which is this node; process.roles is always broker and controller.
 
 Source: Kafka's `KafkaRaftServer`, `ControllerServer`, `BrokerServer`, `BrokerLifecycleManager`.
 """
@@ -68,28 +68,26 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerServer", "CannotStart"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
 
 
 class CannotStart(Exception):
-    """Why this node does not start, in one line that says what to do."""
+    """This node cannot start; the text is one line with a remedy for the user."""
 
 
 class BrokerServer:
     """One node.
 
     Args:
-        config: all of it, checked.
-        loop: everything runs here.
         now_ms: wall clock, epoch milliseconds.
-        random: topic ids, member ids, session ids and the incarnation are drawn from it.
-        monotonic_ns: a clock for how long requests take.
+        random: the source of topic ids, member ids, session ids and the incarnation id.
+        monotonic_ns: the clock for durations of requests.
 
     Attributes:
-        failure: what ended a running node, None while all is well.
+        failure: the error that ended a running node; None without one.
     """
 
     def __init__(
@@ -124,7 +122,7 @@ class BrokerServer:
         self._image = MetadataImage()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
-        # Blocking calls under way; a dict, because its order is the same in every run.
+        # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
         self._blocking: dict[asyncio.Future[None], None] = {}
 
     def __repr__(self) -> str:
@@ -132,7 +130,7 @@ class BrokerServer:
 
     @property
     def addresses(self) -> list[str]:
-        """HOST:PORT of each listener, to connect to."""
+        """HOST:PORT of each listener, as a client can dial it."""
         return [f"{_dialable(listener.host)}:{listener.port}" for listener in self.listeners]
 
     @property
@@ -150,7 +148,7 @@ class BrokerServer:
         """Start and answer requests.
 
         Raises:
-            CannotStart: the directory is locked, foreign or broken, or an address is taken.
+            CannotStart: the directory is locked, belongs to another node or cannot be read, or an address cannot be bound.
         """
         self._open_directory()
         try:
@@ -176,22 +174,32 @@ class BrokerServer:
         address = self.config.str_value("barnabas.metrics.listen")
         if not address:
             return
+        # 14 ms of a start, which a broker without metrics does not pay.
         from barnabas.server.metrics_endpoint import MetricsEndpoint
 
         host, separator, port = address.rpartition(":")
         if not separator or not port.isdigit() or int(port) > 65535:
-            raise CannotStart(f"barnabas.metrics.listen {address}: write it as HOST:PORT")
-        self.metrics = MetricsEndpoint(self, host.strip("[]"), int(port))
+            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
+        self.metrics = MetricsEndpoint(
+            host.strip("[]"),
+            int(port),
+            services=self.services,
+            share=self._share,
+            controller=self.controller,
+            listeners=self.listeners,
+            connection_quotas=self.connections.quotas,
+            client_metrics=lambda: self.client_metrics,
+        )
         try:
             await self.metrics.http.bind()
         except OSError as error:
             raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        log.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
+        logger.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
         if len(self.config.log_dirs) > 1:
-            raise CannotStart("log.dirs names several directories; one is supported, name one")
+            raise CannotStart("log.dirs lists several directories; only one is supported")
         self.log_manager = LogManager(
             self._disk,
             root,
@@ -208,7 +216,7 @@ class BrokerServer:
             self.log_manager.open()
         except DiskLocked:
             raise CannotStart(
-                f"{root} is in use by another broker; stop that one, or give another --data-dir"
+                f"{root} is in use by another broker; stop that broker, or pass another --data-dir"
             ) from None
         except KafkaStorageError as error:
             raise CannotStart(str(error)) from None
@@ -361,12 +369,12 @@ class BrokerServer:
         try:
             await self.lifecycle.register(self.listeners)
         except KafkaError as error:
-            raise CannotStart(f"the controller refuses this broker: {error.message}") from None
+            raise CannotStart(f"the controller rejects this broker: {error.message}") from None
 
     # Metadata
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a commit: replicas first, then the coordinators that live on them."""
+        """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         self._image = image
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
@@ -393,7 +401,7 @@ class BrokerServer:
 
     def _beat(self) -> None:
         self.lifecycle.beat()
-        self.controller.fence_stale_brokers()
+        self.controller.tick()
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
@@ -405,8 +413,9 @@ class BrokerServer:
             self.client_metrics.expire(self._now_ms())
 
     def _make_client_metrics(self) -> ClientMetricsManager:
-        """The client telemetry; its code is loaded when a client first asks."""
+        """Return the client telemetry; create it at the first client's request."""
         if self.client_metrics is None:
+            # 20 ms of a start, which a broker without subscriptions does not pay.
             from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
             self.client_metrics = ClientMetricsManager(self.config.int_value("telemetry.max.bytes"), self._random)
@@ -415,14 +424,15 @@ class BrokerServer:
                 listener.on_disconnected = self.client_metrics.disconnected
         return self.client_metrics
 
-    # As new
+    # Reset
 
     async def reset(self) -> None:
-        """Forget every topic, record, group, session and dynamic setting; connections stay open.
+        """Delete every topic, record, group, session and dynamic setting; connections stay open.
 
-        For a broker inside a test. All that is durable goes through the controller like any client's request; what was in
-        memory only is replaced.
+        For a broker inside a test. Durable state is deleted by requests to the controller, as a client would; what is only in
+        memory is replaced.
         """
+        # Only a test calls this: a start does not pay for the module.
         from barnabas.server.as_new import make_as_new
 
         await make_as_new(self.controller, lambda: self._image)
@@ -435,18 +445,18 @@ class BrokerServer:
     # The end
 
     def fail(self, error: BaseException) -> None:
-        """Something happened after which this node must not go on; `wait_failed` returns."""
-        log.critical("This node stops", exc_info=error)
+        """Record a fault after which this node must stop; `wait_failed` returns."""
+        logger.critical("This node stops after a fault", exc_info=error)
         self.failure = error
         if not self._failed.done():
             self._failed.set_result(None)
 
     async def wait_failed(self) -> None:
-        """Return when the node has failed; for ever otherwise."""
+        """Return when the node fails; without a fault, wait for ever."""
         await asyncio.shield(self._failed)
 
     async def stop(self) -> None:
-        """Stop cleanly; after a failure, leave the directory as a crash would."""
+        """Stop cleanly; after a fault, leave the directory as a crash would."""
         self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
@@ -465,12 +475,12 @@ class BrokerServer:
         assert isinstance(metadata_log, MetadataLog), metadata_log
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
-        log.info("Stopped")
+        logger.info("Stopped")
 
     async def _flush_logs(self) -> None:
-        """Flush every log at once: a file system commits many syncs together in the time that one takes alone.
+        """Flush all logs concurrently: a file system commits many syncs together in about the time of one.
 
-        Closing flushes too, one log after the other; what is flushed by then costs it nothing.
+        Closing flushes the logs one after the other; a log that is already flushed costs nothing then.
         """
         for _, partition_log in self.log_manager:
             partition_log.flush_elsewhere()
@@ -478,7 +488,7 @@ class BrokerServer:
             await asyncio.wait(list(self._blocking))
 
     async def _abandon(self) -> None:
-        """Give everything back after a start that failed half way."""
+        """Release everything after a start that failed part of the way."""
         if self.metrics is not None:
             self.metrics.http.close()
         for listener in self.listeners:
@@ -487,7 +497,7 @@ class BrokerServer:
 
 
 def _remedy(error: OSError) -> str:
-    """What to do when an address cannot be bound; nothing where the system's words say it."""
+    """Return a remedy for an address that cannot be bound; empty if the system's message suffices."""
     if error.errno == errno.EADDRINUSE:
         return "; is another broker running? --listen HOST:0 picks a free port"
     return "; is it an address of this machine?" if error.errno == errno.EADDRNOTAVAIL else ""
@@ -495,7 +505,7 @@ def _remedy(error: OSError) -> str:
 
 def _directory_refused(root: str, error: OSError) -> str:
     where = f" ({error.filename})" if error.filename and error.filename != root else ""
-    return f"cannot use the data directory {root}: {error.strerror or error}{where}; name another with --data-dir"
+    return f"cannot use the data directory {root}: {error.strerror or error}{where}; pass another --data-dir"
 
 
 def _dialable(host: str) -> str:

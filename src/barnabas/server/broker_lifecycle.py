@@ -1,8 +1,9 @@
-"""A broker's life in its cluster: registered with the controller, then a heartbeat at intervals. Shell.
+"""A broker's membership in its cluster: registration with the controller, then heartbeats at an interval.
 
-- The epoch the controller gave at registration goes with everything the broker asks of it, so that an earlier life of the same
-  broker is told apart.
-- A refused registration is a start that fails; a heartbeat that is not taken is a warning, and the next one tries again.
+- The controller returns a broker epoch at registration. The broker sends it with every request, so that the controller can reject
+  requests of the same broker before a restart.
+- If the controller rejects the registration, the start fails. If it rejects a heartbeat, the broker logs a warning and sends the
+  next one at its time.
 
 Source: Kafka's `BrokerLifecycleManager`, KIP-631.
 """
@@ -32,21 +33,21 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.listener import Listener
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class BrokerLifecycle:
-    """What one broker tells the controller of itself.
+    """One broker's requests about itself to the controller.
 
     Args:
-        meta: whose data directory this is.
-        metadata_offset: the last offset of the metadata log that this broker has taken.
-        random: the incarnation is drawn from it.
+        meta: the identity of the data directory.
+        metadata_offset: returns the last offset of the metadata log that this broker has applied.
+        random: the source of the incarnation id.
 
     Attributes:
-        epoch: what the controller gave at registration; -1 before.
+        epoch: the broker epoch; -1 before the registration.
     """
 
     def __init__(
@@ -69,10 +70,10 @@ class BrokerLifecycle:
         return f"<BrokerLifecycle {self._config.node_id} epoch={self.epoch}>"
 
     async def register(self, listeners: Sequence[Listener]) -> None:
-        """Tell the controller where this broker is reached, and what it can do.
+        """Register this broker's addresses and features.
 
         Raises:
-            KafkaError: the controller refuses, for instance INCONSISTENT_CLUSTER_ID or DUPLICATE_BROKER_REGISTRATION.
+            KafkaError: the controller rejects the broker, for example INCONSISTENT_CLUSTER_ID or DUPLICATE_BROKER_REGISTRATION.
         """
         request = BrokerRegistrationRequest(
             broker_id=self._config.node_id,
@@ -105,7 +106,7 @@ class BrokerLifecycle:
         for endpoint in self._config.advertised_listeners or ():
             if endpoint.name == listener.name and endpoint.host:
                 return endpoint.host
-        # With `auto` clients get the address they dialled; the registration needs some name all the same.
+        # With `auto`, clients receive the address that they dialled; the registration still needs a name.
         return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
 
     def _port(self, listener: Listener) -> int:
@@ -115,7 +116,7 @@ class BrokerLifecycle:
         return listener.port
 
     def heartbeat(self) -> asyncio.Future[object]:
-        """Tell the controller that this broker lives and how far it is; the first unfences it."""
+        """Send a heartbeat with the broker's metadata offset; the first heartbeat unfences the broker."""
         return self._controller.handle(
             ApiKey.BROKER_HEARTBEAT,
             BrokerHeartbeatRequest.MAX_VERSION,
@@ -127,17 +128,17 @@ class BrokerLifecycle:
         )
 
     def beat(self) -> None:
-        """A heartbeat that nobody waits for."""
+        """Send a heartbeat and only log its failure."""
 
         def answered(future: asyncio.Future[object]) -> None:
             error = None if future.cancelled() else future.exception()
             if error is not None and not self._closed:
-                log.warning("The controller did not take a heartbeat: %s", error)
+                logger.warning("The controller rejected a heartbeat: %s", error)
 
         self.heartbeat().add_done_callback(answered)
 
     def allocate_producer_ids(self) -> asyncio.Future[AllocateProducerIdsResponse]:
-        """A block of producer ids that no other broker has."""
+        """Allocate a block of producer ids that no other broker has."""
         return self._controller.handle(
             ApiKey.ALLOCATE_PRODUCER_IDS,
             AllocateProducerIdsRequest.MAX_VERSION,
@@ -145,5 +146,5 @@ class BrokerLifecycle:
         )
 
     def close(self) -> None:
-        """Nothing more is said of heartbeats that fail."""
+        """Stop logging heartbeats that fail."""
         self._closed = True

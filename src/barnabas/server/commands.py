@@ -1,16 +1,16 @@
-"""`barnabas start` and `barnabas storage`: from words on a command line to a running node. Shell.
+"""`barnabas start` and `barnabas storage`: from a command line to a running node.
 
-- What is said later wins: defaults, the properties file, `--set`, then `--listen` and `--data-dir`.
-- A mistake is one line on standard error, `barnabas: what and what to do`, and exit code 1; a stop by signal is exit code 0.
-- `barnabas ready on HOST:PORT` is printed, and flushed, when requests are answered; with port 0 it tells the port.
-- The first SIGTERM or SIGINT stops cleanly; a second one has its ordinary effect.
+- Later sources win: defaults, the properties file, `--set`, then `--listen` and `--data-dir`.
+- A mistake is one line on standard error, `barnabas: the mistake and its remedy`, with exit code 1. A stop by signal exits with 0.
+- When the broker answers requests it prints `barnabas ready on HOST:PORT`, flushed, with the real port in place of 0.
+- The first SIGTERM or SIGINT stops cleanly; a second one has its default effect.
 
-Process settings made here and nowhere else
-- RLIMIT_NOFILE is raised to the hard limit: each partition and each connection may hold descriptors, and 1,024 is soon gone.
-- What the start has made lives until the end; `gc.freeze` takes it out of every later collection. The youngest generation is
-  raised from 700 to 20,000 objects, since requests make hundreds of objects that die with their response and none in a
-  cycle; a collection in the middle of a burst is pause without gain. Cycles are still found, only later.
-- uvloop when it is there; the standard loop otherwise.
+Process settings, made only here
+- RLIMIT_NOFILE is raised to the hard limit: partitions and connections hold descriptors, and 1,024 are soon used up.
+- Objects made during the start live until the end; `gc.freeze` takes them out of every later collection. The threshold of the
+  youngest generation rises from 700 to 20,000 objects: a request makes hundreds of objects that die with its response, none of
+  them in a cycle, so that a collection in the middle of a burst only costs time. Cycles are still found, later.
+- The loop is uvloop's if it is installed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ import asyncio
 import gc
 import logging
 import random
+import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.server.config import BrokerConfig, ConfigError, read_properties
+from barnabas.client.properties import read_properties
+from barnabas.server.config import BrokerConfig, ConfigError
 
 __all__ = ["run"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
 _SYNC_THREADS = 16
@@ -39,11 +41,11 @@ _DEFAULT_LISTEN = "127.0.0.1:9092"
 
 
 class _Mistake(Exception):
-    """What the user should read."""
+    """A mistake of the user, in one line."""
 
 
 def run(command: str, arguments: Sequence[str]) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command and return its exit code."""
     try:
         return _start(arguments) if command == "start" else _storage(arguments)
     except (_Mistake, ConfigError) as mistake:
@@ -56,30 +58,30 @@ def _start(arguments: Sequence[str]) -> int:
     _log_to_stderr(options.log_level)
     config = BrokerConfig.from_properties(_properties(options))
     for name in config.unknown:
-        log.warning("Unknown setting %s is ignored", name)
+        logger.warning("Unknown setting %s is ignored", name)
     _raise_file_limit()
     return _serve(config)
 
 
 def _start_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="barnabas start", description="Run one node: a broker and its controller.")
-    parser.add_argument("--data-dir", metavar="DIR", help="where the logs lie; formatted when empty (log.dirs)")
+    parser.add_argument("--data-dir", metavar="DIR", help="the data directory; an empty one is formatted (log.dirs)")
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         action="append",
-        help=f"address to serve, port 0 picks a free one (default {_DEFAULT_LISTEN}; listeners)",
+        help=f"address to listen on; port 0 picks a free port (default {_DEFAULT_LISTEN}; listeners)",
     )
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
-        help="serve /metrics for Prometheus there, port 0 picks a free one (barnabas.metrics.listen)",
+        help="serve /metrics for Prometheus on this address; port 0 picks a free port (barnabas.metrics.listen)",
     )
     parser.add_argument("--config", metavar="FILE", help="a server.properties file")
     parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="one setting, repeatable"
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="one setting; repeatable"
     )
-    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="how much to log (default info)")
+    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="lowest level to log (default info)")
     return parser
 
 
@@ -87,14 +89,15 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
     properties: dict[str, str] = {}
     if options.config:
         try:
-            with open(options.config, encoding="utf-8") as file:
-                properties.update(read_properties(file.read()))
-        except (OSError, UnicodeDecodeError) as error:
+            properties = read_properties(options.config)
+        except OSError as error:
             raise _Mistake(f"cannot read {options.config}: {error}") from None
+        except ValueError as error:
+            raise _Mistake(str(error)) from None
     for setting in options.settings:
         name, separator, value = setting.partition("=")
         if not separator or not name.strip():
-            raise _Mistake(f"--set {setting}: write it as key=value")
+            raise _Mistake(f"--set {setting}: must be KEY=VALUE")
         properties[name.strip()] = value.strip()
     if options.listen:
         listeners = [_listener(place, address) for place, address in enumerate(options.listen)]
@@ -110,7 +113,7 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     elif "log.dirs" not in properties and "log.dir" not in properties:
-        raise _Mistake("where shall the data lie? give --data-dir DIR, or log.dirs in --config FILE")
+        raise _Mistake("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
     return properties
 
 
@@ -119,7 +122,7 @@ def _listener(place: int, address: str) -> str:
         return address
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or int(port) > 65535:
-        raise _Mistake(f"--listen {address}: write it as HOST:PORT, as in {_DEFAULT_LISTEN}")
+        raise _Mistake(f"--listen {address}: must be HOST:PORT, as in {_DEFAULT_LISTEN}")
     return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"
 
 
@@ -130,18 +133,16 @@ def _log_to_stderr(level: str) -> None:
 
 
 def _raise_file_limit() -> None:
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError) as error:
-            log.info("The limit of open files stays at %d: %s", soft, error)
+            logger.info("Cannot raise the limit of open files above %d: %s", soft, error)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's loop when it is installed, else asyncio's."""
+    """Return uvloop's loop if uvloop is installed, else asyncio's."""
     try:
         import uvloop
     except ImportError:
@@ -151,24 +152,25 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def epoch_ms() -> int:
-    """The wall clock."""
+    """Return the wall clock, in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def _serve(config: BrokerConfig) -> int:
     loop = new_event_loop()
     try:
-        # One run from beginning to end: uvloop loses a signal that comes between two.
+        # One run for start, service and stop: uvloop loses a signal that arrives between two runs.
         return loop.run_until_complete(_serve_until_stopped(config, loop))
     finally:
         loop.close()
 
 
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
+    # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
     from barnabas.server.broker import BrokerServer, CannotStart
 
-    # Syncs wait for the device, not for the processor: many at once cost hardly more than one. Threads are made when needed.
+    # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -178,7 +180,7 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
         await server.start()
     except CannotStart as error:
         raise _Mistake(str(error)) from None
-    # After the freeze only what requests make is ever looked at again; see above for the threshold.
+    # The module's docstring explains the freeze and the threshold.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

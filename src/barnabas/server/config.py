@@ -1,14 +1,14 @@
-"""The broker's configuration: properties in, one frozen value out. Shell.
+"""The broker's configuration: properties in, one frozen value out.
 
-`BrokerConfig.from_properties` takes what a server.properties file and `--set` say, checks each property against the
-table of settings (`config_table`), and yields a frozen value: a typed field for each setting that some room reads, and
-`value(name)` for all others. Rooms receive numbers and texts from here; none of them parses a property.
+`BrokerConfig.from_properties` checks the properties of a server.properties file and of `--set` against the table of settings
+(`config_table`). The result has a typed field for each setting that a room reads, and `value(name)` for all others. No other
+module parses a property.
 
 - A property that does not parse ends the start with one line that names it (`ConfigError`).
-- An unknown property is kept and listed in `unknown`, for a warning: Kafka ignores them too.
-- `listeners` without a host means every address; `advertised.listeners=auto` (the default) means "answer with the
-  address the client dialled".
-- `log_config` lays a topic's own settings over the broker's (dynamic ones first) and yields the log's `LogConfig`.
+- An unknown property is listed in `unknown`, for a warning; Kafka ignores them too.
+- `listeners` without a host means every address. `advertised.listeners=auto` (the default) returns to each client the address
+  that it dialled.
+- `log_config` merges a topic's settings over the broker's dynamic and static ones into the log's `LogConfig`.
 
 Sources: Kafka's `KafkaConfig`, `AbstractKafkaConfig`, `LogConfig`; KIP-226 for the order of sources.
 """
@@ -30,7 +30,7 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 
-__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config", "read_properties"]
+__all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config"]
 
 
 class Listener(NamedTuple):
@@ -40,40 +40,6 @@ class Listener(NamedTuple):
     host: str
     port: int
     security_protocol: str = "PLAINTEXT"
-
-
-def read_properties(text: str) -> dict[str, str]:
-    """A Java properties file: `key=value`, `key: value` or `key value`, `#` and `!` comments, continued lines."""
-    properties: dict[str, str] = {}
-    pending = ""
-    for raw in text.splitlines():
-        line = pending + raw.lstrip()
-        if not pending and (not line or line[0] in "#!"):
-            continue
-        if (len(line) - len(line.rstrip("\\"))) % 2:
-            pending = line[:-1]
-            continue
-        pending = ""
-        end = next((i for i, c in enumerate(line) if c in "=: \t" and (i == 0 or line[i - 1] != "\\")), len(line))
-        value = line[end:].lstrip()
-        if value[:1] in ("=", ":"):
-            value = value[1:].lstrip()
-        properties[_unescape(line[:end])] = _unescape(value)
-    return properties
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    out, position = [], 0
-    while position < len(text):
-        char = text[position]
-        if char == "\\" and position + 1 < len(text):
-            position += 1
-            char = {"t": "\t", "n": "\n", "r": "\r"}.get(text[position], text[position])
-        out.append(char)
-        position += 1
-    return "".join(out)
 
 
 def _parse_listeners(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
@@ -97,14 +63,14 @@ def _parse_listeners(name: str, entries: tuple[str, ...], protocols: Mapping[str
 
 
 class BrokerConfig:
-    """One node's configuration. A field is named after its setting, with underscores for dots; none can be set again.
+    """One node's configuration. A field has its setting's name, with underscores for dots, and is read-only.
 
     Attributes:
-        properties: what was given, and what one node implies (`IMPLIED`), text by name.
-        unknown: the names among them that no setting has.
-        listeners: client listeners only; `controller_listeners` are the others.
-        advertised_listeners: None for `auto`: answer each client with the address it dialled.
-        cluster_id: None unless given; the formatted directory knows it.
+        properties: the given properties and those that one node implies (`IMPLIED`), text by name.
+        unknown: the properties that are not settings.
+        listeners: client listeners; `controller_listeners` are the others.
+        advertised_listeners: None for `auto`.
+        cluster_id: None unless given; the formatted directory has it.
     """
 
     properties: Mapping[str, str]
@@ -185,30 +151,30 @@ class BrokerConfig:
     barnabas_metadata_flush: bool
     _values: dict[str, ConfigValue]
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        """Takes a value for every annotated name; `from_properties` is the way to make one."""
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        """Make a configuration from a value for every annotated name; call `from_properties` instead."""
         self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a configuration is frozen; {name} cannot be set")
 
     def __repr__(self) -> str:
-        return f"BrokerConfig({dict(sorted(self.properties.items()))}{', embedded' if self.embedded else ''})"
+        return f"<BrokerConfig {dict(sorted(self.properties.items()))}{' embedded' if self.embedded else ''}>"
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, embedded: bool = False) -> BrokerConfig:
         """Check and parse properties.
 
         Args:
-            properties: text by name; later sources already laid over earlier ones.
-            embedded: take the defaults of a broker inside a test.
+            properties: text by name, merged from all sources.
+            embedded: use the defaults of an embedded broker.
 
         Raises:
-            ConfigError: one sentence naming the property.
+            ConfigError: a property does not parse; the text is one line that names it.
         """
         keys = config_schema().of(ConfigResourceType.BROKER)
         given = {name: text.strip() for name, text in properties.items()}
-        # broker.id is the older name of node.id; either gives both.
+        # broker.id is the older name of node.id; either one sets both.
         node_id = given.get("node.id", given.get("broker.id", IMPLIED["node.id"]))
         given = {**IMPLIED, **given, "node.id": node_id, "broker.id": node_id}
         defaults = EMBEDDED_DEFAULTS if embedded else {}
@@ -224,7 +190,7 @@ class BrokerConfig:
             values[name] = key.parse(defaults[name]) if name in defaults else key.default_value()
             return values[name]
 
-        fields: dict[str, Any] = {name: value(dotted) for name, dotted in _field_names()}
+        fields: dict[str, object] = {name: value(dotted) for name, dotted in _field_names()}
         fields.update(_endpoints(value))
         _check_assignors(value(ASSIGNORS))
         fields["properties"] = given
@@ -235,7 +201,7 @@ class BrokerConfig:
         return cls(fields)
 
     def value(self, name: str) -> ConfigValue:
-        """Any broker setting by Kafka's name: given, or default."""
+        """Return any broker setting by Kafka's name."""
         if name not in self._values:
             key = config_schema().of(ConfigResourceType.BROKER)[name]
             text = EMBEDDED_DEFAULTS.get(name, key.default) if self.embedded else key.default
@@ -249,12 +215,12 @@ class BrokerConfig:
 
     def str_value(self, name: str) -> str:
         value = self.value(name)
-        assert isinstance(value, str), f"{name} is not a text"
+        assert isinstance(value, str), f"{name} is not a string"
         return value
 
     def bool_value(self, name: str) -> bool:
         value = self.value(name)
-        assert isinstance(value, bool), f"{name} is not a truth value"
+        assert isinstance(value, bool), f"{name} is not a boolean"
         return value
 
     def list_value(self, name: str) -> tuple[str, ...]:
@@ -267,7 +233,7 @@ ASSIGNORS = "group.consumer.assignors"
 
 
 def _check_assignors(given: ConfigValue) -> None:
-    """Refuse a start with assignors that no member could be given."""
+    """Reject a list that is empty or names an unknown assignor."""
     assert isinstance(given, tuple), given
     unknown = [name for name in assignor_names(given) if name not in KNOWN_ASSIGNORS]
     if unknown or not given:
@@ -276,7 +242,7 @@ def _check_assignors(given: ConfigValue) -> None:
 
 
 LISTENER_SETTINGS = (".max.connections", ".max.connection.creation.rate")
-"""What may be set for one listener, behind `listener.name.` and its name in lower case."""
+"""Settings that one listener may have, after `listener.name.` and its name in lower case."""
 
 _DERIVED = (
     "listeners",
@@ -290,7 +256,7 @@ _DERIVED = (
 
 
 def _is_of_listener(name: str) -> bool:
-    """Whether it is a setting of one listener, such as listener.name.internal.max.connections."""
+    """Return whether a name is a setting of one listener, such as listener.name.internal.max.connections."""
     return name.startswith("listener.name.") and name.endswith(LISTENER_SETTINGS)
 
 
@@ -332,12 +298,12 @@ def _endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener,
 def merged_broker_properties(
     config: BrokerConfig, dynamic_default: Mapping[str, str], dynamic_broker: Mapping[str, str]
 ) -> dict[str, str]:
-    """Static, then cluster-wide dynamic, then this broker's dynamic settings; later ones win."""
+    """Merge the static, the cluster-wide dynamic and this broker's dynamic settings; later ones win."""
     return {**config.properties, **dynamic_default, **dynamic_broker}
 
 
 def _topic_default(key: ConfigKey, broker: Mapping[str, str]) -> ConfigValue:
-    """A topic setting's value when the topic does not say: the first synonym that the broker's settings name."""
+    """Return the value of a setting that a topic does not set: of its first synonym in the broker's settings, or its default."""
     broker_keys = config_schema().of(ConfigResourceType.BROKER)
     for synonym, factor in key.synonyms:
         text = broker.get(synonym)
@@ -346,7 +312,7 @@ def _topic_default(key: ConfigKey, broker: Mapping[str, str]) -> ConfigValue:
         value = broker_keys[synonym].parse(text)
         if factor != 1 and isinstance(value, int):
             value *= factor
-        # Every negative retention means "for ever", which is written -1.
+        # Any negative retention means "for ever", written as -1.
         return -1 if key.name == "retention.ms" and isinstance(value, int) and value < 0 else value
     return key.default_value()
 
@@ -357,7 +323,7 @@ def effective_topic_values(
     dynamic_default: Mapping[str, str] | None = None,
     dynamic_broker: Mapping[str, str] | None = None,
 ) -> dict[str, ConfigValue]:
-    """Every topic setting with the value in force, typed, by Kafka's name."""
+    """Return the effective value of every topic setting, typed, by Kafka's name."""
     broker = merged_broker_properties(config, dynamic_default or {}, dynamic_broker or {})
     values: dict[str, ConfigValue] = {}
     for name, key in config_schema().of(ConfigResourceType.TOPIC).items():
@@ -374,7 +340,7 @@ def _log_config_fields() -> tuple[tuple[str, str], ...]:
 
 
 def _broker_fields(broker: Mapping[str, str]) -> dict[str, ConfigValue]:
-    """What a log takes from the broker's settings alone, since no topic can change it."""
+    """Return the fields of a log's configuration that only the broker's settings decide."""
     keys = config_schema().of(ConfigResourceType.BROKER)
     fields = {}
     for name in ("producer.id.expiration.ms", "transaction.partition.verification.enable"):
@@ -389,7 +355,7 @@ def log_config(
     dynamic_default: Mapping[str, str] | None = None,
     dynamic_broker: Mapping[str, str] | None = None,
 ) -> LogConfig:
-    """The log's view of a topic: its overrides over the broker's settings over the defaults."""
+    """Return a topic's log configuration: its overrides over the broker's settings over the defaults."""
     values = effective_topic_values(config, topic_overrides, dynamic_default, dynamic_broker)
     fields: dict[str, Any] = {name: values[dotted] for name, dotted in _log_config_fields()}
     fields |= _broker_fields(merged_broker_properties(config, dynamic_default or {}, dynamic_broker or {}))

@@ -1,13 +1,12 @@
-"""The table of settings: every topic, broker, group and client-metrics setting, once. Shell, read at start.
+"""The table of settings: every topic, broker, group and client-metrics setting, once.
 
-`settings.tsv` holds the facts, one setting a line: scope, name, type, importance, default, update mode, internal mark,
-synonyms, bounds, and our sentence about it. `tools/read_configs.py` refreshes the facts from Kafka's published classes
-and keeps the sentences. Where barnabas's default is another than Kafka's, `DEFAULTS` says so; an embedded broker lays
-`EMBEDDED_DEFAULTS` over that.
+`settings.tsv` has one setting a line: scope, name, type, importance, default, update mode, internal mark, synonyms, bounds, and our
+sentence about it. `tools/read_configs.py` refreshes everything but the sentences from Kafka's published classes. `DEFAULTS` lists
+the defaults that differ from Kafka's, `EMBEDDED_DEFAULTS` those of an embedded broker.
 
-- A default is `-` (must be given), `null` (no value) or `=` and the text.
-- A setting without a sentence of its own is known and validated, and nothing acts on it yet.
-- The whole table is read in about a millisecond, since each start pays for it.
+- A default is `-` (required), `null` (no value) or `=` and the text.
+- A setting without a sentence is validated but has no effect.
+- Each start reads the whole table, in about a millisecond.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from barnabas.metadata.config_schema import ConfigKey, ConfigResourceType, Confi
 
 WITHOUT_EFFECT = "Accepted for compatibility; has no effect."
 
-# Defaults that differ from Kafka's, each because one node or a newcomer would be hurt by Kafka's.
+# Defaults that differ from Kafka's, because Kafka's do not suit one node or a new user.
 DEFAULTS = {
     "advertised.listeners": "auto",
     "auto.create.topics.enable": "false",
 }
-# What Kafka wants to be told, and one node can do without being told: as if the properties file had said so.
+# Properties that Kafka requires and one node implies.
 IMPLIED = {
     "node.id": "1",
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
 }
-# What an embedded broker changes on top: it lives for one test and nobody waits for a power cut.
+# An embedded broker lives for one test, whose data need not survive a power cut.
 EMBEDDED_DEFAULTS = {
     "auto.create.topics.enable": "true",
     "barnabas.metadata.flush": "false",
@@ -71,7 +70,7 @@ def _read_row(row: list[str]) -> ConfigKey:
 
 @cache
 def config_schema() -> ConfigSchema:
-    """The table, read once."""
+    """Return the table, which is read once."""
     keys: dict[ConfigResourceType, dict[str, ConfigKey]] = {kind: {} for kind in _SCOPES.values()}
     for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]:
         row = line.split("\t")

@@ -1,11 +1,11 @@
-"""The limits on a node's connections, static and dynamic, and where they are shared. Shell.
+"""The limits on a node's connections, static and dynamic, shared by its listeners.
 
-- `max.connections`, `max.connections.per.ip`, its overrides and `max.connection.creation.rate` may change while the node runs; the
-  first and last also exist for one listener, as `listener.name.<name>.…`.
-- A lower `max.connections` closes the connections that were silent longest; a higher one admits who waits.
-- A dynamic value that cannot be read is reported and leaves the limits as they were.
+- `max.connections`, `max.connections.per.ip`, its overrides and `max.connection.creation.rate` may change while the node runs. The
+  first and the last also exist for one listener, as `listener.name.<name>.…`.
+- A lower `max.connections` closes the connections that have been silent longest; a higher one admits waiting connections.
+- A dynamic value that does not parse is logged and changes nothing.
 
-Limits: `max.connections.per.ip.overrides` takes addresses and `localhost`; other names are not looked up.
+Limits: `max.connections.per.ip.overrides` takes addresses and `localhost`; other names are not resolved.
 
 Source: Kafka's `ConnectionQuotas`, `DynamicListenerConfig`; KIP-402, KIP-612, KIP-72.
 """
@@ -26,7 +26,7 @@ from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Connections"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 _NAMES = (
     "max.connections",
@@ -37,11 +37,11 @@ _NAMES = (
 
 
 class Connections:
-    """What a node's listeners share.
+    """The quotas and the memory that a node's listeners share.
 
     Attributes:
-        quotas: who may connect.
-        memory: for all requests on their way in; None without a bound.
+        quotas: decides which connections are admitted.
+        memory: bounds the requests being read; None without a bound.
     """
 
     def __init__(self, config: BrokerConfig, listeners: Sequence[Listener]) -> None:
@@ -57,10 +57,10 @@ class Connections:
         return f"<Connections {self.quotas!r} {self.memory!r}>"
 
     def configure(self) -> None:
-        """Take the static settings.
+        """Apply the static settings.
 
         Raises:
-            ValueError: one line about the setting that is wrong.
+            ValueError: a setting is not valid; the text is one line.
         """
         if self.memory is not None and self.memory.limit_bytes < self._config.socket_request_max_bytes:
             raise ValueError(
@@ -70,7 +70,7 @@ class Connections:
         self.quotas.limits = self._limits(self._config.properties)
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a commit of the metadata log."""
+        """Apply a commit of the metadata log."""
         if delta.client_quotas is not None:
             self.quotas.apply(delta.client_quotas.changed)
         if delta.configs is None:
@@ -85,7 +85,7 @@ class Connections:
         try:
             limits = self._limits(merged_broker_properties(self._config, *dynamic))
         except ValueError as error:
-            log.error("The limits on connections stay as they were: %s", error)
+            logger.error("The limits on connections are unchanged: %s", error)
             return
         if limits != self.quotas.limits:
             self.quotas.limits = limits
@@ -93,7 +93,7 @@ class Connections:
             self.look_for_room()
 
     def look_for_room(self) -> None:
-        """Admit who waits; a connection that leaves one listener makes room in another."""
+        """Admit waiting connections on every listener; a connection that leaves one listener makes room on another."""
         for listener in self._listeners:
             listener.look_for_room()
 

@@ -1,18 +1,16 @@
-"""The coordinators of one node: made with it, elected with the partitions of their topics, closed before the logs. Shell.
+"""The coordinators of one node: created with it, elected with the partitions of their topics, closed before the logs.
 
     __consumer_offsets  ──►  GroupCoordinator
     __transaction_state ──►  TransactionCoordinator
     __share_group_state ──►  ShareCoordinator
 
-A coordinator lives on the partitions of an internal topic. When the metadata log says that this node leads one of them, the
-coordinator is elected for it; when it says otherwise, or the topic is deleted, the coordinator resigns. Each election counts once
-per leader epoch, whatever else changes about the partition meanwhile.
+A coordinator lives on the partitions of an internal topic. When a commit of the metadata log makes this node the leader of one, the
+coordinator is elected for it, once per leader epoch. When another node leads it or the topic is deleted, the coordinator resigns.
 
-- Replicas come first: `apply_delta` is called when the `ReplicaManager` has taken the same delta, since an elected coordinator
-  reads its partition.
-- A coordinator's own code is imported by its front, not here: a node that is asked for nothing starts without it.
+- `apply_delta` is called after the `ReplicaManager` has applied the same delta: an elected coordinator reads its partition.
+- A coordinator's front imports its code at the first request, so that a start does not pay for it.
 
-Source: Kafka's `BrokerMetadataPublisher` (what it tells the coordinators).
+Source: Kafka's `BrokerMetadataPublisher`, its calls of the coordinators.
 """
 
 from __future__ import annotations
@@ -56,15 +54,15 @@ class Coordinators:
     """All coordinators of a node.
 
     Args:
-        image: the metadata as of now.
-        resolver: of this node's settings.
-        producer_ids: where producer ids come from.
+        image: returns the metadata as of now.
+        resolver: resolves this node's settings.
+        producer_ids: the source of producer ids.
 
     Attributes:
         group: the groups' coordinator, on `__consumer_offsets`.
         transaction: the transactions' coordinator, on `__transaction_state`.
         share: the share partitions' coordinator, on `__share_group_state`.
-        group_configs: the settings that groups may have of their own.
+        group_configs: the settings of single groups.
     """
 
     def __init__(
@@ -126,14 +124,14 @@ class Coordinators:
             TRANSACTION_STATE: self.transaction,
             SHARE_STATE_TOPIC: self.share,
         }
-        # The leader epoch of each partition that this node's coordinators are elected for.
+        # The leader epoch of each partition for which a coordinator of this node is elected.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
 
     def __repr__(self) -> str:
         return f"<Coordinators {', '.join(f'{topic}: {len(led)}' for topic, led in self._led.items())}>"
 
     def _partition_count(self, topic: str, configured: int) -> int:
-        """How many partitions an internal topic has, or will have when it is created."""
+        """Return how many partitions an internal topic has, or will have once it is created."""
         found = self._image().topics.by_name.get(topic)
         return len(found.partitions) if found is not None else configured
 
@@ -142,7 +140,7 @@ class Coordinators:
         return None if topic is None else len(topic.partitions)
 
     def apply_delta(self, delta: MetadataDelta) -> None:
-        """Take a commit of the metadata log that the replicas have taken already."""
+        """Apply a commit of the metadata log, after the replicas."""
         if delta.topics is None:
             return
         deleted = {topic.name: topic.topic_id for topic in delta.topics.deleted.values()}
@@ -170,7 +168,7 @@ class Coordinators:
             self._by_topic[topic].on_resigned(partition)
 
     def close(self) -> None:
-        """Give up everything: who waits inside a coordinator is told to look for another."""
+        """Resign every partition; waiting requests return NOT_COORDINATOR."""
         for coordinator in self._by_topic.values():
             coordinator.close()
 

@@ -1,17 +1,17 @@
-"""A broker inside this process: for tests, notebooks and demos. Shell.
+"""A broker inside this process, for tests, notebooks and demos.
 
     with barnabas.Broker() as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-The same node as `barnabas start` runs, on a loop of its own in a thread of its own; why a thread and not a child process is
-measured in `docs/decisions`. It listens on a free port of the loopback address, keeps its data in a temporary folder that goes
-with it, creates topics when they are first used, does not wait for the disk with its metadata, and lets groups form at once.
+It is the node that `barnabas start` runs, on its own loop in its own thread; `docs/decisions` compares a thread with a child
+process. It listens on a free port of the loopback address, keeps its data in a temporary folder that `stop` deletes, creates topics
+on first use, does not sync its metadata to disk, and does not delay the first rebalance of a group.
 
-- `reset` makes it as new: topics, records, groups and settings are gone, what is created again has new ids. The port and the
-  cluster id stay, connections stay open.
-- `start` and `stop` may be called by hand instead of the `with`; a second `stop` does nothing.
-- Calls come from any thread and wait for the broker's; they raise what went wrong there.
-- With `data_dir` nothing is deleted: the next broker over the same folder has it all again.
+- `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
+  open connections stay.
+- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing.
+- Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
+- With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from typing import Any, Self, TypeVar
 from barnabas.log.disk import OsDisk
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
-from barnabas.protocol.messages import CreateTopicsRequest
+from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.server.broker import BrokerServer
 from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import BrokerConfig
 
 __all__ = ["Broker"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -50,13 +50,12 @@ class Broker:
     """A broker in this process.
 
     Args:
-        data_dir: where its data lies; None for a temporary folder that `stop` removes.
+        data_dir: the data directory; None for a temporary folder that `stop` deletes.
         config: settings by Kafka's names, over the defaults of an embedded broker.
-        port: 0 picks a free one.
+        port: 0 for a free port.
 
-    Raises:
-        barnabas.server.config.ConfigError: a setting does not parse; from `start`, `CannotStart` when a directory is in
-            use, foreign or broken, or the port is taken.
+    `start` raises `barnabas.server.config.ConfigError` if a setting is not valid, and `barnabas.server.broker.CannotStart` if the
+    directory is in use, belongs to another node or cannot be read, or if the port is taken.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port`, for any client's `bootstrap.servers`."""
+        """`host:port`, the value of a client's `bootstrap.servers`."""
         return f"{_HOST}:{self.port}"
 
     @property
@@ -108,17 +107,17 @@ class Broker:
         return self._running().cluster_id
 
     def start(self) -> Self:
-        """Start, and return when requests are answered."""
-        assert self._server is None, "this broker is running already"
+        """Start, and return when the broker answers requests."""
+        assert self._server is None, "this broker is already running"
         folder = self._data_dir
         if folder is None:
             folder = tempfile.mkdtemp(prefix="barnabas-")
-            # Also when nobody calls stop: at the latest with the interpreter.
+            # Without a call of `stop` the folder is deleted when the interpreter exits.
             self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
         config = BrokerConfig.from_properties({**listeners, **self._settings, "log.dirs": folder}, embedded=True)
         for name in config.unknown:
-            log.warning("Unknown setting %s is ignored", name)
+            logger.warning("Unknown setting %s is ignored", name)
         loop = self._loop = new_event_loop()
         server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
         self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
@@ -132,7 +131,7 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stop cleanly, and remove the temporary folder."""
+        """Stop cleanly and delete the temporary folder."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -162,7 +161,7 @@ class Broker:
         """Create a topic.
 
         Raises:
-            KafkaError: with Kafka's code, TOPIC_ALREADY_EXISTS for one.
+            KafkaError: the controller rejects it, for example with TOPIC_ALREADY_EXISTS.
         """
         server = self._running()
         request = CreateTopicsRequest(
@@ -179,20 +178,22 @@ class Broker:
             ]
         )
 
-        async def create() -> Any:
-            return await server.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
+        async def create() -> CreateTopicsResponse:
+            response = await server.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
+            assert isinstance(response, CreateTopicsResponse), response
+            return response
 
-        answer = self._call(create).topics[0]
-        if answer.error_code:
-            raise error_for(answer.error_code, answer.error_message)
+        result = self._call(create).topics[0]
+        if result.error_code:
+            raise error_for(result.error_code, result.error_message)
 
     def reset(self) -> None:
-        """Make the broker as new; see the module."""
+        """Delete everything that was created since the start; the module lists it."""
         self._call(self._running().reset)
 
     def _running(self) -> BrokerServer:
         if self._server is None:
-            raise RuntimeError("this broker is not running: use it in a with statement, or call start()")
+            raise RuntimeError("this broker is not running: use it in a with statement or call start()")
         return self._server
 
     def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -210,5 +211,5 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _text(value: object) -> str:
-    """A setting's value as properties write it."""
+    """Return a setting's value as a properties file writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,14 +1,14 @@
-"""A small read-only HTTP server on the broker's own loop, for metrics and the like. Shell.
+"""A small read-only HTTP server on the broker's loop, for metrics.
 
     GET /path ──► route ──► Answer ──► 200, plain or gzipped
 
-- GET and HEAD of known paths, HTTP/1.0 and 1.1, connections kept alive. Anything else has its status: 400 for what is no
-  request or has a body, 404, 405, 431 for a head above `HEAD_BYTES`, 503 above `CONNECTIONS` connections.
-- A route is a coroutine that makes its answer for each request. One that fails is logged and is a 500.
-- Large answers are compressed in the executor when the client takes gzip, which Prometheus does.
+- GET and HEAD of known paths, HTTP/1.0 and 1.1, with keep-alive. Other requests return a status: 400 for bytes that are not a request
+  and for a request with a body, 404, 405, 431 for a head above `HEAD_BYTES`, 503 above `CONNECTIONS` connections.
+- A route is a coroutine that makes the answer to one request. If it fails, the error is logged and the status is 500.
+- Large answers are compressed in the executor if the client accepts gzip, as Prometheus does.
 - A connection that is silent for `IDLE_SECONDS` is closed.
 
-It is not meant for the open network: no TLS, no authentication, as usual for a metrics port.
+It has no TLS and no authentication, as is usual for a metrics port: do not expose it.
 
 Source: RFC 9110, RFC 9112.
 """
@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 
 __all__ = ["Answer", "HttpListener"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 8192
 CONNECTIONS = 64
@@ -33,7 +33,7 @@ _GZIP_FROM_BYTES = 1024
 
 
 class Answer(NamedTuple):
-    """What a route answers."""
+    """A route's answer."""
 
     content_type: str
     body: bytes
@@ -54,8 +54,8 @@ class HttpListener:
     """The server.
 
     Args:
-        port: 0 picks a free one, see `port` after `bind`.
-        routes: what each path answers.
+        port: 0 for a free port, which `port` has after `bind`.
+        routes: the route of each path.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, routes: Mapping[str, Route]) -> None:
@@ -67,7 +67,7 @@ class HttpListener:
         self._server: asyncio.AbstractServer | None = None
 
     def __repr__(self) -> str:
-        return f"HttpListener({self.host}:{self.port}, {len(self.connections)} connections)"
+        return f"<HttpListener {self.host}:{self.port} connections={len(self.connections)}>"
 
     async def bind(self) -> None:
         """Bind and answer.
@@ -81,7 +81,7 @@ class HttpListener:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Stop at once; an answer under way is cut."""
+        """Stop at once, in the middle of an answer if need be."""
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):
@@ -89,7 +89,7 @@ class HttpListener:
 
 
 class _Connection(asyncio.Protocol):
-    """One client; its requests are answered one after the other."""
+    """One client's connection; its requests are answered one after the other."""
 
     def __init__(self, listener: HttpListener) -> None:
         self._listener = listener
@@ -165,7 +165,7 @@ class _Connection(asyncio.Protocol):
             try:
                 answer = await route()
             except Exception as error:
-                log.error("GET %s failed", request.path, exc_info=error)
+                logger.error("GET %s failed", request.path, exc_info=error)
                 status = HTTPStatus.INTERNAL_SERVER_ERROR
         answer = answer or _words(status)
         if request.takes_gzip and len(answer.body) >= _GZIP_FROM_BYTES:
@@ -200,7 +200,7 @@ def _words(status: HTTPStatus) -> Answer:
 
 
 def _parse(head: bytes) -> _Request | None:
-    """A request's head, without the empty line behind it; None when it is none."""
+    """Parse a request's head, without the empty line after it; None if it is not a request."""
     first, *rest = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or words[2] not in ("HTTP/1.0", "HTTP/1.1") or not words[1].startswith("/"):

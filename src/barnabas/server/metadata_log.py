@@ -1,22 +1,22 @@
-"""The quorum's log on disk: `__cluster_metadata-0`, a partition log like any other. Shell.
+"""The quorum's log on disk: `__cluster_metadata-0`, a partition log like any other.
 
     __cluster_metadata-0/
         00000000000000000000.log, .index, .timeindex     the records
-        00000000000000000000-0000000000.checkpoint       who votes, from the formatting
+        00000000000000000000-0000000000.checkpoint       the voters, from the formatting
         00000000000000004711-0000000003.checkpoint       snapshots: end offset and epoch
         quorum-state                                      epoch, leader, vote
         leader-epoch-checkpoint, partition.metadata
 
 Crash argument
-- A change counts as committed after the flush of the batch that holds it, so a cut leaves at most a torn batch that
-  nobody was told of; opening the log cuts it off.
-- Snapshots and `quorum-state` are written aside, flushed and renamed: a name that exists is whole. A leftover `.tmp` is
-  ignored and replaced by the next writer of the same name.
-- The log's start moves to a snapshot only after that snapshot is durable, and old snapshots are removed after the
-  start has moved past what they alone covered.
-- A snapshot beyond the log's end means that the log lost what the snapshot holds: the log is begun anew behind it.
+- A record is committed after the flush of its batch. A crash therefore leaves at most one torn batch, which was never
+  acknowledged; opening the log truncates it.
+- Snapshots and `quorum-state` are written under another name, flushed and renamed: a file with its final name is whole. A leftover
+  `.tmp` is ignored, and the next writer of the same name replaces it.
+- The log's start moves to a snapshot only after the snapshot is durable. A snapshot is deleted only after the start has moved past
+  the records that it alone covered.
+- If a snapshot ends beyond the log, the log lost records that the snapshot holds: the log restarts at the snapshot's end.
 
-With `barnabas.metadata.flush=false` nothing is flushed: right for a broker that lives in a test, wrong for all others.
+With `barnabas.metadata.flush=false` nothing is flushed, which is right only for a broker inside a test.
 
 Sources: Kafka's `KafkaRaftLog`, `FileQuorumStateStore`, `Snapshots`; KIP-595, KIP-630.
 """
@@ -46,7 +46,7 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.server.config import BrokerConfig
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 DIRECTORY = "__cluster_metadata-0"
 QUORUM_STATE = "quorum-state"
@@ -64,8 +64,8 @@ class MetadataLog:
     Args:
         root: the data directory that holds `__cluster_metadata-0`.
         durable: whether flushes reach the device.
-        run_blocking: runs a flush elsewhere and returns its future; None flushes at once.
-        on_fault: told when a flush failed; nothing is committed from then on.
+        run_blocking: runs a flush in the executor and returns its future; None flushes inline.
+        on_fault: called when a flush fails; nothing is committed afterwards.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class MetadataLog:
         )
         latest = self.latest_snapshot()
         if latest is not None and latest.end_offset > self._log.log_end_offset:
-            log.warning("The metadata log ends at %d, before its snapshot at %d", self.end_offset, latest.end_offset)
+            logger.warning("The metadata log ends at %d, before its snapshot at %d", self.end_offset, latest.end_offset)
             self._log.truncate_fully_and_start_at(latest.end_offset)
         if not disk.exists(f"{self.directory}/{PARTITION_METADATA}"):
             identity = partition_metadata.encode(ONE_UUID)
             disk.write_file_atomic(f"{self.directory}/{PARTITION_METADATA}", identity, sync=False)
 
     def _run_blocking(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-        """The partition log's door to flushes; a flush that the quorum waits for is told of its end."""
+        """Run a flush in the executor and call back when it completes."""
         waiting, self._flush_done = self._flush_done, None
 
         def finished(error: BaseException | None) -> None:
@@ -164,7 +164,7 @@ class MetadataLog:
     # Snapshots
 
     def _list_snapshots(self) -> list[SnapshotId]:
-        """Every whole snapshot, oldest first."""
+        """Return every snapshot, oldest first."""
         found = (_CHECKPOINT.match(name) for name in self._disk.listdir(self.directory))
         return sorted(SnapshotId(int(match[1]), int(match[2])) for match in found if match is not None)
 
@@ -183,7 +183,7 @@ class MetadataLog:
             self._snapshots = sorted([*self._snapshots, snapshot])
 
     def trim(self) -> None:
-        """Drop the oldest snapshots, and the log before the next one, while there is more than retention keeps."""
+        """Delete the oldest snapshots, and the log up to the next one, while they exceed the retention."""
         while len(self._snapshots) > 1 and self._is_beyond_retention(self._snapshots[0]):
             oldest, following = self._snapshots[0], self._snapshots[1]
             start = min(following.end_offset, self._log.high_watermark)
@@ -205,7 +205,7 @@ class MetadataLog:
     # Voters
 
     def voters(self) -> tuple[VoterSet, bool] | None:
-        """The voter set in force and whether the log itself holds it; None when neither log nor snapshot names one."""
+        """Return the latest voter set and whether the log itself holds it; None if neither log nor snapshot has one."""
         found: tuple[VoterSet, bool] | None = None
         latest = self.latest_snapshot()
         if latest is not None:
@@ -219,9 +219,7 @@ class MetadataLog:
         self._log.close(clean=clean)
 
     def __repr__(self) -> str:
-        return (
-            f"MetadataLog({self.directory}, {self.start_offset}..{self.end_offset}, {len(self._snapshots)} snapshots)"
-        )
+        return f"<MetadataLog {self.start_offset}..{self.end_offset} snapshots={len(self._snapshots)}>"
 
 
 def _voter_records(chunks: Iterator[memoryview] | list[memoryview]) -> Iterator[VoterSet]:
@@ -254,7 +252,7 @@ class QuorumStateFile:
 
 
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
-    """Where this voter can be reached: its controller listeners, or its first listener when it has none of its own."""
+    """Return this voter's addresses: its controller listeners, or else its first listener."""
     listeners = config.controller_listeners or config.listeners[:1]
     names = config.value("controller.listener.names")
     assert isinstance(names, tuple)
@@ -275,7 +273,7 @@ def open_quorum(
     run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
 ) -> RaftDriver:
-    """Open the metadata log and make this node's quorum member of it; `start` of the result runs the election.
+    """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
 
     Raises:
         KafkaStorageError, BadElectionState: the directory cannot be read.
@@ -302,7 +300,7 @@ def open_quorum(
     directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
     known = metadata_log.voters()
     if known is None:
-        # A directory formatted for a static quorum, or emptied: the node is its own and only voter.
+        # The directory was formatted for a static quorum, or emptied: this node is the only voter.
         voters, is_in_log, kraft_version = VoterSet.of([Voter(meta.node_id, ZERO_UUID)]), True, 0
     else:
         voters, is_in_log = known

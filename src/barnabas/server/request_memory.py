@@ -1,10 +1,10 @@
-"""The memory that requests on their way in may take together (`queued.max.request.bytes`). Shell.
+"""The memory that requests being read may take together (`queued.max.request.bytes`).
 
-- A request counts from the moment its size is known until it is handled, with the size that it announces. Those that fit the
-  ordinary read buffer (64 KiB) do not count: there is one at most for each connection.
-- While any memory is left the next request gets all it asks for, as in Kafka; so the limit is passed by one request at most,
-  and a request larger than what is left is not kept waiting by a stream of small ones.
-- Who gets none is not read from, and is served in the order of asking when memory comes back.
+- A request counts with the size that it announces, from when its size is known until it is handled. Requests that fit the ordinary
+  read buffer (64 KiB) do not count: each connection has at most one.
+- While any memory is left, the next request gets all it asks for, as in Kafka. At most one request exceeds the limit, and small
+  requests cannot starve a large one.
+- A connection that gets no memory is not read. When memory is given back, waiting connections get it in the order of asking.
 
 Source: Kafka's `SimpleMemoryPool`, KIP-72.
 """
@@ -12,46 +12,45 @@ Source: Kafka's `SimpleMemoryPool`, KIP-72.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Protocol
+from collections.abc import Callable
 
 __all__ = ["RequestMemory"]
 
 
-class _Asker(Protocol):
-    def memory_came_back(self) -> None:
-        """Ask again."""
-        ...
-
-
 class RequestMemory:
-    """Attributes: `used`: bytes given out; `depleted`: how often somebody had to wait."""
+    """The shared memory of one broker.
+
+    Attributes:
+        used: bytes taken.
+        depleted: how often a connection had to wait.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.used = 0
         self.depleted = 0
-        self._waiting: OrderedDict[_Asker, None] = OrderedDict()
+        self._waiting: OrderedDict[Callable[[], None], None] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"<RequestMemory {self.used}/{self.limit_bytes}, {len(self._waiting)} waiting>"
+        return f"<RequestMemory {self.used}/{self.limit_bytes} waiting={len(self._waiting)}>"
 
-    def take(self, asker: _Asker, size: int) -> bool:
-        """Take memory, or be told by `memory_came_back` when to try again."""
+    def take(self, ask_again: Callable[[], None], size: int) -> bool:
+        """Take memory and return True, or have `ask_again` called when memory is given back."""
         if self.used < self.limit_bytes:
             self.used += size
             return True
-        if asker not in self._waiting:
+        if ask_again not in self._waiting:
             self.depleted += 1
-            self._waiting[asker] = None
+            self._waiting[ask_again] = None
         return False
 
     def give_back(self, size: int) -> None:
-        """Return what was taken; whoever waits asks again, as long as there is memory."""
+        """Give memory back, and let waiting connections ask again while there is memory."""
         self.used -= size
         while self._waiting and self.used < self.limit_bytes:
-            asker, _ = self._waiting.popitem(last=False)
-            asker.memory_came_back()
+            ask_again, _ = self._waiting.popitem(last=False)
+            ask_again()
 
-    def forget(self, asker: _Asker) -> None:
-        """Somebody who waits has left."""
-        self._waiting.pop(asker, None)
+    def forget(self, ask_again: Callable[[], None]) -> None:
+        """Remove a waiting connection that ended."""
+        self._waiting.pop(ask_again, None)

@@ -1,12 +1,12 @@
-"""What a node needs for share groups, made when the first member comes. Shell.
+"""The parts of a node that serve share groups, created at the first member's request.
 
-    coordinator   keeps the share partitions' state, on __share_group_state
-    persister     how the two others reach it
+    coordinator   stores the share partitions' state, in __share_group_state
+    persister     the access of `partitions` and `groups` to the coordinator
     partitions    the share partitions whose partitions this node leads
-    groups        the share groups that it coordinates
+    groups        the share groups that this node coordinates
 
-A broker without share groups imports none of the code; its `ShareCoordinator` is a front without partitions until the state's
-topic exists.
+Their imports are inside functions because they take some 40 ms, which a broker without share groups does not pay. The
+`ShareCoordinator` is always there: a front without partitions until the state's topic exists.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PREFIX = "errors.deadletterqueue"
 
 
 class _Cluster:
-    """What the cluster allows of dead letters, as of now."""
+    """The cluster's current settings for dead letters, and the creation of their topics."""
 
     def __init__(self, services: BrokerServices) -> None:
         self._services = services
@@ -77,10 +77,10 @@ class _Cluster:
 
 
 class ShareServices:
-    """The parts, each made on first use.
+    """The parts, each created on first use.
 
     Args:
-        services: of the node; asked only when a part is made.
+        services: returns the node's services; called when a part is created.
     """
 
     def __init__(
@@ -89,13 +89,14 @@ class ShareServices:
         self.coordinator = coordinator
         self._group_configs = group_configs
         self._services = services
+        self._partitions: SharePartitionManager | None = None
 
     def __repr__(self) -> str:
-        return f"<ShareServices {sorted(set(vars(self)) & {'persister', 'partitions', 'groups'})}>"
+        return f"<ShareServices partitions={self._partitions!r}>"
 
     @cached_property
     def persister(self) -> LocalPersister:
-        """Where share partitions' states are kept."""
+        """The store of share partitions' states."""
         from barnabas.api.topic_creation import create_internal_topic
         from barnabas.server.share_persister import LocalPersister
 
@@ -107,9 +108,19 @@ class ShareServices:
             create_topic=lambda: start(create_internal_topic(services, SHARE_STATE_TOPIC), services.loop),
         )
 
-    @cached_property
+    @property
     def partitions(self) -> SharePartitionManager:
         """The share partitions of this node."""
+        if self._partitions is None:
+            self._partitions = self._make_partitions()
+        return self._partitions
+
+    @property
+    def partitions_if_any(self) -> SharePartitionManager | None:
+        """The share partitions of this node; None until a member of a share group fetches."""
+        return self._partitions
+
+    def _make_partitions(self) -> SharePartitionManager:
         from barnabas.share.sessions import ShareSessionCache
         from barnabas.share.settings import ShareSettings
         from barnabas.share.share_partition_manager import SharePartitionManager
@@ -157,21 +168,21 @@ class ShareServices:
         )
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a commit of the metadata log: forget topics that are gone, and everything when share groups are switched off."""
+        """Apply a commit of the metadata log: forget deleted topics, and everything if share groups are disabled."""
         if delta.topics is not None and delta.topics.deleted:
             topic_ids = delta.topics.deleted.keys()
-            if "partitions" in vars(self):
-                self.partitions.topics_deleted(topic_ids)
+            if self._partitions is not None:
+                self._partitions.topics_deleted(topic_ids)
             self.coordinator.on_topics_deleted(topic_ids)
         if delta.features is not None and image.features.level(FEATURE) < 1:
             self.reset()
 
     def reset(self) -> None:
-        """Forget every session and share partition."""
+        """Drop every session and share partition."""
         self.close()
-        vars(self).pop("partitions", None)
+        self._partitions = None
 
     def close(self) -> None:
         """Stop every timer of the share partitions."""
-        if "partitions" in vars(self):
-            self.partitions.close()
+        if self._partitions is not None:
+            self._partitions.close()

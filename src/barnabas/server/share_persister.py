@@ -1,9 +1,9 @@
-"""The persister of share partitions on a node that coordinates them itself: calls in place of requests. Shell.
+"""The persister of share partitions on a node that coordinates them itself: calls instead of requests.
 
     SharePartition ──► Persister ──► ShareCoordinator ──► __share_group_state
 
-The state's topic is made when it is first needed. A coordinator that is not there yet (the topic has no leader, its state is being read)
-is asked again after a while, for some ten seconds in all.
+The persister creates the state's topic on first use. If the coordinator is not available yet (the topic has no leader, or its state is
+loading), the persister retries with a backoff, for some ten seconds in all.
 
 Limits: one node. With several, the coordinator of a share partition may be elsewhere, and the requests 83 to 87 go there.
 
@@ -38,10 +38,10 @@ _RETRIABLE = frozenset(
 
 
 class LocalPersister:
-    """Keeps share partitions' state with this node's coordinator.
+    """Stores share partitions' state with this node's coordinator.
 
     Args:
-        create_topic: makes the state's topic unless it is there; a future of any answer.
+        create_topic: creates the state's topic unless it exists; returns a future of any result.
     """
 
     def __init__(
@@ -59,12 +59,10 @@ class LocalPersister:
     def __repr__(self) -> str:
         return f"<LocalPersister {self._coordinator!r}>"
 
-    # -- for partition leaders ---------------------------------------------------------------------------------------
-
     def read_state(
         self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
     ) -> asyncio.Future[PersistedState]:
-        """The state, as `share.settings.Persister` asks for it."""
+        """Read a share partition's state, for its leader."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(
             lambda: self._coordinator.read(key, leader_epoch),
@@ -83,7 +81,7 @@ class LocalPersister:
         delivery_complete_count: int,
         batches: Sequence[tuple[int, int, int, int]],
     ) -> asyncio.Future[None]:
-        """Write down a change."""
+        """Write a change of a share partition's state, for its leader."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         write = StateWrite(
             state_epoch,
@@ -94,31 +92,27 @@ class LocalPersister:
         )
         return self._retrying(lambda: self._coordinator.write(key, write), lambda _: None)
 
-    # -- for the group coordinator -----------------------------------------------------------------------------------
-
     def initialize_state(
         self, group_id: str, topic_id: bytes, partition: int, state_epoch: int, start_offset: int
     ) -> asyncio.Future[None]:
-        """Begin a share partition's state anew; start offset -1 leaves it to the leader."""
+        """Initialize a share partition's state; start offset -1 leaves the choice to the leader."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(lambda: self._coordinator.initialize(key, state_epoch, start_offset), lambda _: None)
 
     def read_summary(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[StateSummary]:
-        """Start offset and counts."""
+        """Read a share partition's start offset and counts."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(lambda: self._coordinator.summary(key), lambda summary: summary)
 
     def delete_state(self, group_id: str, topic_id: bytes, partition: int) -> asyncio.Future[None]:
-        """Forget a share partition."""
+        """Delete a share partition's state."""
         key = SharePartitionKey(group_id, bytes(topic_id), partition)
         return self._retrying(lambda: self._coordinator.delete(key), lambda _: None)
-
-    # -- asking again ------------------------------------------------------------------------------------------------
 
     def _retrying(
         self, ask: Callable[[], asyncio.Future[StateOutcome[T]]], result_of: Callable[[T], R]
     ) -> asyncio.Future[R]:
-        """Ask until there is an answer; the future fails with the coordinator's last error."""
+        """Retry until there is a result; the future fails with the coordinator's last error."""
         answer: asyncio.Future[R] = self._loop.create_future()
         left = ATTEMPTS
         backoff_ms = FIRST_BACKOFF_MS

@@ -1,12 +1,12 @@
-"""Formatting a data directory, and telling what one holds: `barnabas storage`. Shell.
+"""Format and describe a data directory, for `barnabas storage` and the first start.
 
-    meta.properties            cluster.id, node.id, directory.id: whose directory this is
+    meta.properties            cluster.id, node.id, directory.id: the owner of the directory
     bootstrap.checkpoint       the feature levels that the first controller writes into a fresh metadata log
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint
                                the voter set: this node alone (`--standalone` in Kafka's tool)
 
-Crash argument: meta.properties comes last, written aside and renamed. A directory without it counts as unformatted, and
-formatting it again replaces whatever an interrupted attempt left.
+Crash argument: meta.properties is written last, under another name, and renamed. A directory without it counts as unformatted;
+formatting it again replaces the files of an interrupted attempt.
 
 Sources: Kafka's `StorageTool`, `Formatter`; KIP-631, KIP-778, KIP-853, KIP-858.
 """
@@ -32,7 +32,7 @@ from barnabas.raft.voters import Voter, VoterSet
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # The first sextet that base64url prints as a dash, which tools would read as the start of an option.
@@ -40,11 +40,11 @@ _DASH = 62
 
 
 class StorageError(Exception):
-    """A directory cannot be formatted, or holds something else; one line for a person."""
+    """A directory cannot be formatted or belongs to another node; the text is one line for the user."""
 
 
 def random_uuid(random: random_module.Random) -> str:
-    """A fresh id in Kafka's text form: 22 characters, none of the reserved ids, no dash in front."""
+    """Return a random id in Kafka's text form: 22 characters, not a reserved id, no leading dash."""
     while True:
         uuid = Uuid(random.randbytes(16))
         if uuid not in (ZERO_UUID, ONE_UUID) and uuid[0] >> 2 != _DASH:
@@ -61,10 +61,10 @@ def format_directory(
     *,
     now_ms: int = 0,
 ) -> MetaProperties:
-    """Make an empty directory this node's, sole voter of a new quorum.
+    """Format an empty directory for this node, the only voter of a new quorum.
 
     Args:
-        cluster_id: None draws one.
+        cluster_id: None for a random one.
 
     Raises:
         StorageError: the directory is formatted already.
@@ -82,7 +82,7 @@ def format_directory(
     checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
     disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
     if sync:
-        # The directory's own name has to last as long as what is in it.
+        # The directory's own name must be as durable as its files.
         disk.sync_dir(root)
         disk.sync_dir(parent_dir(root))
     disk.write_file_atomic(f"{root}/{META_PROPERTIES}", meta.encode(), sync=sync)
@@ -92,10 +92,10 @@ def format_directory(
 def claim_directory(
     disk: Disk, root: str, config: BrokerConfig, random: random_module.Random, now_ms: int
 ) -> MetaProperties:
-    """Whose directory this is, when it may be this node's; an empty one becomes so.
+    """Return the identity of this node's directory; format it first if it is empty.
 
     Raises:
-        StorageError: it is another node's or cluster's, or cannot be read; the text says what to do.
+        StorageError: the directory belongs to another node or cluster, or cannot be read; the text names a remedy.
         OSError: the disk failed.
     """
     try:
@@ -104,22 +104,22 @@ def claim_directory(
         raise StorageError(f"{root}: {error}") from None
     if meta is None:
         meta = format_directory(disk, root, config.cluster_id, config.node_id, config, random, now_ms=now_ms)
-        log.info("Formatted %s for cluster %s", root, meta.cluster_id)
+        logger.info("Formatted %s for cluster %s", root, meta.cluster_id)
     if config.cluster_id not in (None, meta.cluster_id):
         raise StorageError(
             f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}; "
-            "leave out cluster.id, or give another --data-dir"
+            "remove cluster.id, or pass another --data-dir"
         )
     if meta.node_id != config.node_id:
         raise StorageError(
             f"{root} belongs to node {meta.node_id}, not to {config.node_id}; "
-            f"set node.id={meta.node_id}, or give another --data-dir"
+            f"set node.id={meta.node_id}, or pass another --data-dir"
         )
     return meta
 
 
 def read_bootstrap(disk: Disk, root: str) -> list[MetadataRecord] | None:
-    """The first records of a fresh metadata log, as whoever formatted the directory chose them; None without the file."""
+    """Return the first records of a new metadata log, as written when the directory was formatted; None without the file."""
     try:
         return list(load_snapshot(disk.read_file(f"{root}/{BOOTSTRAP_CHECKPOINT}")))
     except FileNotFoundError:
@@ -127,14 +127,14 @@ def read_bootstrap(disk: Disk, root: str) -> list[MetadataRecord] | None:
 
 
 class StorageInfo(NamedTuple):
-    """What `storage info` found: the text to print, and the exit code."""
+    """The text that `storage info` prints, and its exit code."""
 
     text: str
     exit_code: int
 
 
 def info(disk: Disk, directories: Sequence[str]) -> StorageInfo:
-    """Describe data directories in the words of Kafka's tool; the exit code is 1 when something is wrong."""
+    """Describe data directories in the words of Kafka's tool; the exit code is 1 if there is a problem."""
     problems: list[str] = []
     found: dict[str, MetaProperties] = {}
     listed: list[str] = []

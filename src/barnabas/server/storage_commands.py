@@ -1,7 +1,6 @@
-"""`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`, for one node. Shell.
+"""`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`, for one node.
 
-Flags are Kafka's where it has them (`--config`, `--cluster-id`, `--standalone`, `--ignore-formatted`), with `--data-dir` in place of a
-properties file for those who have none.
+Flags are Kafka's (`--config`, `--cluster-id`, `--standalone`, `--ignore-formatted`); `--data-dir` replaces the properties file.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ import sys
 import time
 from collections.abc import Sequence
 
+from barnabas.client.properties import read_properties
 from barnabas.log.disk import OsDisk
-from barnabas.server.config import BrokerConfig, ConfigError, read_properties
+from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.storage import StorageError, format_directory, info, random_uuid
 
 __all__ = ["run_storage"]
 
 
 def run_storage(arguments: Sequence[str]) -> int:
-    """Run one storage command; returns the exit code."""
+    """Run one storage command and return its exit code."""
     options = _parser().parse_args(arguments)
     if options.action == "random-uuid":
         print(random_uuid(random.SystemRandom()))
@@ -38,22 +38,20 @@ def run_storage(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="barnabas storage", description="Format a data directory, or say what is in one."
-    )
+    parser = argparse.ArgumentParser(prog="barnabas storage", description="Format or describe a data directory.")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("random-uuid", help="print a random id, for --cluster-id")
-    for name, words in (("info", "tell what a data directory holds"), ("format", "make an empty directory a node's")):
+    for name, words in (("info", "describe a data directory"), ("format", "format an empty directory for a node")):
         action = actions.add_parser(name, help=words, description=words)
         action.add_argument("-c", "--config", metavar="FILE", help="a server.properties file")
-        action.add_argument("--data-dir", metavar="DIR", help="the directory (log.dirs)")
+        action.add_argument("--data-dir", metavar="DIR", help="the data directory (log.dirs)")
         if name == "format":
-            action.add_argument("-t", "--cluster-id", metavar="ID", help="the cluster's id; a random one when left out")
+            action.add_argument("-t", "--cluster-id", metavar="ID", help="the cluster's id (default: a random one)")
             action.add_argument(
-                "--standalone", "-s", action="store_true", help="the only voter of its quorum (always so here)"
+                "--standalone", "-s", action="store_true", help="be the only voter of the quorum (always the case)"
             )
             action.add_argument(
-                "-g", "--ignore-formatted", action="store_true", help="leave a formatted directory as it is"
+                "-g", "--ignore-formatted", action="store_true", help="skip a directory that is already formatted"
             )
     return parser
 
@@ -61,12 +59,14 @@ def _parser() -> argparse.ArgumentParser:
 def _config(options: argparse.Namespace) -> BrokerConfig:
     properties: dict[str, str] = {}
     if options.config:
-        with open(options.config, encoding="utf-8") as file:
-            properties = read_properties(file.read())
+        try:
+            properties = read_properties(options.config)
+        except ValueError as error:
+            raise StorageError(str(error)) from None
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     if not properties.get("log.dirs") and not properties.get("log.dir"):
-        raise StorageError("which directory? give --data-dir DIR, or log.dirs in --config FILE")
+        raise StorageError("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
     return BrokerConfig.from_properties(properties)
 
 
@@ -74,7 +74,7 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     disk, draw = OsDisk(), random.SystemRandom()
     for directory in config.log_dirs:
         if options.ignore_formatted and disk.exists(f"{directory}/meta.properties"):
-            print(f"{directory} is already formatted; nothing changed.")
+            print(f"{directory} is already formatted; skipped.")
             continue
         disk.mkdir(directory)
         cluster_id = options.cluster_id or config.cluster_id

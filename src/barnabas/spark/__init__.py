@@ -4,15 +4,16 @@ The parts, in the order a query meets them:
 
 | module | holds |
 |---|---|
-| `options` | what the user wrote, checked once and turned into values |
-| `offsets` | offsets as Spark writes them (JSON), where to begin and end, moments in time |
-| `offset_reader` | the driver's questions to the cluster: topics, partitions, offsets, the group's commit |
-| `admission` | how much of what is new one micro-batch takes |
-| `ranges` | offsets of two moments become ranges, and ranges become tasks |
+| `options` | the user's options, checked once and parsed into values |
+| `offsets` | offsets as Spark writes them (JSON), where a query begins and ends, timestamps |
+| `offset_reader` | the driver's requests: topics, partitions, offsets, the group's commit |
+| `admission` | how many of the new offsets one micro-batch takes |
+| `ranges` | ranges of offsets, and how they are split into tasks |
 | `fetcher` | a task's connection: pipelined fetches of whole record batches |
-| `columnar` | record batches become Arrow columns |
+| `columnar` | decodes record batches into Arrow columns |
+| `data_loss` | fails the query or logs a warning when records are gone |
 | `source`, `stream` | the readers that Spark calls |
 
-The package imports neither pyspark nor pyarrow by itself; the modules that need them do. Spark finds the source by the
-top-level module `pyspark_barnabas`.
+The package itself imports neither pyspark nor pyarrow; the modules that need them do. Spark finds the source through
+the top-level module `pyspark_barnabas`.
 """

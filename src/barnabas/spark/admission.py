@@ -1,17 +1,14 @@
-"""How much of what is new one micro-batch takes.
-
-Plane: control, pure; the present is an argument.
+"""How many of the new offsets one micro-batch takes.
 
 Two limits, as in Spark's Kafka source:
 
-- `maxOffsetsPerTrigger`: at most so many offsets, shared among the partitions in proportion to what each has waiting.
-  A partition with little waiting still gets at least one offset, so that no partition starves; the sum may therefore
-  pass the limit by less than the number of partitions.
-- `minOffsetsPerTrigger`: no batch until so many offsets wait, or until `maxTriggerDelay` has passed since the last
+- `maxOffsetsPerTrigger`: at most this many offsets, shared among the partitions in proportion to their waiting offsets.
+  Each partition with waiting offsets gets at least one, so that none starves; the sum may therefore exceed the limit
+  by less than the number of partitions.
+- `minOffsetsPerTrigger`: no batch until this many offsets wait, or until `maxTriggerDelay` has passed since the last
   batch began.
 
-Positions here are dictionaries by (topic, partition). A partition that the query has not met yet counts from where
-`start` says; the caller puts it there first.
+Positions are dictionaries by (topic, partition). The caller adds a partition that is new to the query to `start`.
 """
 
 from __future__ import annotations
@@ -24,8 +21,8 @@ from barnabas.spark.offsets import Position, TopicPartition
 def take_at_most(limit: int, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Position:
     """Return a position between start and end that is about `limit` offsets past start.
 
-    Partitions that have nothing new, or that went backwards, keep the offset of `end`: whether that is an error is not
-    decided here.
+    Partitions without new offsets, or whose end went backwards, get the offset of `end`; the caller decides whether
+    that is an error.
     """
     waiting = {tp: end[tp] - start[tp] for tp in end if tp in start and end[tp] > start[tp]}
     total = sum(waiting.values())
@@ -35,7 +32,7 @@ def take_at_most(limit: int, start: Mapping[TopicPartition, int], end: Mapping[T
 
 
 class MinimumOffsets:
-    """Holds a batch back until enough waits or enough time has passed.
+    """Holds a batch back until enough offsets wait or enough time has passed.
 
     The first batch after a query starts is never held back.
     """
@@ -46,10 +43,10 @@ class MinimumOffsets:
         self._last_trigger_ms: int | None = None
 
     def __repr__(self) -> str:
-        return f"MinimumOffsets(min={self._min_offsets} delay_ms={self._max_delay_ms} last_ms={self._last_trigger_ms})"
+        return f"<MinimumOffsets min={self._min_offsets} delay_ms={self._max_delay_ms} last_ms={self._last_trigger_ms}>"
 
     def holds_back(self, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], now_ms: int) -> bool:
-        """Return True while the batch from start to end should wait; False means that it runs now."""
+        """Return True if the batch from start to end must wait, False if it runs now."""
         waiting = sum(max(0, offset - start.get(tp, 0)) for tp, offset in end.items())
         since_ms = None if self._last_trigger_ms is None else now_ms - self._last_trigger_ms
         if waiting < self._min_offsets and since_ms is not None and since_ms < self._max_delay_ms:

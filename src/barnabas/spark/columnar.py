@@ -1,37 +1,36 @@
-"""Record batches become Arrow columns, without an object per record.
+"""Decodes record batches into Arrow columns, without an object per record.
 
-Plane: data, pure.
+A Fetch response has whole record batches. This module turns them into `pyarrow.RecordBatch`es of Spark's Kafka columns
+in two steps, so that the next fetch can be sent before the slow second step:
 
-A fetch answers with whole record batches; this module turns them into `pyarrow.RecordBatch`es of Spark's Kafka
-columns in two steps, so that the next fetch can be on its way before the heavy step begins:
+1. `select_batches` reads only the batch headers. It returns the batches that have records of the range, and the offset
+   of the next fetch.
+2. `to_arrow` decodes the selected batches.
 
-1. `select_batches` reads only the batch headers. It says which batches hold records of the range, and from where to
-fetch next. 2. `to_arrow` decodes the selected batches.
-
-Decoding a record means reading a chain of variable-length numbers, each beginning where the last one ended:
+A record is a sequence of variable-length numbers, each beginning where the last one ends:
 
     length | attributes | timestamp delta | offset delta | key length, key | value length, value | header count, headers
 
-Only `length` has to be read one record after another, because it alone says where the next record begins (`_walk`).
-After that all records are decoded side by side, a column at a time: `_varints` gathers one byte per record, and goes
-round again only for the records that have a further byte. Keys and values are never cut into Python objects: the
-bytes they lie in are declared to be an Arrow array whose slots alternate value, gap, value, gap (`_binary_column`),
-and Arrow copies every other slot.
+Only `length` must be read one record after another, because it alone says where the next record begins (`_walk`).
+Then all records are decoded in parallel, column by column: `_varints` reads one byte per record, and repeats that only
+for the records whose number has a further byte. Keys and values never become Python objects: `_binary_column` declares
+their bytes to be an Arrow array whose slots alternate value, gap, value, gap, and Arrow copies every other slot.
 
 Rules:
 
-- A batch may begin before the offset asked for (a broker returns whole batches): rows outside the range are cut off.
-- The next fetch begins after the batch's *last offset*, never at so many records further: compaction and transactions
-  leave gaps.
-- A batch cut short by the fetch limit at the end of the response is dropped; it comes whole with the next fetch.
-- Control batches carry no rows.
-- Reading committed records, a batch is skipped when its producer has an aborted transaction open at that point: from
-  the aborted transaction's first offset up to the marker that ends it.
-- With LogAppendTime the batch's timestamp counts for every record in it.
-- Lengths are checked against the bytes that are there before Arrow is shown them, as Arrow trusts them.
+- A batch may begin before the fetched offset, because a broker returns whole batches: rows outside the range are
+  dropped.
+- The next fetch begins after the batch's *last offset*. The number of records does not tell, because compaction and
+  transactions leave gaps.
+- A batch that the fetch limit cuts short at the end of the response is dropped; the next fetch returns the whole batch.
+- Control batches have no rows.
+- With `read_committed`, a batch is skipped if its producer's transaction was aborted: from the aborted transaction's
+  first offset up to the marker that ends it.
+- With LogAppendTime every record has the batch's timestamp.
+- Lengths are checked before Arrow receives them, because Arrow trusts them.
 
-Limits: message formats 0 and 1 (before Kafka 0.11) are refused. Timestamps that do not fit into microseconds are
-clipped. Records of one decoded piece must lie within 2 GB, as Arrow's 32-bit offsets do.
+Limits: message formats 0 and 1 (before Kafka 0.11) are rejected. Timestamps that do not fit into microseconds are
+clipped. The records of one decoded piece must fit into 2 GB, because Arrow's offsets have 32 bits.
 
 Sources: KIP-98 (record batch, aborted transactions), KIP-82 (headers); Kafka classes DefaultRecord, CompletedFetch.
 """
@@ -52,7 +51,7 @@ from barnabas.records.record_batch import HEADER, BatchHeader, check_batch, iter
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
-# What Spark's worker is handed at once. Larger pieces do not make it faster and cost memory on both sides.
+# The rows that Spark's worker gets at once. Larger pieces are no faster and cost memory on both sides.
 ROWS_PER_PIECE = 20_000
 BYTES_PER_PIECE = 16 << 20
 
@@ -74,14 +73,14 @@ _COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The batches of one response that hold rows of the range; `next_offset` is where the next fetch begins."""
+    """The batches of one response that have rows of the range; `next_offset` is where the next fetch begins."""
 
     batches: Sequence[tuple[int, BatchHeader]]
     next_offset: int
 
 
 def arrow_schema(include_headers: bool) -> pa.Schema:
-    """Return the schema that Spark expects of the source's rows, to the letter."""
+    """Return the exact schema that Spark expects of the source's rows."""
     return pa.schema([*_COLUMNS, ("headers", _HEADERS_TYPE)] if include_headers else _COLUMNS)
 
 
@@ -93,20 +92,20 @@ def select_batches(
     *,
     check_crcs: bool = True,
 ) -> Selection:
-    """Choose the batches of a fetched partition that hold records of `start <= offset < end`.
+    """Select the batches of a fetched partition that have records of `start <= offset < end`.
 
     Args:
         records: the partition's bytes in a Fetch response.
         start: the offset that was fetched.
-        end: the first offset not wanted.
-        aborted: the response's aborted transactions as (producer id, first offset); empty when uncommitted records
-        are read. check_crcs: whether batches whose checksum is wrong are refused.
+        end: the offset after the range.
+        aborted: the response's aborted transactions as (producer id, first offset); empty for `read_uncommitted`.
+        check_crcs: whether to reject a batch with a wrong checksum.
 
     Returns:
-        The batches, and the offset after the last whole batch of the response (`start` when there was none).
+        The batches, and the offset after the last whole batch of the response (`start` if there is none).
 
     Raises:
-        RecordError: a batch is damaged, or of a message format before 2.
+        RecordError: a batch is damaged, or has a message format before 2.
     """
     waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
     dead: set[int] = set()
@@ -143,7 +142,7 @@ def to_arrow(
     partition: int,
     include_headers: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Decode selected batches into pieces of at most `ROWS_PER_PIECE` rows, in the order of offsets.
+    """Decode selected batches into pieces of at most `ROWS_PER_PIECE` rows, in order of offsets.
 
     Raises:
         CorruptRecord: the records do not fill their batch, or a length points outside its record.
@@ -157,15 +156,14 @@ def to_arrow(
 
 
 class _Piece:
-    """Batches decoded together: one buffer in which all their records lie, and what their headers say of each
-    record."""
+    """Batches decoded together: one buffer with all their records, and each record's values from its batch header."""
 
     def __init__(self, data: ByteArray, headers: Sequence[BatchHeader], spans: Sequence[tuple[int, int]]) -> None:
         self.data = data
         self.counts = np.array([h.record_count for h in headers], np.int64)
         starts, ends = _record_bounds(data, headers, spans)
         self.starts, self.ends = starts, ends
-        # Each record begins with its attributes, one byte without meaning so far.
+        # Each record begins with its attributes, one byte that is not used yet.
         deltas, position = _varints(data, starts + 1)
         offset_deltas, position = _varints(data, position)
         self.key_position = position
@@ -174,14 +172,14 @@ class _Piece:
         base = self._per_record([h.max_timestamp if h.is_log_append_time else h.base_timestamp for h in headers])
         self.timestamps = base + np.where(self.append_time == 1, 0, deltas)
         if np.any(offset_deltas < 0) or np.any(np.diff(self.offsets) <= 0):
-            raise CorruptRecord("offsets of a batch do not rise")
+            raise CorruptRecord("offsets of a batch do not ascend")
 
     def _per_record(self, per_batch: list[int]) -> Int64Array:
         return np.repeat(np.array(per_batch, np.int64), self.counts)
 
 
 def _pieces(records: memoryview, batches: Iterable[tuple[int, BatchHeader]]) -> Iterator[_Piece]:
-    """Group batches until a piece is large enough. Uncompressed ones are decoded where they lie in the response."""
+    """Group batches into pieces that are large enough. Uncompressed batches are decoded in the response's buffer."""
     raw = np.frombuffer(records, np.uint8)
     plain: list[BatchHeader] = []
     spans: list[tuple[int, int]] = []
@@ -217,7 +215,7 @@ def _pieces(records: memoryview, batches: Iterable[tuple[int, BatchHeader]]) -> 
 def _unpacked(headers: Sequence[BatchHeader], payloads: Sequence[bytes | bytearray]) -> _Piece:
     data = payloads[0] if len(payloads) == 1 else b"".join(payloads)
     if len(data) > _BYTES_LIMIT:
-        raise CorruptRecord(f"batches at offset {headers[0].base_offset} unpack to more than 2 GB")
+        raise CorruptRecord(f"batches at offset {headers[0].base_offset} decompress to more than 2 GB")
     ends = np.cumsum([len(payload) for payload in payloads]).tolist()
     return _Piece(np.frombuffer(data, np.uint8), headers, list(zip([0, *ends], ends, strict=False)))
 
@@ -225,7 +223,7 @@ def _unpacked(headers: Sequence[BatchHeader], payloads: Sequence[bytes | bytearr
 def _record_bounds(
     data: ByteArray, headers: Sequence[BatchHeader], spans: Sequence[tuple[int, int]]
 ) -> tuple[Int64Array, Int64Array]:
-    """Return where each record begins (after its length) and ends, over all batches."""
+    """Return where each record of all batches begins (after its length) and ends."""
     starts: list[int] = []
     ends: list[int] = []
     view = data.data
@@ -240,7 +238,7 @@ def _record_bounds(
 
 
 def _walk(view: memoryview, position: int, count: int, starts: list[int], ends: list[int]) -> int:
-    """Follow the record lengths, the only sequential part; lengths of one and two bytes first, as nearly all are."""
+    """Follow the record lengths, the only sequential part. Nearly all have one or two bytes: those cases are first."""
     add_start, add_end = starts.append, ends.append
     for _ in range(count):
         low = view[position]
@@ -299,7 +297,7 @@ def _varints(data: ByteArray, position: Int64Array) -> tuple[Int64Array, Int64Ar
 
 
 def _bytes_field(piece: _Piece, position: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Read a length and step over as many bytes; return where the bytes begin, their length (-1: null) and the end."""
+    """Read a length and skip that many bytes; return the beginning, the length (-1 for null) and the end."""
     length, start = _varints(piece.data, position)
     end = start + np.maximum(length, 0)
     if np.any(length < -1) or np.any(end > piece.ends):
@@ -310,8 +308,8 @@ def _bytes_field(piece: _Piece, position: Int64Array) -> tuple[Int64Array, Int64
 def _binary_column(data: ByteArray, start: Int64Array, length: Int64Array) -> pa.Array:
     """Copy `data[start : start + length]` of every row into an Arrow array, null where the length is negative.
 
-    The bytes are viewed as an array of twice as many slots, in which the wanted ones alternate with the gaps between
-    them; filtering out the gaps makes Arrow do the copying.
+    The bytes are viewed as an array of twice as many slots, in which the wanted slots alternate with the gaps between
+    them. A filter that drops the gaps makes Arrow copy the wanted slots.
     """
     rows = len(start)
     null = length < 0
@@ -352,8 +350,7 @@ def _decode(piece: _Piece, topic: str, partition: int, schema: pa.Schema, includ
 
 
 def _headers_column(piece: _Piece, position: Int64Array) -> pa.Array:
-    """Decode headers record by record, but only of records that have any; the others are null, as in Spark's own
-    source."""
+    """Decode headers record by record. Records without headers get null, as in Spark's own source."""
     counts, position = _varints(piece.data, position)
     if np.any(counts < 0) or np.any(counts > piece.ends - position):
         raise CorruptRecord("a record has an impossible number of headers")

@@ -1,14 +1,14 @@
-"""What happens when records that a query should read are gone: the query fails, or goes on and says so.
+"""Fails the query, or logs a warning, when records that the query should read are gone.
 
-Plane: control. `failOnDataLoss` decides, as in Spark's own Kafka source. A warning goes to the log of the process it
-happened in: the driver's when a query is planned, an executor's when a task reads.
+`failOnDataLoss` decides, as in Spark's own Kafka source. The warning is in the log of the process that noticed: the
+driver's log when a query is planned, an executor's log when a task reads.
 """
 
 from __future__ import annotations
 
 import logging
 
-_logger = logging.getLogger("barnabas.spark")
+logger = logging.getLogger("barnabas.spark")
 
 _ADVICE = (
     "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
@@ -22,15 +22,15 @@ class DataLoss(Exception):
 
 
 def report_data_loss(what: str, *, fail: bool) -> None:
-    """Tell of records that are gone.
+    """Report records that are gone.
 
     Args:
         what: which records, in a sentence without a full stop.
         fail: the value of `failOnDataLoss`.
 
     Raises:
-        DataLoss: when `fail` is true; otherwise a warning is logged and the caller goes on without the records.
+        DataLoss: if `fail` is true. Otherwise a warning is logged, and the caller continues without the records.
     """
     if fail:
         raise DataLoss(f"{what}. {_ADVICE}")
-    _logger.warning("%s; going on without them, as failOnDataLoss is false", what)
+    logger.warning("%s; continuing without them, because failOnDataLoss is false", what)

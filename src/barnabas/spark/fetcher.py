@@ -1,17 +1,18 @@
-"""A task's way through its range: pipelined fetches over one connection, decoded into Arrow.
+"""Reads a task's range: pipelined fetches over one connection, decoded into Arrow.
 
-Shell. The task is told the leader's address when it is planned, so that it dials once and asks for no metadata. The
-next fetch is sent before the last one is decoded: the broker reads while we compute.
+The plan of the task names the leader's address, so the task connects once and requests no metadata. It sends the next
+fetch before it decodes the last one: the broker reads while the task computes.
 
-What goes wrong, and what is done:
+Errors and how they are handled:
 
-- the leader moved, or the connection broke: metadata is asked for again and the fetch repeated from the offset reached,
-  until nothing has come for `kafkaConsumer.pollTimeoutMs`;
-- the offset is gone (retention, DeleteRecords) or beyond the end (the log was cut): data loss, see `data_loss`; going
-  on means from the first offset that is there, or that the range is over;
-- the topic is gone, or another one has its name now (its id changed): data loss; going on means that the range is over.
+- The leader moved, or the connection broke: the task requests metadata and repeats the fetch at the same offset, until
+  no records have arrived for `kafkaConsumer.pollTimeoutMs`.
+- The offset is gone (retention, DeleteRecords) or beyond the end (the log was cut): data loss, see `data_loss`. Without
+  `failOnDataLoss` the task continues at the first existing offset, or ends its range.
+- The topic is gone, or another topic has its name (the id changed): data loss. Without `failOnDataLoss` the task ends
+  its range.
 
-Invariant: rows come in the order of offsets, each offset of the range at most once.
+Invariant: rows are in order of offsets, and each offset of the range appears at most once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.ranges import OffsetRange
 
-# Topics go by their names up to this version of Fetch, and by their ids from the next one on (KIP-516).
+# Up to this version Fetch names topics by name, from the next version on by id (KIP-516).
 _LAST_FETCH_BY_NAME = 12
 _TOPIC_IS_ANOTHER = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
@@ -42,7 +43,7 @@ _RETRY_PAUSE_S = 0.1
 
 
 class NoProgress(Exception):
-    """Records that must be there did not come within `kafkaConsumer.pollTimeoutMs`."""
+    """Records that must exist did not arrive within `kafkaConsumer.pollTimeoutMs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class RangeFetcher:
     Args:
         options: the query's options.
         wanted: the range.
-        leader: where the partition was led when the task was planned.
+        leader: the partition's leader when the task was planned.
         connect, offset_reader, clock, sleep: seams for tests.
     """
 
@@ -88,15 +89,15 @@ class RangeFetcher:
         self._last_progress_s = clock()
 
     def __repr__(self) -> str:
-        return f"RangeFetcher({self._name} at {self._offset} until {self._wanted.end})"
+        return f"<RangeFetcher partition={self._name} offset={self._offset} end={self._wanted.end}>"
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the range.
 
         Raises:
             DataLoss: records of the range are gone and `failOnDataLoss` is true.
-            NoProgress: nothing came for `kafkaConsumer.pollTimeoutMs`.
-            KafkaError: the broker refuses for good, or the records are damaged.
+            NoProgress: no records arrived for `kafkaConsumer.pollTimeoutMs`.
+            KafkaError: the broker returned an error that is not retriable, or the records are damaged.
         """
         try:
             while self._offset < self._wanted.end:
@@ -112,10 +113,8 @@ class RangeFetcher:
         finally:
             self._drop_connection()
 
-    # --- fetching -------------------------------------------------------------------------------------------------
-
     def _fetch(self) -> _Fetched:
-        """Return the answer to the fetch at the offset reached, sending it first unless it is already under way."""
+        """Return the response to the fetch at the current offset; send the fetch first unless it is already sent."""
         connection = self._connection
         if connection is None:
             consumer = self._options.consumer
@@ -169,7 +168,7 @@ class RangeFetcher:
         yield from self._decode(fetched.records, selection, first)
 
     def _send_ahead(self) -> None:
-        """Ask for what comes next while the last answer is decoded; a failure shows when the answer is awaited."""
+        """Send the next fetch before the last response is decoded. After a failure, `_fetch` sends it again."""
         assert self._connection is not None
         try:
             self._send(self._connection)
@@ -187,13 +186,11 @@ class RangeFetcher:
             include_headers=self._options.include_headers,
         )
 
-    # --- when it does not go on -----------------------------------------------------------------------------------
-
     def _wait_for_records(self, log_end: int) -> None:
-        """Nothing came although the range was there when it was planned: the log was cut, or the broker is slow."""
+        """Handle a response without records, although the range existed: the log was cut, or the broker is slow."""
         if 0 <= log_end <= self._offset:
-            self._skip_to(self._wanted.end, f"{self._name} ends at offset {log_end} now")
-        self._check_patience("no records came")
+            self._skip_to(self._wanted.end, f"{self._name} now ends at offset {log_end}")
+        self._check_patience("no records arrived")
 
     def _handle(self, code: ErrorCode) -> None:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -201,7 +198,7 @@ class RangeFetcher:
         elif code in _TOPIC_IS_ANOTHER:
             self._follow_topic(error_for(code))
         elif code == ErrorCode.UNKNOWN_SERVER_ERROR:
-            # Kafka's own consumer asks again after this one, too.
+            # Kafka's own consumer retries after this error too.
             self._retry(error_for(code))
         else:
             self._recover(error_for(code))
@@ -214,9 +211,9 @@ class RangeFetcher:
         finally:
             reader.close()
         if earliest > self._offset:
-            self._skip_to(earliest, f"{self._name} begins at offset {earliest} now")
+            self._skip_to(earliest, f"{self._name} now begins at offset {earliest}")
         else:
-            self._skip_to(self._wanted.end, f"{self._name} does not reach offset {self._offset} any more")
+            self._skip_to(self._wanted.end, f"{self._name} no longer reaches offset {self._offset}")
 
     def _skip_to(self, offset: int, why: str) -> None:
         offset = min(offset, self._wanted.end)
@@ -225,7 +222,7 @@ class RangeFetcher:
         self._offset = offset
 
     def _follow_topic(self, error: KafkaError) -> None:
-        """The broker does not know the topic: its leader is elsewhere, or the topic is gone or another one."""
+        """Handle an unknown topic: the leader moved, the topic was deleted, or another topic has its name."""
         try:
             leader = self._find_leader()
         except KafkaError as gone:
@@ -235,12 +232,12 @@ class RangeFetcher:
             self._skip_to(self._wanted.end, "the topic was deleted")
             return
         if leader.topic_id != self._leader.topic_id:
-            self._skip_to(self._wanted.end, "the topic was deleted and another one has its name")
+            self._skip_to(self._wanted.end, "the topic was deleted and another topic has its name")
             return
         self._recover(error, leader)
 
     def _recover(self, error: KafkaError, leader: Leader | None = None) -> None:
-        """Prepare another attempt after a retriable error; raise any other one."""
+        """Prepare a retry after a retriable error; raise any other error."""
         if not is_retriable(error):
             raise error
         self._retry(error, leader)
@@ -255,7 +252,7 @@ class RangeFetcher:
             if not is_retriable(unknown):
                 raise
             return
-        # Another topic of the same name must not be read: its id stays the one that the task was planned with.
+        # The id stays that of the plan, so the task never reads another topic of the same name.
         self._leader = Leader(self._leader.topic_id, found.host, found.port)
 
     def _find_leader(self) -> Leader:

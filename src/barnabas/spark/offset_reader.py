@@ -1,13 +1,13 @@
-"""The driver's questions to the cluster: which partitions, which offsets, which leaders; and the group's commit.
+"""The driver's requests to the cluster: partitions, offsets, leaders; and the group's commit.
 
-Shell. Kafka's counterpart in Spark is `KafkaOffsetReader`. Everything here is a few small requests per trigger; no
-record is read on the driver.
+The counterpart in Spark's Kafka source is `KafkaOffsetReader`. The driver sends a few small requests per trigger and
+reads no records.
 
 Invariants:
 
-- The end of a partition is asked for in the query's isolation level. Reading committed records it is the last stable
-  offset: tasks that were sent beyond it would wait for a transaction that somebody may leave open.
-- One answer of `latest` is one moment per broker, as its partitions are asked for in one request.
+- The end of a partition depends on the query's isolation level. For `read_committed` it is the last stable offset: a
+  task that reads beyond it would wait for a transaction that may stay open.
+- `latest` is consistent per broker, because one request asks for all partitions of a broker.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from barnabas.spark.options import Assign, SourceOptions, Subscribe, TimestampSt
 
 ResultT = TypeVar("ResultT")
 
-# ListOffsets takes these in the place of a timestamp.
+# ListOffsets accepts these instead of a timestamp.
 _LATEST_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """Return whether asking again may help: by the broker's code, or because the broker could not be asked at all."""
+    """Return whether a retry may help: by the error code, or because the broker could not be reached."""
     return isinstance(error, RetriableError) or error.code.retriable
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Where a partition is read, and which incarnation of its topic is meant."""
+    """The address of a partition's leader, and the id of the topic."""
 
     topic_id: bytes
     host: str
@@ -61,12 +61,13 @@ class Leader:
 
 
 class OffsetReader:
-    """Answers where partitions begin and end. Dials on first use, so it is cheap to make and to throw away."""
+    """Finds where partitions begin and end. It connects on first use, so creating one is cheap."""
 
     def __init__(
         self,
         options: SourceOptions,
         connect: Callable[..., BlockingConnection] = BlockingConnection,
+        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
@@ -74,13 +75,15 @@ class OffsetReader:
             options.bootstrap_servers,
             client_id=options.consumer.client_id,
             timeout_ms=options.consumer.request_timeout_ms,
+            clock=clock,
+            sleep=sleep,
             connect=connect,
         )
         self._sleep = sleep
         self._metadata: ClusterMetadata | None = None
 
     def __repr__(self) -> str:
-        return f"OffsetReader({self._options.bootstrap_servers} {self._options.topics})"
+        return f"<OffsetReader servers={self._options.bootstrap_servers} topics={self._options.topics}>"
 
     def close(self) -> None:
         self._cluster.close()
@@ -88,10 +91,10 @@ class OffsetReader:
     # --- partitions -----------------------------------------------------------------------------------------------
 
     def partitions(self) -> list[TopicPartition]:
-        """Return the partitions the query reads as the cluster is now, in order.
+        """Return the partitions that the query reads now, in order.
 
         Raises:
-            KafkaError: a subscribed topic does not exist, or no broker answers.
+            KafkaError: a subscribed topic does not exist, or no broker responds.
         """
         selection = self._options.topics
         if isinstance(selection, Assign):
@@ -106,13 +109,13 @@ class OffsetReader:
         return sorted((topic.name, each.partition) for topic in topics for each in topic.partitions)
 
     def topic_ids(self) -> dict[str, bytes]:
-        """Return the ids of the topics last described; a topic created anew has another one."""
+        """Return the ids of the topics last described. A topic that is created again has another id."""
         return {} if self._metadata is None else {t.name: bytes(t.topic_id) for t in self._metadata.topics.values()}
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
-        """Return where each partition is read.
+        """Return the leader of each partition.
 
-        What `partitions` last learnt is used while it names a leader for all of them.
+        No request is sent if the last metadata has a leader for all of them.
 
         Raises:
             KafkaError: a partition does not exist or has no leader.
@@ -127,7 +130,7 @@ class OffsetReader:
     # --- offsets --------------------------------------------------------------------------------------------------
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return the first offset each partition still holds."""
+        """Return the first offset of each partition."""
         return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> Position:
@@ -138,8 +141,8 @@ class OffsetReader:
         """Return where a new query begins in each partition.
 
         Raises:
-            ValueError: offsets or moments were given, but not for exactly these partitions; or a partition holds
-                nothing as young as the moment and the strategy is `error`.
+            ValueError: offsets or timestamps were given, but not for exactly these partitions; or a partition has no
+                record at or after its timestamp and the strategy is `error`.
         """
         wanted = list(partitions)
         found = self._at(self._options.starting, wanted, "startingOffsets")
@@ -147,19 +150,19 @@ class OffsetReader:
         if late and self._options.timestamp_strategy is TimestampStrategy.ERROR:
             names = ", ".join(f"{topic}-{partition}" for topic, partition in late)
             raise ValueError(
-                f"No offset matched from request of timestamp for topic-partition(s) {names}: nothing there is as young. "
-                "Set startingOffsetsByTimestampStrategy to latest to begin at their end."
+                f"No offset matched from request of timestamp for topic-partition(s) {names}: they have no record at "
+                "or after it. Set startingOffsetsByTimestampStrategy to latest to begin at their end."
             )
         return {**found, **self.latest(late)}
 
     def end(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return where a batch ends in each partition; moments that nothing is as young as mean the partition's end."""
+        """Return where a batch ends in each partition: at its end if it has no record at or after the timestamp."""
         wanted = list(partitions)
         found = self._at(self._options.ending, wanted, "endingOffsets")
         return {**found, **self.latest(each for each in wanted if each not in found)}
 
     def _at(self, limit: OffsetLimit, partitions: list[TopicPartition], option: str) -> Position:
-        """Return the offsets a limit stands for; partitions that hold nothing as young as asked are left out."""
+        """Return the offsets of a limit, without partitions that have no record at or after its timestamp."""
         if isinstance(limit, Earliest):
             return self.earliest(partitions)
         if isinstance(limit, Latest):
@@ -180,7 +183,7 @@ class OffsetReader:
         return {**limit.offsets, **self._offsets(asked)}
 
     def _offsets(self, timestamps: Mapping[TopicPartition, int]) -> Position:
-        """Ask for the offset at a timestamp in each partition; -1 where nothing is as young."""
+        """Return the offset at a timestamp in each partition; -1 if it has no record at or after the timestamp."""
         if not timestamps:
             return {}
         wanted = {ClusterPartition(*each): timestamp for each, timestamp in timestamps.items()}
@@ -208,7 +211,7 @@ class OffsetReader:
         """Store a position as the offsets of a consumer group without members.
 
         Raises:
-            KafkaError: UNKNOWN_MEMBER_ID when consumers are members of the group just now; or no coordinator answers.
+            KafkaError: UNKNOWN_MEMBER_ID if the group has members; or no coordinator responds.
         """
         by_topic: dict[str, list[Any]] = {}
         request_class = messages.OffsetCommitRequest
@@ -224,7 +227,7 @@ class OffsetReader:
 
         def ask() -> None:
             connection = self._cluster.connection(self._cluster.coordinator(group_id))
-            # From version 10 on topics go by their ids, which adds nothing here.
+            # From version 10 on topics are named by id, which is not needed here.
             for topic in connection.request(request, highest=9).topics:
                 for answer in topic.partitions:
                     if answer.error_code:
@@ -271,7 +274,7 @@ class OffsetReader:
         return known
 
     def _retried(self, ask: Callable[[], ResultT]) -> ResultT:
-        """Ask, and after a retriable error ask again: `fetchOffset.numRetries` times, `retryIntervalMs` apart."""
+        """Call `ask`; after a retriable error retry `fetchOffset.numRetries` times, `retryIntervalMs` apart."""
         left = self._options.fetch_offset_retries
         while True:
             try:

@@ -1,19 +1,17 @@
-"""Offsets as a query writes them: where to begin, where to end, and a query's position between two triggers.
+"""Offsets in a query: where it begins, where it ends, and its position between two triggers.
 
-Plane: control, pure.
-
-A position is a plain dictionary `{(topic, partition): offset}` inside this package. On the outside it is the JSON
-that Spark's own Kafka source writes, `{"topic": {"0": 42}}`; a `startingOffsets` copied from a checkpoint of either
-source works in the other. In JSON an offset of -1 means the end of the partition and -2 its beginning.
+Inside this package a position is a dictionary `{(topic, partition): offset}`. Outside it is the JSON of Spark's own
+Kafka source, `{"topic": {"0": 42}}`; a `startingOffsets` copied from a checkpoint of either source works in the other.
+In JSON an offset of -1 means the end of the partition and -2 its beginning.
 
 Where a query begins or ends is one `OffsetLimit`:
 
 - `Earliest`, `Latest`: the ends of every partition;
 - `Specific`: one offset per partition (`-1`, `-2` as above);
-- `ByTimestamp`: the first offset at or after one moment, the same for every partition;
-- `ByPartitionTimestamp`: the same, a moment per partition.
+- `ByTimestamp`: the first offset at or after one timestamp, the same for every partition;
+- `ByPartitionTimestamp`: the same with a timestamp per partition.
 
-A moment is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a
+A timestamp is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a
 zone) or relative to now (`-2h`, `-10m`, `-1d12h`).
 """
 
@@ -45,12 +43,12 @@ _RELATIVE_PART = re.compile(r"(\d+)(ms|min|[smhdw])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Earliest:
-    """From, or to, the first offset that each partition still holds."""
+    """The first offset of each partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """From, or to, the end of each partition as the query's isolation level sees it."""
+    """The end of each partition in the query's isolation level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class ByTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class ByPartitionTimestamp:
-    """The first offset at or after a moment of its own for each partition."""
+    """The first offset at or after a timestamp per partition."""
 
     timestamps_ms: Mapping[TopicPartition, int]
 
@@ -78,7 +76,7 @@ OffsetLimit: TypeAlias = Earliest | Latest | Specific | ByTimestamp | ByPartitio
 
 
 def to_spark(position: Mapping[TopicPartition, int]) -> SparkOffsets:
-    """Return the position as the dictionary Spark stores: sorted, so that equal positions are equal text."""
+    """Return the position as Spark stores it: sorted, so that equal positions are equal text."""
     out: SparkOffsets = {}
     for topic, partition in sorted(position):
         out.setdefault(topic, {})[str(partition)] = position[topic, partition]
@@ -86,10 +84,10 @@ def to_spark(position: Mapping[TopicPartition, int]) -> SparkOffsets:
 
 
 def from_spark(offsets: Mapping[str, Mapping[str, int]]) -> Position:
-    """Return the position in a dictionary that Spark stored.
+    """Return the position from a dictionary that Spark stored.
 
     Raises:
-        ValueError: the dictionary is not of the form `{"topic": {"0": 42}}`.
+        ValueError: the dictionary does not have the form `{"topic": {"0": 42}}`.
     """
     return _partition_values(offsets, json.dumps(offsets), _OFFSETS_EXAMPLE)
 
@@ -100,7 +98,7 @@ def offsets_from_json(text: str) -> Position:
 
 
 def timestamps_from_json(text: str, now_ms: int) -> dict[TopicPartition, int]:
-    """Parse a JSON of moments per partition; each may be a number or any text that `timestamp_ms` takes."""
+    """Parse timestamps per partition from JSON; each is a number or a text that `timestamp_ms` accepts."""
     table = _load(text, _TIMESTAMPS_EXAMPLE)
     out: dict[TopicPartition, int] = {}
     for topic, partitions in table.items():
@@ -125,14 +123,14 @@ def assignment_from_json(text: str) -> list[TopicPartition]:
 
 
 def timestamp_ms(text: str, now_ms: int) -> int:
-    """Return a moment as milliseconds since 1970.
+    """Return a timestamp as milliseconds since 1970.
 
     Args:
-        text: milliseconds, ISO 8601 text, or a length of time before now such as `-2h`.
-        now_ms: the present, from which relative moments are counted.
+        text: milliseconds, ISO 8601, or a time before now such as `-2h`.
+        now_ms: the current time, for relative timestamps.
 
     Raises:
-        ValueError: the text is none of the three; the message names them.
+        ValueError: the text has none of the three forms; the message names them.
     """
     text = text.strip()
     if text.isascii() and text.isdigit():
@@ -143,7 +141,7 @@ def timestamp_ms(text: str, now_ms: int) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"timestamp '{text}' is not understood: write milliseconds since 1970 (1763712000000), "
+            f"'{text}' is not a valid timestamp: write milliseconds since 1970 (1763712000000), "
             "ISO 8601 (2026-11-21T08:00, UTC unless it names a zone) or a time before now (-2h, -10m, -1d12h)"
         ) from None
     if moment.tzinfo is None:
@@ -152,7 +150,7 @@ def timestamp_ms(text: str, now_ms: int) -> int:
 
 
 def missing_partitions(wanted: Iterable[TopicPartition], given: Mapping[TopicPartition, int]) -> str | None:
-    """Return what to tell the user when per-partition values do not name exactly the partitions read, else None."""
+    """Return an error message if the given values do not name exactly the partitions read, else None."""
     wanted_set = set(wanted)
     if wanted_set == set(given):
         return None

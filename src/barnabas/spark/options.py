@@ -1,18 +1,15 @@
-"""The options of `format("barnabas")`, checked once and turned into values.
+"""The options of `format("barnabas")`, checked once and parsed into values.
 
-Plane: control, pure.
+The names are those of Spark's own Kafka source, compared without regard to case, as Spark does. Options that Spark's
+source rejects are rejected here with the same message, so a job that moves from one source to the other fails in the
+same place.
 
-The names are those of Spark's own Kafka source, and are compared without regard to case, as Spark does. What that
-source refuses is refused here in the same words, so that a job moved from one to the other fails in the same place,
-if it fails. Options that begin with `kafka.` configure the consumer; those that mean something to this reader are
-used, security settings it cannot honour are refused (reading unencrypted because an option was overlooked would be
-worse), and any other is accepted and has no effect, because jobs carry them over from the other source.
+Options that begin with `kafka.` configure the consumer. Security settings are rejected, because ignoring one would mean
+reading unencrypted. Settings that this source does not use are accepted without effect, because jobs bring them from
+Spark's source. `kafka.max.partition.fetch.bytes` is 8 MB by default: a task reads one partition, and small fetches are
+slow.
 
-Each option, its default and its meaning are a line of the table in `docs/spark.md`; a test compares the two.
-
-Of the `kafka.` keys these also count: `client.id`, `request.timeout.ms`, `fetch.max.bytes`,
-`max.partition.fetch.bytes` (8 MB unless given: a task reads one partition, and small fetches are slow),
-`fetch.max.wait.ms`, `check.crcs`.
+The table in `docs/spark.md` has each option with its default and meaning; a test compares the two.
 """
 
 from __future__ import annotations
@@ -46,14 +43,14 @@ _DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h
 
 
 class IsolationLevel(Enum):
-    """Whether records of transactions that did not (yet) commit are read; the value is the one on the wire."""
+    """Whether to read records of transactions that are not committed; the value is that of the protocol."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
 
 class TimestampStrategy(Enum):
-    """What a query does when a partition holds nothing at or after the moment it should start from."""
+    """What a query does if a partition has no record at or after its starting timestamp."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -85,7 +82,7 @@ TopicSelection: TypeAlias = Subscribe | SubscribePattern | Assign
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSettings:
-    """The `kafka.` keys that this reader honours; the names are Kafka's."""
+    """The `kafka.` settings that this source uses, with Kafka's names."""
 
     client_id: str
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
@@ -98,7 +95,7 @@ class ConsumerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """A query's options as values; `ending` has no meaning in a stream."""
+    """A query's options as values; a stream does not use `ending`."""
 
     bootstrap_servers: str
     topics: TopicSelection
@@ -120,7 +117,7 @@ class SourceOptions:
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """Return whether the source has the column `headers`; all that Spark needs to know before it reads."""
+    """Return whether the source has the column `headers`, which Spark needs for the schema."""
     return _Given(options).boolean("includeHeaders", False)
 
 
@@ -128,11 +125,11 @@ def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOption
     """Parse the options of `spark.read`.
 
     Args:
-        options: as Spark hands them over; keys in any case.
-        now_ms: the present, for moments such as `-2h`.
+        options: as Spark passes them; keys in any case.
+        now_ms: the current time, for timestamps such as `-2h`.
 
     Raises:
-        ValueError: an option is missing, contradicts another or is refused; the message is one sentence for the user.
+        ValueError: an option is missing, invalid, not supported or contradicts another; the message is for the user.
     """
     given = _Given(options)
     parsed = _parse(given, now_ms, default_start=Earliest())
@@ -165,15 +162,15 @@ def parse_stream_options(options: Mapping[str, str], now_ms: int) -> SourceOptio
 
 
 def duration_ms(text: str) -> int:
-    """Return a length of time written as Spark writes it (`15m`, `30s`, `500` for milliseconds)."""
+    """Return a duration in Spark's form (`15m`, `30s`, `500` for milliseconds) as milliseconds."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"'{text}' is not a length of time: write for example 500ms, 30s, 15m or 2h")
+        raise ValueError(f"'{text}' is not a valid duration: write for example 500ms, 30s, 15m or 2h")
     return int(int(match[1]) * _DURATION_MS[(match[2] or "ms").lower()])
 
 
 class _Given:
-    """The options as they were written, looked up without regard to case."""
+    """The user's options, looked up without regard to case."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = {str(name).lower(): str(options[name]) for name in options}
@@ -277,7 +274,7 @@ def _topics(given: _Given) -> TopicSelection:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"subscribePattern '{pattern}' is not a regular expression: {error}") from None
+        raise ValueError(f"subscribePattern '{pattern}' is not a valid regular expression: {error}") from None
     return SubscribePattern(pattern)
 
 
@@ -335,11 +332,11 @@ def _refuse_consumer_settings(given: _Given) -> None:
     protocol = given.text("kafka.security.protocol")
     if protocol is not None and protocol.strip().upper() != "PLAINTEXT":
         raise ValueError(
-            f"kafka.security.protocol '{protocol}' is not supported by format(\"barnabas\"): it speaks PLAINTEXT only"
+            f"kafka.security.protocol '{protocol}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only"
         )
     for name in given.names():
         if name.startswith(("kafka.ssl.", "kafka.sasl.")):
-            raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it speaks PLAINTEXT only")
+            raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only")
 
 
 def _refuse_offset(limit: Specific, offset: int, sentence: str) -> None:

@@ -1,16 +1,14 @@
-"""Ranges of offsets, and how they are cut into tasks.
+"""Ranges of offsets, and how they are split into tasks.
 
-Plane: control, pure.
-
-One range is one task. Without options there is a range per partition that has anything to read.
-`maxRecordsPerPartition` cuts each range into equal parts that are no longer than asked. `minPartitions`, when there
-are still fewer ranges than asked, shares the wanted number among the ranges in proportion to their length: ranges too
-short to be cut are set aside first, so that their lengths do not eat into the share of the long ones (the arithmetic
-of Spark's `KafkaOffsetRangeCalculator`).
+One range is one task. Without options each partition that has new offsets is one range. `maxRecordsPerPartition` splits
+each range into equal parts of at most this length. If there are then fewer ranges than `minPartitions`, the missing
+ones are shared among the ranges in proportion to their length. Ranges that are too short to split are taken out first,
+so that the long ranges share the rest (the arithmetic of Spark's `KafkaOffsetRangeCalculator`). Because of rounding
+there may be a few tasks fewer or more than `minPartitions`.
 
 Invariants:
 
-- the parts of a range touch, do not overlap and cover it;
+- the parts of a range are adjacent, do not overlap and cover it;
 - no part is empty;
 - the order of partitions is kept.
 
@@ -38,7 +36,7 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many offsets the range spans."""
+        """The number of offsets in the range."""
         return self.end - self.start
 
 
@@ -49,8 +47,8 @@ def cut_ranges(
 
     Args:
         ranges: at most one per partition; empty ones are dropped.
-        min_partitions: the least number of ranges wanted, or None.
-        max_records_per_partition: the greatest length of a range, or None.
+        min_partitions: the minimum number of ranges wanted, or None.
+        max_records_per_partition: the maximum length of a range, or None.
     """
     whole = [r for r in ranges if r.size > 0]
     if max_records_per_partition is not None:
@@ -64,7 +62,7 @@ def _cut_by_length(ranges: Sequence[OffsetRange], min_partitions: int) -> list[O
     total = sum(r.size for r in ranges)
     short = {r for r in ranges if _share(r.size, total, min_partitions) == 1}
     rest = total - sum(r.size for r in short)
-    wanted = max(min_partitions - len(short), 1)
+    wanted = min_partitions - len(short)
     return [part for r in ranges for part in _cut(r, 1 if r in short else _share(r.size, rest, wanted))]
 
 

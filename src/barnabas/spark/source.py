@@ -1,7 +1,7 @@
 """The batch reader: `spark.read.format("barnabas")`.
 
-Shell. Spark makes it in a planning process, asks it for its partitions, pickles it and calls `read` on executors. It
-therefore holds values only; connections are made where they are used.
+Spark creates the reader in a planning process, calls `partitions`, pickles the reader and calls `read` on executors. So
+it holds only values; connections are opened where they are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """One task: a range, and where its partition was led when it was planned."""
+    """One task: a range, and the partition's leader when the task was planned."""
 
     def __init__(self, wanted: OffsetRange, leader: Leader) -> None:
         self.wanted = wanted
@@ -29,13 +29,14 @@ class RangePartition(InputPartition):
 
     def __repr__(self) -> str:
         r = self.wanted
-        return f"RangePartition({r.topic}-{r.partition} [{r.start}, {r.end}) at {self.leader.host}:{self.leader.port})"
+        leader = f"{self.leader.host}:{self.leader.port}"
+        return f"<RangePartition partition={r.topic}-{r.partition} start={r.start} end={r.end} leader={leader}>"
 
 
 def plan_tasks(reader: OffsetReader, options: SourceOptions, start: Position, end: Position) -> list[RangePartition]:
-    """Cut what lies between two positions into tasks.
+    """Split the offsets between two positions into tasks.
 
-    Partitions that are not in both positions, or have nothing between them, are left out.
+    Partitions that are not in both positions, or have no offsets between them, are left out.
     """
     whole = [
         OffsetRange(topic, partition, start[topic, partition], offset)
@@ -48,8 +49,8 @@ def plan_tasks(reader: OffsetReader, options: SourceOptions, start: Position, en
 
 
 def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Yield a task's rows; on an executor. Spark hands over an empty partition when nothing was planned."""
-    # pyarrow and numpy are imported where rows are made, not where queries are planned.
+    """Yield a task's rows; on an executor. If nothing was planned, Spark passes a partition without a range."""
+    # Only executors need pyarrow and numpy, not the process that plans a query.
     from barnabas.spark.fetcher import RangeFetcher
 
     if isinstance(task, RangePartition):
@@ -57,13 +58,13 @@ def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.Recor
 
 
 class BatchReader(DataSourceReader):
-    """Reads from one position to another, both fixed when the query is planned."""
+    """Reads between two positions, both fixed when the query is planned."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Ask the cluster where the query begins and ends, and cut it into tasks."""
+        """Find where the query begins and ends, and split it into tasks."""
         reader = OffsetReader(self._options)
         try:
             topic_partitions = reader.partitions()

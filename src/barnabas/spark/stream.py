@@ -1,25 +1,24 @@
 """The stream reader: `spark.readStream.format("barnabas")`.
 
-Shell, with the decisions in `admission` and `ranges`. Spark keeps one of these alive in one Python process for as
-long as the query runs and asks it, trigger by trigger: where does the query begin (`initialOffset`), how far may this
-batch go (`latestOffset`), which tasks are that (`partitions`), and tells it when a batch is done (`commit`). `read`
-runs on executors, on a pickled copy.
+Spark keeps one reader in one Python process while the query runs. In each trigger it calls `initialOffset` (where the
+query begins), `latestOffset` (where the next batch ends), `partitions` (the tasks of the batch) and `commit` (the batch
+is done). `read` runs on executors, on a pickled copy. `admission` and `ranges` make the decisions.
 
-Positions pass through Spark as `{"topic": {"0": 42}}` and lie in the checkpoint in that form, which is the one of
-Spark's own Kafka source.
+Spark passes positions as `{"topic": {"0": 42}}` and stores them in this form in the checkpoint, as for its own Kafka
+source.
 
-What is watched for, because a position alone does not show it:
+A position alone does not show these changes, so the reader checks for them:
 
-- **A partition that the query has not met yet** (the topic grew, or a pattern matches a new topic) is read from its
-  beginning. If that is not offset 0, earlier records are gone: data loss.
-- **A partition that disappeared**: data loss; without failing it is forgotten.
-- **A partition that ends before the query's position**: the log was cut or the topic deleted and created again: data
-  loss. Without failing, the query goes on at the partition's new end.
-- **A topic deleted and created again while the query runs** is recognised by its id even when it has grown past the
-  position by then: data loss. Without failing, the new topic is read from its beginning.
+- **A new partition** (the topic grew, or a pattern matches a new topic) is read from its beginning. If the beginning is
+  not offset 0, earlier records are gone: data loss.
+- **A partition that is gone**: data loss. Without `failOnDataLoss` the query drops it.
+- **A partition that ends before the query's position**: the log was cut, or the topic was deleted and created again:
+  data loss. Without `failOnDataLoss` the query continues at the partition's new end.
+- **A topic that was deleted and created again while the query runs** has a new id, even if it has already grown past
+  the position: data loss. Without `failOnDataLoss` the new topic is read from its beginning.
 
-Limits: Spark gives a Python source no place to keep its first position. A query that begins at the end (`latest`) and
-is killed in its very first batch begins at the end again.
+Limits: Spark gives a Python source no place for its first position. If a query that begins at the end (`latest`) is
+killed in its first batch, it begins at the end again.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from barnabas.spark.source import plan_tasks, read_task
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_logger = logging.getLogger("barnabas.spark")
+logger = logging.getLogger("barnabas.spark")
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -72,25 +71,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._commit_failed = False
 
     def __repr__(self) -> str:
-        return f"StreamReader({self._options.bootstrap_servers} {self._options.topics})"
+        return f"<StreamReader servers={self._options.bootstrap_servers} topics={self._options.topics}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Executors get a copy; connections stay with the driver.
+        # Executors get a copy without the driver's connections.
         return {**self.__dict__, "_offset_reader": None}
-
-    # --- positions ------------------------------------------------------------------------------------------------
 
     def initialOffset(self) -> SparkOffsets:
         """Return where a query without a checkpoint begins."""
         first = self._reader.start(self._partitions())
         if self._target is not None:
-            # "The latest" asked for now must not lie beyond the end that was fixed a moment ago.
+            # The latest offsets may be past the end that prepareForTriggerAvailableNow fixed.
             first = {each: min(offset, self._target.get(each, offset)) for each, offset in first.items()}
         self._first = first
         return to_spark(first)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit that Spark hands to `latestOffset` in the triggers that heed one."""
+        """Return the limit that Spark passes to `latestOffset` in triggers with a limit."""
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -98,25 +95,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Fix the end: records that arrive from now on are left for the next run."""
+        """Fix the end: the next run reads records that arrive from now on."""
         self._target = self._reader.latest(self._partitions())
 
     def reportLatestOffset(self) -> SparkOffsets | None:
-        """Return the partitions' ends for the progress report, from which the query's lag can be told.
+        """Return the partitions' ends for the progress report, which computes the query's lag from them.
 
-        They are those that `latestOffset` has just seen.
+        They are the ends that `latestOffset` has just seen.
         """
         return to_spark(self._ends if self._ends is not None else self._reader.latest(self._partitions()))
 
     def latestOffset(self, start: SparkOffsets, limit: ReadLimit) -> SparkOffsets:
-        """Return how far the next batch goes; `start` itself when there is nothing to do, or not enough yet.
+        """Return where the next batch ends; `start` if there are no new offsets, or not enough yet.
 
         Raises:
             DataLoss: records between the query's position and the topics' ends are gone, and `failOnDataLoss` is true.
         """
         position = from_spark(start)
-        # Spark asks only when every batch before `start` is done, and tells `commit` not until it plans the next one,
-        # which on a quiet topic may be never.
+        # Every batch before `start` is done. Spark calls `commit` only when it plans the next batch, which may never
+        # happen on a quiet topic.
         self._show_progress(position)
         if self._target is not None:
             end = self._target
@@ -133,7 +130,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_spark(end)
 
     def _is_held_back(self, limit: ReadLimit, start: Position, end: Position) -> bool:
-        # With a fixed end no more may ever come, and a trigger that asks for everything gets everything.
+        # With a fixed end no more offsets will come. ReadAllAvailable means everything.
         if self._minimum is None or self._target is not None or isinstance(limit, ReadAllAvailable):
             return False
         return self._minimum.holds_back(start, end, time.time_ns() // 1_000_000)
@@ -144,7 +141,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             report_data_loss(f"Partitions {names} are gone", fail=self._options.fail_on_data_loss)
 
     def _begin_of_new(self, position: Position, end: Position) -> Position:
-        """Return where partitions begin that the query has not met yet."""
+        """Return the beginnings of the partitions that are new to the query."""
         new = [each for each in end if each not in position]
         begin = self._reader.earliest(new) if new else {}
         for (topic, partition), offset in begin.items():
@@ -172,14 +169,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._topic_ids[topic] = topic_id
                 self._created_again.add(topic)
 
-    # --- batches --------------------------------------------------------------------------------------------------
-
     def partitions(self, start: SparkOffsets, end: SparkOffsets) -> list[InputPartition]:
         """Return the tasks of the batch between two positions."""
         begin, until = from_spark(start), from_spark(end)
-        anew = [each for each in until if each not in begin or each[0] in self._created_again]
-        if anew:
-            begin.update(self._reader.earliest(anew))
+        new = [each for each in until if each not in begin or each[0] in self._created_again]
+        if new:
+            begin.update(self._reader.earliest(new))
             self._created_again.clear()
         self._check_first_batch(begin, until)
         return list(plan_tasks(self._reader, self._options, begin, until))
@@ -189,14 +184,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_task(self._options, partition)
 
     def commit(self, end: SparkOffsets) -> None:
-        """Take note that everything before `end` is done."""
+        """Record that everything before `end` is done."""
         self._show_progress(from_spark(end))
 
     def _show_progress(self, position: Position) -> None:
         """Show the query's progress as a consumer group's offsets, if `kafka.group.id` is set.
 
-        The checkpoint is what counts; the group only tells lag tools about it. A commit that fails is therefore logged
-        and the query goes on.
+        Only the checkpoint counts; the group is for lag tools. So a failed commit is only logged.
         """
         if self._options.group_id is None or position == self._shown:
             return
@@ -206,7 +200,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._commit_failed = False
         except KafkaError as error:
             if not self._commit_failed:
-                _logger.warning("cannot commit progress to group %s: %s", self._options.group_id, error)
+                logger.warning("cannot commit progress to group %s: %s", self._options.group_id, error)
             self._commit_failed = True
 
     def stop(self) -> None:
@@ -216,13 +210,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._offset_reader = None
 
     def _check_first_batch(self, begin: Position, until: Position) -> None:
-        """Say so when a restarted first batch begins past its recorded end (see the limits above)."""
+        """Log a warning if a restarted first batch begins past its stored end (see the limits above)."""
         if self._first is not None and any(
             until[each] < offset for each, offset in self._first.items() if each in until
         ):
-            _logger.warning("the first batch's beginning was not recorded; the query goes on from the batch's end")
-
-    # --- the cluster ----------------------------------------------------------------------------------------------
+            logger.warning("the first batch's start was not stored; the query continues at the batch's end")
 
     @property
     def _reader(self) -> OffsetReader:

@@ -1,15 +1,15 @@
-"""Which metrics each client shall push, and whether a push may come now. Control plane, pure.
+"""Which metrics each client is to push, and when it may push.
 
     client-metrics settings ──► subscriptions ──► client instance: metrics, interval, subscription id ──► PushedMetrics
 
-- A client names itself by an instance id; one without gets a new one. Its subscription is the union of the metrics of all
-  subscriptions that match it, with the shortest interval; `*` stands for all metrics, none for nothing to push.
-- The subscription id follows from what is subscribed, so that a client that comes with an old one is told UNKNOWN_SUBSCRIPTION_ID
-  and asks again. It is looked at anew when the settings have changed.
-- Asking again, or pushing, before the interval is over is THROTTLING_QUOTA_EXCEEDED; the first push after asking, and a last one
-  (`terminating`), may come at any time, and after that none.
-- At most `INSTANCES_MAX` clients are known, the one that was silent longest makes room. One is forgotten with its connection, or
-  after three intervals of silence, at least a minute.
+- A client identifies itself by an instance id; a client without one gets a new one. Its subscription is the union of the metrics of
+  all subscriptions that match it, with the shortest interval. `*` stands for all metrics; an empty list means nothing to push.
+- The subscription id is a checksum of the subscription. A client with an old id gets UNKNOWN_SUBSCRIPTION_ID and asks again. The
+  manager computes a client's subscription again when the settings have changed.
+- A client that asks or pushes before its interval is over gets THROTTLING_QUOTA_EXCEEDED. The first push after asking and the last
+  push (`terminating`) may come at any time; a push after the last one is rejected.
+- At most `INSTANCES_MAX` clients are known; a new one replaces the client that was silent longest. The manager forgets a client when
+  its connection ends, or after three intervals of silence, at least a minute.
 
 Source: Kafka's `ClientMetricsManager`, `ClientMetricsInstance`; KIP-714.
 """
@@ -35,20 +35,20 @@ from barnabas.telemetry.pushed_metrics import PushedMetrics, Pusher
 
 __all__ = ["ClientAttributes", "ClientMetricsInstance", "ClientMetricsManager"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 INSTANCES_MAX = 16384
 EXPIRE_MS = 60_000
 DEFAULT_INTERVAL_MS = 300_000
 ALL_METRICS = "*"
 ACCEPTED_COMPRESSION = (4, 3, 1, 2)
-"""zstd, lz4, gzip, snappy, in the order of preference; none is accepted too."""
+"""zstd, lz4, gzip, snappy, in order of preference; uncompressed pushes are accepted too."""
 _CODECS = range(5)
 _RESERVED = (ZERO_UUID, ONE_UUID)
 
 
 class ClientAttributes(NamedTuple):
-    """What subscriptions may match; None where it is not known."""
+    """The attributes that subscriptions may match; None if unknown."""
 
     client_id: str | None
     client_software_name: str | None
@@ -70,7 +70,7 @@ class _Subscription(NamedTuple):
 
 
 def _subscription(settings: Mapping[str, str]) -> _Subscription:
-    """A subscription from its settings, which the controller has checked."""
+    """Make a subscription from settings that the controller has validated."""
     match = {}
     for part in _list(settings.get("match", "")):
         name, _, expression = part.partition("=")
@@ -88,9 +88,9 @@ class ClientMetricsInstance:
     """One client instance.
 
     Attributes:
-        metrics: what it shall push, prefixes of names, sorted.
-        last_error: how its last request ended; some errors let it ask again at once.
-        version: of the subscriptions that it was made from.
+        metrics: sorted prefixes of the names to push.
+        last_error: the error of its last request; after some errors it may ask again at once.
+        version: the version of the subscriptions that it was made from.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class ClientMetricsManager:
 
     Args:
         max_bytes: telemetry.max.bytes.
-        random: new instance ids are drawn from it.
+        random: the source of new instance ids.
 
     Attributes:
         pushed: the newest values.
-        throttles, unknown_subscriptions, exports, export_errors: how often each happened.
+        throttles, unknown_subscriptions, exports, export_errors: counts.
     """
 
     def __init__(self, max_bytes: int, random: random.Random) -> None:
@@ -163,25 +163,23 @@ class ClientMetricsManager:
         return len(self._instances)
 
     def apply(self, changed: Iterable[ConfigResource], image: ConfigurationsImage) -> None:
-        """Take a commit that changed these resources."""
+        """Apply a commit that changed these resources."""
         if any(kind == ConfigResourceType.CLIENT_METRICS for kind, _ in changed):
             self.configure(image)
 
     def configure(self, image: ConfigurationsImage) -> None:
-        """Take the subscriptions as they are now."""
+        """Read all subscriptions from the image."""
         kind = int(ConfigResourceType.CLIENT_METRICS)
         self._subscriptions = {name: _subscription(image.for_resource(kind, name)) for name in image.names_of(kind)}
         self._version += 1
 
-    # -- requests ----------------------------------------------------------------------------------------------------
-
     def get_subscription(
         self, instance_id: bytes, attributes: ClientAttributes, connection_id: str, now_ms: int
     ) -> ClientMetricsInstance:
-        """What a client shall push.
+        """Return the subscription of a client.
 
         Raises:
-            KafkaError: THROTTLING_QUOTA_EXCEEDED, it has asked or pushed a moment ago.
+            KafkaError: THROTTLING_QUOTA_EXCEEDED, the client asked or pushed less than an interval ago.
         """
         known = Uuid(instance_id) if instance_id != ZERO_UUID else self._new_id()
         instance = self._instance(known, attributes, connection_id, now_ms)
@@ -204,7 +202,7 @@ class ClientMetricsManager:
         payload: bytes | memoryview,
         now_ms: int,
     ) -> None:
-        """Take a push.
+        """Accept or reject a push.
 
         Raises:
             KafkaError: INVALID_REQUEST, THROTTLING_QUOTA_EXCEEDED, UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE,
@@ -258,12 +256,10 @@ class ClientMetricsManager:
             points = list(read_metrics(decompress(codec, payload, self.max_bytes)))
         except (KafkaError, BadPayload) as error:
             self.export_errors += 1
-            log.warning("Client metrics of %s cannot be read: %s", pusher, error)
+            logger.warning("Client metrics of %s cannot be read: %s", pusher, error)
             raise KafkaError(ErrorCode.INVALID_RECORD) from None
         self.exports += 1
         self.pushed.take(instance.instance_id, pusher, points, instance.interval_ms, now_ms)
-
-    # -- instances ---------------------------------------------------------------------------------------------------
 
     def _new_id(self) -> Uuid:
         while True:
@@ -298,13 +294,13 @@ class ClientMetricsManager:
         return ClientMetricsInstance(instance_id, attributes, sorted(metrics), interval_ms, self._version)
 
     def disconnected(self, connection_id: str) -> None:
-        """A connection has ended, and its client's instance with it; what it pushed stays for a while."""
+        """Forget the client of a closed connection; its pushed values stay for a while."""
         instance_id = self._by_connection.pop(connection_id, None)
         if instance_id is not None:
             self._instances.pop(instance_id, None)
 
     def expire(self, now_ms: int) -> None:
-        """Forget instances that are silent; the server calls this on a timer."""
+        """Forget silent clients; the server calls this on a timer."""
         gone = {key for key, instance in self._instances.items() if instance.expires_ms <= now_ms}
         for instance_id in gone:
             del self._instances[instance_id]

@@ -1,4 +1,4 @@
-"""What a push carries: OpenTelemetry's MetricsData, as far as client metrics use it. Pure.
+"""The payload of a push: the part of OpenTelemetry's MetricsData that client metrics use.
 
     MetricsData          1 ResourceMetrics *
     ResourceMetrics      1 Resource, 2 ScopeMetrics *
@@ -13,9 +13,9 @@
     KeyValue             1 key, 2 AnyValue
     AnyValue             1 string, 2 bool, 3 int64, 4 double
 
-- Protocol buffers are read by hand: a message is a list of (number, wire type, value), and these are forty lines against a
-  dependency with generated code. Unknown fields are passed over, as the format wants.
-- A histogram becomes two sums, its count and its sum. Exponential histograms and summaries, which no client sends, are left out.
+- Protocol buffers are decoded by hand: a message is a list of (number, wire type, value). Forty lines replace a dependency with
+  generated code. Unknown fields are skipped, as the format demands.
+- A histogram becomes two sums: its count and its sum. Exponential histograms and summaries, which no client sends, are skipped.
 
 Sources: opentelemetry-proto `metrics.proto`, `common.proto`; the encoding page of Protocol Buffers; KIP-714.
 """
@@ -38,16 +38,17 @@ Attributes = tuple[tuple[str, str], ...]
 
 
 class BadPayload(Exception):
-    """The bytes are no MetricsData; the push is answered INVALID_RECORD."""
+    """The bytes are not a valid MetricsData; the broker returns INVALID_RECORD."""
 
 
 class Point(NamedTuple):
     """One value.
 
     Attributes:
-        name: the metric's, such as `org.apache.kafka.consumer.poll.idle.ratio.avg`.
-        attributes: of the resource and of the point, sorted by name.
-        is_sum: it counts up; with `is_delta` it is what was added since the push before.
+        name: the metric's name, such as `org.apache.kafka.consumer.poll.idle.ratio.avg`.
+        attributes: those of the resource and of the point, sorted by name.
+        is_sum: whether the value only grows.
+        is_delta: whether the value is the increase since the previous push.
     """
 
     name: str
@@ -58,10 +59,10 @@ class Point(NamedTuple):
 
 
 def read_metrics(data: bytes | bytearray | memoryview) -> Iterator[Point]:
-    """Each value of a push.
+    """Yield each value of a push.
 
     Raises:
-        BadPayload: also in the middle of the iteration.
+        BadPayload: possibly after some values.
     """
     try:
         for resource_metrics in _messages(memoryview(data), 1):
@@ -72,7 +73,7 @@ def read_metrics(data: bytes | bytearray | memoryview) -> Iterator[Point]:
                 for metric in _messages(scope_metrics, 2):
                     yield from _points(metric, resource)
     except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
-        raise BadPayload(f"no MetricsData: {error}") from None
+        raise BadPayload(f"not a valid MetricsData: {error}") from None
 
 
 def _points(metric: memoryview, resource: dict[str, str]) -> Iterator[Point]:
@@ -151,14 +152,14 @@ def _sorted(attributes: dict[str, str]) -> Attributes:
 
 
 def _messages(message: memoryview, number: int) -> Iterator[memoryview]:
-    """The embedded messages of one field."""
+    """Yield the embedded messages of one field."""
     for field, wire, value in _fields(message):
         if field == number and wire == BYTES and isinstance(value, memoryview):
             yield value
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, Value]]:
-    """Number, wire type and value of each field; eight-byte values stay bytes, for the reader knows what they are."""
+    """Yield number, wire type and value of each field; eight-byte values stay bytes, since only the caller knows their type."""
     position, end = 0, len(message)
     while position < end:
         key, position = _varint(message, position)

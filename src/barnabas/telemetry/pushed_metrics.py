@@ -1,9 +1,9 @@
-"""The newest values that clients pushed, kept for a while after the last push. Control plane, pure.
+"""The newest values that clients pushed, kept for a while after the last push.
 
-- A gauge is replaced; a sum that comes as differences is added up, so that it reads as the counter it is.
-- A client that is silent for three of its push intervals, and for five minutes, is forgotten: long enough for a monitoring
-  system to fetch the last push of a client that has ended.
-- Bounded: `CLIENT_SERIES_MAX` series for a client and `SERIES_MAX` in all; what is beyond is counted in `dropped`.
+- A new value of a gauge replaces the old one. A sum that is pushed as differences is added up to a counter.
+- A client that is silent for three push intervals, and for five minutes, is forgotten. A monitoring system thus has time to read the
+  last push of a client that has ended.
+- Memory is bounded: `CLIENT_SERIES_MAX` series for a client and `SERIES_MAX` in all. `dropped` counts the values beyond.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEEP_MS = 300_000
 
 
 class Pusher(NamedTuple):
-    """Who pushed, as labels name it."""
+    """The client that pushed, as labels name it."""
 
     client_instance_id: str
     client_id: str
@@ -39,7 +39,11 @@ class _Client:
 
 
 class PushedMetrics:
-    """Attributes: `dropped`: values that found no room."""
+    """The values of all clients.
+
+    Attributes:
+        dropped: the number of values beyond the bounds.
+    """
 
     def __init__(self) -> None:
         self._clients: dict[bytes, _Client] = {}
@@ -50,11 +54,11 @@ class PushedMetrics:
         return f"<PushedMetrics {self._series} series of {len(self._clients)} clients>"
 
     def take(self, instance: bytes, pusher: Pusher, points: Iterable[Point], interval_ms: int, now_ms: int) -> None:
-        """Take in a push that was read whole.
+        """Store the values of a push.
 
         Args:
             instance: the client instance id.
-            interval_ms: how often it pushes.
+            interval_ms: the client's push interval.
         """
         client = self._clients.get(instance)
         if client is None:
@@ -74,12 +78,12 @@ class PushedMetrics:
             series[key] = (base + point.value, point.is_sum)
 
     def expire(self, now_ms: int) -> None:
-        """Forget who has been silent for too long."""
+        """Forget clients that have been silent for too long."""
         for instance in [key for key, client in self._clients.items() if client.expires_ms <= now_ms]:
             self._series -= len(self._clients.pop(instance).series)
 
     def by_name(self) -> Mapping[str, list[tuple[Pusher, Attributes, float, bool]]]:
-        """Each metric's values, by its name."""
+        """Return each metric's values, by its name."""
         found: dict[str, list[tuple[Pusher, Attributes, float, bool]]] = {}
         for pusher, (name, attributes), (value, is_sum) in self._each():
             found.setdefault(name, []).append((pusher, attributes, value, is_sum))

@@ -1,11 +1,11 @@
-"""Does this cluster keep Kafka's promises? A consistency checker for any Kafka address. Shell plane, around a pure core.
+"""A consistency checker for Kafka clusters: does a cluster keep Kafka's promises?
 
 Clients append integers that are unique to partitions, read them back, and do both in transactions, while brokers may be killed.
-What each client asked for and what it was told is a history; the checker looks for a contradiction between the history and what
-a log with transactions may do.
+The requests and answers of all clients are a history; the checker looks for contradictions between the history and what a log with
+transactions may do.
 
-Reading order: :mod:`history`, :mod:`analysis`, :mod:`anomalies`, :mod:`cycles`, :mod:`verdict` are the checker and touch nothing
-but values; :mod:`generator` decides what clients do; :mod:`worker` does it, through one of two producers; :mod:`run` puts a run together.
+Reading order: `history`, `analysis`, `anomalies`, `cycles` and `verdict` are the checker, pure functions of a history; `generator`
+decides what a client does; `worker` does it, with one of two producers; `run` puts a run together.
 
-Source: the method and the names of the anomalies are those of Jepsen's ``tests.kafka``.
+Source: the method and the names of the anomalies are those of Jepsen's `tests.kafka`.
 """

@@ -1,12 +1,12 @@
-"""What a history says about the logs, put where the checkers find it. Pure.
+"""Indexes over a history, for the checks.
 
 The order of a key's values is their order of offsets, taken from
 
-- every poll, whatever became of the operation around it: what a consumer is given is safe to act on, always;
-- sends whose effect is certain: ok ones, and info ones of which some value was read.
+- every poll, also of an operation that failed: a consumer may act on whatever it reads;
+- sends that certainly took effect: with outcome ok, or with outcome info if some value of them was read.
 
-Holes between offsets say nothing, since markers and aborted records take offsets too. Where two values claim one offset, or one
-value two, the first claim counts for the order and a checker reports the other.
+Holes between offsets mean nothing: markers and aborted records have offsets too. If two values claim one offset, or one value claims
+two, the first claim decides the order and a check reports the other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Analysis:
 
     Attributes:
         completions: operations that ended, in order.
-        writer_of: which completion sent a value. A send that never completed is taken for info.
-        readers_of: which completions read a value, in order.
+        writer_of: the completion that sent a value. A send that never completed counts as info.
+        readers_of: the completions that read a value, in order.
     """
 
     def __init__(self, history: History) -> None:
@@ -56,14 +56,14 @@ class Analysis:
                 self.writer_of.setdefault((send.key, send.value), op)
 
     def must_have_committed(self, op: Op) -> bool:
-        """Whether an operation certainly took effect: it was ok, or nobody knew but something it sent was read."""
+        """Return whether an operation certainly took effect: its outcome is ok, or info and some value it sent was read."""
         if op.outcome is Outcome.OK:
             return True
         return op.outcome is not Outcome.FAIL and any((each.key, each.value) in self.readers_of for each in op.sends)
 
     @cached_property
     def claims(self) -> dict[int, dict[int, set[int]]]:
-        """Which values were said to be at each offset of each key."""
+        """The values that operations claim at each offset of each key."""
         claims: defaultdict[int, defaultdict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
         for op in self.completions:
             for key, pairs in op.reads().items():
@@ -89,12 +89,12 @@ class Analysis:
 
     @cached_property
     def position(self) -> dict[int, dict[int, int]]:
-        """Where in its key's order each value is."""
+        """The place of each value in its key's order."""
         return {key: {value: index for index, value in enumerate(values)} for key, values in self.order.items()}
 
     @cached_property
     def final_reads(self) -> dict[int, set[int]]:
-        """The values read from each key at the end of the run; a key is missing when it was not read to its end."""
+        """The values read from each key at the end of the run, without the keys that were not read to their end."""
         found: dict[int, set[int]] = {}
         for op in self.completions:
             if op.final and op.outcome is Outcome.OK:
@@ -105,14 +105,14 @@ class Analysis:
         return found
 
     def distance(self, key: int, first: int, second: int) -> int | None:
-        """How many places after ``first`` ``second`` is in the log; None when it is not known of both."""
+        """Return how many places `second` is after `first` in the log; None if one of them has no known place."""
         positions = self.position.get(key, {})
         if first in positions and second in positions:
             return positions[second] - positions[first]
         return None
 
     def by_process(self) -> Iterator[list[Op]]:
-        """The completions of each process, in order; faults and final reads are not clients' work."""
+        """Yield the completions of each process in order, without faults and final reads."""
         found: defaultdict[int, list[Op]] = defaultdict(list)
         for op in self.completions:
             if op.process >= 0 and not op.final:

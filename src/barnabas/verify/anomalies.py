@@ -1,27 +1,27 @@
-"""The anomalies, one function each, from an analysis to what was found. Pure.
+"""The anomalies: one function looks for each of them in an analysis.
 
     lost-write              an acknowledged record is missing although a later one of its key was read
     unseen                  an acknowledged record was never read, and nothing later either
-    aborted-read (G1a)      a record of an aborted transaction, or of a refused send, was read
+    aborted-read (G1a)      a record of an aborted transaction, or of a rejected send, was read
     precommitted-read       a transaction read what it had sent itself
-    unwritten-read          a record was read that nobody sent
+    unwritten-read          a record was read that no client sent
     duplicate               a record is at two offsets
     inconsistent-offset     two records are at one offset
-    torn-transaction        of a transaction's records some are there and others are not
+    torn-transaction        some of a transaction's records are in the log and others are not
     int-poll-skip           within an operation, polls passed over records of the log
     int-nonmonotonic-poll   within an operation, polls went back in the log
     poll-skip               from one operation to the next, a consumer passed over records
     nonmonotonic-poll       from one operation to the next, a consumer went back
-    int-send-skip           within a transaction, another's record came between two sends (Kafka does not isolate writes)
+    int-send-skip           within a transaction, another one's record is between two sends (Kafka does not isolate writes)
     int-nonmonotonic-send   within an operation, two sends are in the log in the opposite order
     nonmonotonic-send       two operations of one producer are in the log in the opposite order
     consumed-twice          two committed transactions of a group consumed one record
     consumed-never          a group's offset is past a record that no committed transaction consumed
 
-G0 and G1c are cycles and live in :mod:`barnabas.verify.cycles`. The last two and unwritten-read are ours, the others are Jepsen's.
+G0 and G1c are cycles: see `cycles`. consumed-twice, consumed-never and unwritten-read are ours, the others are Jepsen's.
 
-A consumer in a group may be given a partition, lose it and get it back between two operations, so skips and steps back of
-subscribed consumers are ``allowed``: reported apart, and no failure.
+A consumer in a group may lose a partition and get it back between two operations. So skips and steps back of subscribed consumers
+are `allowed`: they are reported apart and do not fail the run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from barnabas.verify.analysis import Analysis
 from barnabas.verify.history import Op, Outcome
 
 ALLOWED = frozenset({"int-send-skip", "G0", "G1c-ww"})
-"""What Kafka's transactions permit: writes of several transactions interleave."""
+"""Kafka's transactions permit these: writes of several transactions interleave."""
 EXAMPLES = 32
 """How many of a kind a report lists."""
 
@@ -46,10 +46,10 @@ class Anomaly:
 
     Attributes:
         name: from the table above.
-        key: the partition it concerns; None for several.
+        key: the partition; None for several.
         message: one sentence for people.
         ops: the operations that contradict.
-        allowed: Kafka permits it here.
+        allowed: Kafka permits it.
         detail: values, offsets and the like, for programs.
     """
 
@@ -64,7 +64,7 @@ class Anomaly:
 def unwritten_reads(analysis: Analysis) -> Iterator[Anomaly]:
     for (key, value), readers in analysis.readers_of.items():
         if (key, value) not in analysis.writer_of:
-            yield Anomaly("unwritten-read", key, f"{value} was read, which nobody sent there", (readers[0],))
+            yield Anomaly("unwritten-read", key, f"{value} was read, which no client sent there", (readers[0],))
 
 
 def aborted_reads(analysis: Analysis) -> Iterator[Anomaly]:
@@ -86,7 +86,7 @@ def precommitted_reads(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def lost_writes(analysis: Analysis) -> Iterator[Anomaly]:
-    """A record must have been read when a later one of its key was, and when the key was read to its end."""
+    """Find acknowledged records that were not read although a later one of their key was."""
     for key, order in analysis.order.items():
         read = [value for value in order if (key, value) in analysis.readers_of]
         bound = analysis.position[key][read[-1]] if read else -1
@@ -100,7 +100,7 @@ def lost_writes(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def unseen(analysis: Analysis) -> Iterator[Anomaly]:
-    """Acknowledged records that nobody ever read, beyond the last one read of their key or at an unknown offset."""
+    """Find acknowledged records that were never read, after the last one read of their key or at an unknown offset."""
     lost = {(each.key, each.detail["value"]) for each in lost_writes(analysis)}
     for (key, value), writer in analysis.writer_of.items():
         if writer.outcome is Outcome.OK and (key, value) not in analysis.readers_of and (key, value) not in lost:
@@ -109,7 +109,7 @@ def unseen(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def torn_transactions(analysis: Analysis) -> Iterator[Anomaly]:
-    """A transaction is there or not: looked at where keys were read to their end."""
+    """Find transactions of which some records are missing, in keys that were read to their end."""
     for op in analysis.completions:
         if op.f != "txn" or len(op.sends) < 2:
             continue
@@ -117,7 +117,7 @@ def torn_transactions(analysis: Analysis) -> Iterator[Anomaly]:
         there = [each for each in known if each.value in analysis.final_reads[each.key]]
         if there and len(there) < len(known):
             missing = [f"{each.key}: {each.value}" for each in known if each not in there]
-            message = f"of a transaction's {len(known)} records {len(there)} are there and these are not: {', '.join(missing)}"
+            message = f"of a transaction's {len(known)} records {len(there)} are in the log and these are not: {', '.join(missing)}"
             yield Anomaly("torn-transaction", None, message, (op,))
 
 
@@ -154,7 +154,7 @@ def internal_polls(analysis: Analysis) -> Iterator[Anomaly]:
                     continue
                 name = "int-poll-skip" if distance > 1 else "int-nonmonotonic-poll"
                 if op.final and distance > 1:
-                    continue  # what a final read passes over is lost, and told as such
+                    continue  # reported as lost-write
                 yield Anomaly(name, key, _moved(analysis, key, first, second, "an operation"), (op,))
 
 
@@ -171,7 +171,7 @@ def internal_sends(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def external_polls(analysis: Analysis) -> Iterator[Anomaly]:
-    """One consumer, operation after operation; an operation that failed has given its position back."""
+    """Compare each operation of a consumer with the last successful one; a failed operation rewinds."""
     for ops in analysis.by_process():
         last: dict[int, tuple[int, Op]] = {}
         subscribed = False
@@ -213,7 +213,7 @@ def external_sends(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def consumed(analysis: Analysis) -> Iterator[Anomaly]:
-    """Exactly once per group: what transactions consumed by sending a group's offsets along."""
+    """Find records that a group's transactions consumed twice, or not at all."""
     consumers: dict[tuple[str, int, int], list[Op]] = {}
     perhaps: set[tuple[str, int, int]] = set()
     groups: set[str] = set()
@@ -244,7 +244,7 @@ def consumed(analysis: Analysis) -> Iterator[Anomaly]:
                 for offset, values in analysis.claims.get(key, {}).items():
                     for value in values if offset < position else ():
                         where = (offsets.group, key, value)
-                        # An aborted record was there for nobody; others were when somebody read them.
+                        # A record that was read was visible; aborted ones never are.
                         if (key, value) in analysis.readers_of and where not in consumers and where not in perhaps:
                             message = f"group {offsets.group} is at {position}, and no transaction consumed {value} at {offset}"
                             yield Anomaly("consumed-never", key, message, (op,))

@@ -1,9 +1,9 @@
-"""The consumer of a process: librdkafka's with read_committed, positions kept by hand. Shell plane.
+"""The consumer of a process: librdkafka's with read_committed, and with positions of our own.
 
-An operation that failed gives its position back (:meth:`rewind`), as every program does that consumes in transactions; so the consumer
-remembers where each key stood before the operation.
+After a failed operation the consumer goes back to where it began (`rewind`), as every program must that consumes in transactions. So
+it remembers the position of each key before the operation.
 
-In a group the library seeks only what is still assigned, and a partition that comes back begins at its committed offset.
+In a group the library seeks only in assigned partitions; a partition that is assigned again begins at its committed offset.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CLASSIC_TIMES = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}
 
 
 class ConsumerFailed(Exception):
-    """The consumer cannot go on."""
+    """The consumer cannot continue."""
 
 
 class Layout:
-    """Which partition of which topic a key is.
+    """Maps keys to partitions of topics.
 
     Args:
         topics: names, in order.
@@ -60,7 +60,7 @@ class ReadCommittedConsumer:
         bootstrap: the cluster.
         layout: of the run.
         group: the group it joins when it subscribes.
-        group_protocol: ``classic``, or ``consumer`` (KIP-848), where the broker decides about timeouts.
+        group_protocol: `classic`, or `consumer` (KIP-848), where the broker decides about timeouts.
         settings: further settings of the library.
     """
 
@@ -86,10 +86,10 @@ class ReadCommittedConsumer:
         self._positions: dict[int, int] = {}
 
     def assign(self, keys: Iterable[int], tail: int | None) -> None:
-        """Reads these keys: kept ones from where they stand, new ones from ``tail`` records before their end, or the beginning.
+        """Read these keys: old ones from their position, new ones from `tail` records before their end, or from the beginning.
 
         Raises:
-            ConsumerFailed: the end of a key cannot be asked for; nothing has changed.
+            ConsumerFailed: the end of a key is unknown; nothing has changed.
         """
         kept = {} if self.subscribed else self._positions
         positions: dict[int, int] = {}
@@ -102,7 +102,7 @@ class ReadCommittedConsumer:
                 low, high = self.ends(key)
                 positions[key] = max(low, high - tail)
         if self.subscribed:
-            # unsubscribe() takes effect with a later poll, and would take this assignment away with it.
+            # unsubscribe() takes effect in a later poll, and would then remove this assignment.
             self.consumer.close()
             self.consumer = LibraryConsumer(self._settings)
             self.subscribed = False
@@ -111,7 +111,7 @@ class ReadCommittedConsumer:
         self.begin()
 
     def subscribe(self, topics: list[str]) -> None:
-        """Joins the group."""
+        """Join the group."""
         if not self.subscribed:
             self.consumer.unassign()
         self.subscribed = True
@@ -119,13 +119,13 @@ class ReadCommittedConsumer:
         self.consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
         self.begin()
 
-    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+    def _assigned(self, consumer: LibraryConsumer, partitions: list[LibraryPartition]) -> None:
         self._moved(partitions)
 
-    def _revoked(self, consumer: Any, partitions: list[Any]) -> None:
+    def _revoked(self, consumer: LibraryConsumer, partitions: list[LibraryPartition]) -> None:
         self._moved(partitions)
 
-    def _moved(self, partitions: list[Any]) -> None:
+    def _moved(self, partitions: list[LibraryPartition]) -> None:
         for each in partitions:
             key = self.layout.key(each.topic, each.partition)
             self.rebalanced.add(key)
@@ -133,18 +133,18 @@ class ReadCommittedConsumer:
             self._before.pop(key, None)
 
     def begin(self) -> None:
-        """Remembers where an operation begins."""
+        """Remember where an operation begins."""
         self.rebalanced.clear()
         self._before = dict(self._positions)
 
     def poll(self, timeout_s: float, most: int = 200) -> dict[int, list[tuple[int, int]]]:
-        """What has arrived: (offset, value) by key.
+        """Return the records that have arrived: (offset, value) by key.
 
         Raises:
-            ConsumerFailed: an error that will not pass by itself.
+            ConsumerFailed: the error is not retriable.
         """
         found: dict[int, list[tuple[int, int]]] = {}
-        # Waiting for many would wait out the time; the first one says that there is something.
+        # consume() for many records waits the whole time; so wait for the first one only.
         first = self.consumer.poll(timeout_s)
         for message in [] if first is None else [first, *self.consumer.consume(most - 1, 0)]:
             error = message.error()
@@ -159,14 +159,14 @@ class ReadCommittedConsumer:
         return found
 
     def read(self, message: Any) -> tuple[int, int, int]:
-        """A record's key, offset and value."""
+        """Return a record's key, offset and value."""
         return self.layout.key(message.topic(), message.partition()), message.offset(), int(message.value())
 
     def rewind(self) -> None:
-        """Goes back to where the operation began.
+        """Go back to where the operation began.
 
         Raises:
-            ConsumerFailed: a partition cannot be sought; its position is unknown then.
+            ConsumerFailed: a seek failed; the partition's position is unknown.
         """
         for key, position in self._before.items():
             if self._positions.get(key) == position:
@@ -176,19 +176,19 @@ class ReadCommittedConsumer:
                 self.consumer.seek(LibraryPartition(*self.layout.place(key), position))
             except KafkaException as error:
                 if self.subscribed:
-                    continue  # it went to another member meanwhile
+                    continue  # another member has it now
                 raise ConsumerFailed(str(error)) from None
 
     def group_metadata(self) -> bytes:
-        """For the producer's ``send_offsets``."""
+        """Return the group metadata for the producer's `send_offsets`."""
         metadata: bytes = self.consumer.consumer_group_metadata()
         return metadata
 
     def ends(self, key: int) -> tuple[int, int]:
-        """Where a key's log begins, and its last stable offset.
+        """Return where a key's log begins, and its last stable offset.
 
         Raises:
-            ConsumerFailed: nobody tells within some seconds.
+            ConsumerFailed: no broker answers within some seconds.
         """
         deadline = time.monotonic() + _ENDS_SECONDS
         while True:
@@ -201,5 +201,5 @@ class ReadCommittedConsumer:
                 time.sleep(0.02)
 
     def close(self) -> None:
-        """Closes it, leaving the group."""
+        """Leave the group and close."""
         self.consumer.close()

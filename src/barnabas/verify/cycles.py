@@ -1,14 +1,14 @@
-"""Cycles of transactions that each come before the next. Pure.
+"""Cycles of transactions that each come before the next.
 
     ww   T1's record is directly before T2's in the log of some key
     wr   T2 read a record that T1 sent
 
     G0       a cycle of ww: writes of transactions interleave. Kafka permits it: transactions do not isolate writes.
-    G1c      a cycle of wr alone: information went in a circle. With read_committed a record is visible only after its
-             transaction's commit, so a chain of reads always goes forward in time; a cycle means somebody read too early.
-    G1c-ww   a cycle with both: follows from G0, and is as permitted.
+    G1c      a cycle of wr alone. With read_committed a record is visible only after its transaction's commit, so a chain of
+             reads goes forward in time; a cycle means that a read came too early.
+    G1c-ww   a cycle with both: follows from G0, and is permitted too.
 
-Plain sends and polls are no transactions, but they take part: a plain send is in the log at once, a plain poll sends nothing.
+Plain sends and polls take part too: a plain send is in the log at once, a plain poll sends nothing.
 
 Method: strongly connected components (Tarjan, without recursion) and one shortest cycle of each as the witness.
 Source: Adya, Liskov, O'Neil, "Generalized Isolation Level Definitions" (2000), the names G0 and G1c.
@@ -29,7 +29,7 @@ Graph = dict[int, set[int]]
 
 
 def cycles(analysis: Analysis) -> Iterator[Anomaly]:
-    """Yields one anomaly for each component that has a cycle."""
+    """Yield one anomaly for each component that has a cycle."""
     ww, wr = write_write(analysis), write_read(analysis)
     for graph, name in ((ww, "G0"), (wr, "G1c"), (_joined(ww, wr), "G1c-ww")):
         for component in components(graph):
@@ -42,7 +42,7 @@ def cycles(analysis: Analysis) -> Iterator[Anomaly]:
 
 
 def write_write(analysis: Analysis) -> Graph:
-    """Edges between the senders of neighbours in each log."""
+    """Return edges between the senders of neighbours in each log."""
     graph: Graph = {}
     for key, order in analysis.order.items():
         writers = [analysis.writer_of.get((key, value)) for value in order]
@@ -55,7 +55,7 @@ def write_write(analysis: Analysis) -> Graph:
 
 
 def write_read(analysis: Analysis) -> Graph:
-    """Edges from the sender of a record to everybody who read it."""
+    """Return edges from the sender of a record to each of its readers."""
     graph: Graph = {}
     for where, readers in analysis.readers_of.items():
         writer = analysis.writer_of.get(where)
@@ -77,7 +77,7 @@ def _mixed(cycle: list[int], ww: Graph, wr: Graph) -> bool:
 
 
 def components(graph: Mapping[int, set[int]]) -> list[list[int]]:
-    """The strongly connected components of more than one node."""
+    """Return the strongly connected components of more than one node."""
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -116,7 +116,7 @@ def components(graph: Mapping[int, set[int]]) -> list[list[int]]:
 
 
 def shortest_cycle(graph: Mapping[int, set[int]], component: list[int]) -> list[int]:
-    """A shortest cycle through the component's earliest node."""
+    """Return a shortest cycle through the component's earliest node."""
     inside = set(component)
     start = min(component)
     came_from: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""A broker that is killed and started again. Shell plane.
+"""A broker that is killed and started again.
 
-The broker is whatever a command runs in the foreground: `barnabas start …`, `kafka-server-start.sh server.properties`. The command gets a
-process group of its own, and a kill is SIGKILL to the whole group, so that nothing between us and the broker softens it.
+A command runs the broker in the foreground: `barnabas start …`, `kafka-server-start.sh server.properties`. The command gets a process
+group of its own, and a kill is SIGKILL to the whole group, so it reaches the broker itself and not only a script around it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _GROUP_SECONDS = 2.0
 
 
 class BrokerFailed(Exception):
-    """The broker's command ended by itself, or never answered."""
+    """The broker ended by itself, or does not answer."""
 
 
 class LocalBroker:
-    """A broker as a command.
+    """A broker that a command runs.
 
     Args:
         command: runs it in the foreground.
-        bootstrap: where it answers then.
-        log: where its output goes, appended.
+        bootstrap: its address.
+        log: its output is appended to this file.
     """
 
     def __init__(self, command: Sequence[str], bootstrap: str, log: Path) -> None:
@@ -48,10 +48,10 @@ class LocalBroker:
         """How long the last start took."""
 
     def start(self) -> None:
-        """Starts it; returns when it answers.
+        """Start the broker and wait until it answers.
 
         Raises:
-            BrokerFailed: names the log.
+            BrokerFailed: it does not answer; the message names the log.
         """
         began = time.monotonic()
         self.launch()
@@ -59,20 +59,22 @@ class LocalBroker:
         self.start_seconds = time.monotonic() - began
 
     def check_address(self) -> None:
-        """Sees that nobody else answers there: that broker would be verified, and this one killed.
+        """Check that no other broker answers at the address: we would verify that one and kill this one.
 
         Raises:
-            BrokerFailed: somebody does.
+            BrokerFailed: another broker answers.
         """
         try:
             with Cluster(self.bootstrap, timeout_ms=2000) as cluster:
                 cluster.metadata(topics=[])
         except KafkaError:
             return
-        raise BrokerFailed(f"a broker answers at {self.bootstrap} already; stop it, or name another address with -b")
+        raise BrokerFailed(
+            f"another broker already answers at {self.bootstrap}: stop it, or name another address with -b"
+        )
 
     def launch(self) -> None:
-        """Starts it without waiting."""
+        """Start the broker and do not wait."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -92,20 +94,20 @@ class LocalBroker:
             time.sleep(0.02)
 
     def check(self) -> None:
-        """Sees that it is alive.
+        """Check that the broker is alive.
 
         Raises:
-            BrokerFailed: it ended although nobody killed it.
+            BrokerFailed: it ended by itself.
         """
         if self.process is not None and self.process.poll() is not None:
             raise BrokerFailed(f"the broker ended with code {self.process.returncode}; {self.log} says why")
 
     def kill(self) -> None:
-        """SIGKILL to it and everything it started."""
+        """Send SIGKILL to the broker and everything it started."""
         self._signal(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Asks it to end; kills it when it does not."""
+        """Ask the broker to end, and kill it if it does not."""
         if self.process is not None:
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -118,8 +120,8 @@ class LocalBroker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, number)
                 self.process.wait()
-                # What the command started ends on its own time, and holds port and data until then. Where nobody reaps orphans the
-                # group never empties, hence the bound.
+                # What the command started holds port and data until it ends. Without a process that reaps orphans the group never
+                # becomes empty, hence the bound.
                 deadline = time.monotonic() + _GROUP_SECONDS
                 while time.monotonic() < deadline:
                     os.killpg(group, 0)
@@ -129,16 +131,16 @@ class LocalBroker:
 
 
 class Killer:
-    """Kills the broker every few seconds until told to stop; a thread.
+    """Kills the broker every few seconds and starts it again; runs in a thread.
 
-    Of the starts, every fourth is killed too, before it has ended: what a recovery leaves half done must be recovered as well.
+    Every fourth start is killed too, before it is complete: the broker must recover from a recovery that was cut off.
 
     Args:
-        broker: which.
-        recorder: where kills are written down.
+        broker: the broker to kill.
+        recorder: records the kills.
         every_s: mean seconds between a start and the next kill; each is between half of it and one and a half.
-        rng: for the times.
-        stopping: ends it, with the broker running.
+        rng: chooses the times.
+        stopping: ends the thread, with the broker running.
     """
 
     def __init__(
@@ -152,7 +154,7 @@ class Killer:
         self.failure: BaseException | None = None
 
     def run(self) -> None:
-        """Kills and starts."""
+        """Kill and start until stopped."""
         try:
             while not self.stopping.wait(self.every_s * self.rng.uniform(0.5, 1.5)):
                 self.broker.check()

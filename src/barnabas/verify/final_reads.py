@@ -1,14 +1,13 @@
-"""After the last write: every key from its beginning to its end, and where the groups are. Shell plane.
+"""The reads after the last write: every key from its beginning to its end, and the groups' offsets.
 
-The end is the high watermark, and a read_committed consumer gets there only when no transaction is open any more: those that
-crashed clients left must have been ended, by a successor or by their timeout. A key that is not readable to its end in time is not
-marked as read, and its last records show up as unseen.
+The end is the high watermark. A read_committed consumer reaches it when no transaction is open: a successor or the timeout must end
+those that crashed clients left. A key that cannot be read to its end in time is not marked as read, and its last records are
+reported as unseen.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as LibraryPartition
@@ -25,10 +24,10 @@ from barnabas.verify.recorder import Recorder
 def read_everything(
     bootstrap: str, layout: Layout, keys: tuple[int, ...], recorder: Recorder, patience_s: float
 ) -> list[int]:
-    """Reads all keys and records one operation for each.
+    """Read all keys and record one operation for each.
 
     Args:
-        patience_s: without progress, before it gives up.
+        patience_s: how long to wait without progress.
 
     Returns:
         The keys that could not be read to their end.
@@ -69,7 +68,7 @@ def read_everything(
 
 
 def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...]) -> dict[int, int]:
-    """The high watermarks; a read_committed client would be told the last stable offsets."""
+    """Return the high watermarks; a read_committed consumer would get the last stable offsets."""
     places = {TopicPartition(*layout.place(key)): key for key in keys}
     with Admin(bootstrap) as admin:
         found = results(admin.list_offsets(dict.fromkeys(places, LATEST)))
@@ -79,13 +78,13 @@ def _ends(bootstrap: str, layout: Layout, keys: tuple[int, ...]) -> dict[int, in
 def read_committed_offsets(
     bootstrap: str, layout: Layout, group: str, keys: tuple[int, ...], recorder: Recorder, patience_s: float
 ) -> None:
-    """Records where a group is. Pending transactional commits are waited for, as consumers do."""
+    """Record a group's committed offsets; wait for pending transactional commits, as consumers do."""
     process = recorder.new_process()
     consumer = ReadCommittedConsumer(bootstrap, layout, group)
     recorder.record(process, Outcome.INVOKE, "committed", [Offsets(group, {})], final=True)
     deadline = time.monotonic() + patience_s
     partitions = [LibraryPartition(*layout.place(key)) for key in keys]
-    committed: list[Any] | None = None
+    committed: list[LibraryPartition] | None = None
     while committed is None:
         try:
             committed = consumer.consumer.committed(partitions, 10)

@@ -1,17 +1,17 @@
-"""What a client does next: a seeded choice, made before anybody knows how it will go. Pure.
+"""What a client does next: a seeded choice, independent of how the last operation ended.
 
-The workload decides what a checker can find, so it is built to meet trouble:
+The workload decides what a checker can find, so it is built to cause trouble:
 
 - many clients write the same few keys, so that transactions overlap in every log;
 - transactions are short (1 to 4 steps) and mix sends and polls, so that reads fall between the writes of others;
 - one in eight is aborted on purpose, with its records already in the logs;
-- consumers change what they read all the time, and read near the end of the log, where undecided transactions are;
+- consumers often change what they read, and read near the end of the log, where undecided transactions are;
 - clients crash in the middle of transactions; their successors take over the same transactional id, or sometimes another, which leaves
   the old transaction to its timeout;
-- a *zombie* goes on with the producer whose id a successor has taken, and tries to commit.
+- a *zombie* keeps its producer after a successor has taken the id, and tries to commit.
 
-Three kinds of clients: ``plain`` (idempotent sends, polls), ``txn`` (all of the above), ``transform`` (in a consumer group: reads input
-keys, writes one record to an output key for each, and sends its offsets along: what exactly-once pipelines do).
+Three kinds of clients: `plain` (idempotent sends, polls), `txn` (all of the above), `transform` (in a consumer group: reads input
+keys, writes one record to an output key for each, and sends its offsets along, as exactly-once pipelines do).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
-    """What a client is for."""
+    """The kind of a client."""
 
     PLAIN = "plain"
     TXN = "txn"
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 
 class Step(NamedTuple):
-    """One step of a planned operation: a send of ``value`` to ``key``, or a poll when ``key`` is None."""
+    """One step of a planned operation: a send of `value` to `key`, or a poll if `key` is None."""
 
     key: int | None
     value: int = 0
@@ -44,7 +44,7 @@ class Plan:
     """One operation to do.
 
     Attributes:
-        f: as in a history; ``zombie`` is a txn in which a successor takes the transactional id before the commit.
+        f: as in a history; `zombie` is a txn in which a successor takes the transactional id before the commit.
         steps: of a send, poll, txn or zombie.
         keys: of an assign or subscribe; of a transform, where its output goes.
         abort: end the transaction with an abort.
@@ -62,8 +62,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Keys:
-    """Which keys a run has: ``shared`` are written and read by everybody, ``source`` is what transforms consume, ``sink`` where their
-    output goes."""
+    """The keys of a run: all clients write and read `shared`, transforms consume `source` and write to `sink`."""
 
     shared: tuple[int, ...]
     source: tuple[int, ...]
@@ -78,10 +77,10 @@ class Generator:
     """An endless plan for one client.
 
     Args:
-        kind: which client.
+        kind: of the client.
         keys: of the run.
-        rng: all its choices.
-        values: numbers no other client sends; :func:`numbers` makes them.
+        rng: makes all choices.
+        values: numbers that no other client sends, see `numbers`.
     """
 
     def __init__(self, kind: Kind, keys: Keys, rng: random.Random, values: Iterator[int]) -> None:
@@ -96,13 +95,13 @@ class Generator:
             yield self.next()
 
     def first(self) -> Plan:
-        """What a fresh consumer reads."""
+        """Return what a new consumer reads."""
         if self.kind is Kind.TRANSFORM:
             return Plan("subscribe", keys=self.keys.source)
         return self._assign()
 
     def next(self) -> Plan:
-        """The next operation."""
+        """Return the next operation."""
         if self.kind is Kind.TRANSFORM:
             return self._transform()
         chance = self.rng.random()
@@ -117,7 +116,7 @@ class Generator:
         return Plan("txn", steps=self._steps(), abort=self.rng.random() < 1 / 8)
 
     def leftovers(self) -> tuple[Step, ...]:
-        """The records of a transaction that a crash leaves open."""
+        """Return the records of a transaction that a crash leaves open."""
         if self.kind is Kind.TRANSFORM:
             return tuple(Step(self.rng.choice(self.keys.sink), next(self.values)) for _ in range(2))
         return self._sends(2)
@@ -154,5 +153,5 @@ class Generator:
 
 
 def numbers(client: int, clients: int) -> Iterator[int]:
-    """Numbers that no other of the run's clients draws."""
+    """Return numbers that no other client of the run uses."""
     return count(client + 1, clients)

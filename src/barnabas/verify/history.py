@@ -1,25 +1,25 @@
-"""The history of a run: what clients asked for, and what they were told. Pure.
+"""The history of a run: what clients asked for, and what the cluster answered.
 
 A client (a *process*: one producer and one consumer) does one operation at a time. Each operation is in the history twice: when it
 is invoked, and when it completes as
 
-- ``ok``: it happened. A transaction was committed, a plain send was acknowledged.
-- ``fail``: it certainly did not happen: the commit was never asked for, or refused.
-- ``info``: nobody knows. The process ends there and another takes its place, since nothing it knew can be trusted.
+- `ok`: it happened. A transaction was committed, a plain send was acknowledged.
+- `fail`: it certainly did not happen: no commit was requested, or the commit was rejected.
+- `info`: it may have happened. The process ends, because it cannot trust its state, and another one takes its place.
 
     f           value
     send        [Send, …]              a plain idempotent producer
     poll        [Poll, …]
     txn         [Send | Poll | Offsets, …] in one transaction
-    assign      keys                   the consumer reads these keys from now on
+    assign      keys                   the consumer reads these keys from here on
     subscribe   keys                   the consumer is in a group and gets some of these keys
-    crash                              the process is thrown away without a goodbye
-    stuck                              the run ended and the process's client library does not come back
+    crash                              the process ends without closing its transaction
+    stuck                              the run ended during a call of the client library that does not return
     kill, start                        a broker, by the process NEMESIS
     committed   [Offsets, …]           the groups' offsets at the end
 
-A *key* is a partition of a topic: a small integer, because a report with them can be read. The reads after the last write, from the
-beginning of every key to its end, have ``final`` set.
+A *key* is a partition of a topic, as a small integer, so that reports are short. The reads after the last write, from the beginning
+of every key to its end, have `final` set.
 
 In a file the history is one JSON object a line, in the order things happened; the first line describes the run.
 """
@@ -39,7 +39,7 @@ VERSION = 1
 
 
 class Outcome(Enum):
-    """Where an operation is."""
+    """The state of an operation."""
 
     INVOKE = "invoke"
     OK = "ok"
@@ -48,7 +48,7 @@ class Outcome(Enum):
 
 
 class Send(NamedTuple):
-    """One record; the offset is None while, or when, nobody told it."""
+    """One record; the offset is None if it is unknown."""
 
     key: int
     value: int
@@ -78,13 +78,13 @@ class Op:
     Attributes:
         index: its place in the history.
         time_ns: since the run began.
-        process: who; NEMESIS for faults.
-        outcome: invoked or how it ended.
-        f: what; see the module.
+        process: the client; NEMESIS for faults.
+        outcome: invoked, or how it ended.
+        f: the kind of operation; see the module.
         value: micro-operations of a send, poll or txn.
         keys: of an assign or subscribe.
-        rebalanced: keys the consumer was given or lost during the operation.
-        error: why it did not succeed, for people.
+        rebalanced: keys that the consumer got or lost during the operation.
+        error: why it failed, for people.
         final: read at the end of the run, from the beginning to the end of every key.
     """
 
@@ -112,7 +112,7 @@ class Op:
         return [each for each in self.value if isinstance(each, Offsets)]
 
     def reads(self) -> dict[int, list[tuple[int, int]]]:
-        """(offset, value) pairs by key, in the order read."""
+        """Return (offset, value) pairs by key, in the order read."""
         found: dict[int, list[tuple[int, int]]] = {}
         for poll in self.polls:
             for key, pairs in poll.records.items():
@@ -120,7 +120,7 @@ class Op:
         return found
 
     def writes(self) -> dict[int, list[int]]:
-        """Values by key, in the order sent."""
+        """Return values by key, in the order sent."""
         found: dict[int, list[int]] = {}
         for send in self.sends:
             found.setdefault(send.key, []).append(send.value)
@@ -149,8 +149,8 @@ class History:
     """A run's operations in order, and what the run was.
 
     Attributes:
-        ops: in order; an op's ``index`` is its place here.
-        about: seed, protocol, topics; whatever the run wants to remember.
+        ops: in order; an op's `index` is its place here.
+        about: seed, protocol, topics and the like.
     """
 
     ops: tuple[Op, ...]
@@ -164,7 +164,7 @@ class History:
 
 
 def to_line(op: Op) -> str:
-    """One operation as a line of JSON, without the newline."""
+    """Return an operation as a line of JSON, without the newline."""
     line: dict[str, Any] = {"time": op.time_ns, "process": op.process, "type": op.outcome.value, "f": op.f}
     if op.value:
         line["value"] = [_to_json(each) for each in op.value]
@@ -195,16 +195,16 @@ def _from_json(micro: list[Any]) -> MicroOp:
         return Offsets(rest[0], dict(rest[1]))
     if kind == "poll":
         return Poll({key: [(offset, value) for offset, value in pairs] for key, pairs in rest[0]})
-    raise ValueError(f"no micro-operation is called {kind!r}")
+    raise ValueError(f"unknown micro-operation {kind!r}")
 
 
 def header_line(about: Mapping[str, Any]) -> str:
-    """The first line of a file, without the newline."""
+    """Return the first line of a file, without the newline."""
     return json.dumps({"barnabas-verify": VERSION, **about}, ensure_ascii=False)
 
 
 def write_history(path: Path, history: History) -> None:
-    """Writes a history as lines of JSON."""
+    """Write a history as lines of JSON."""
     with path.open("w", encoding="utf-8") as file:
         file.write(header_line(history.about) + "\n")
         for op in history:
@@ -212,22 +212,20 @@ def write_history(path: Path, history: History) -> None:
 
 
 def read_history(path: Path) -> History:
-    """Reads what :func:`write_history` or a run wrote.
-
-    A last line without its end, as a killed run leaves it, is left out.
+    """Read the file of a run or of `write_history`; ignore an incomplete last line, which a killed run leaves.
 
     Raises:
-        ValueError: not such a file; names the line.
+        ValueError: the file is not a history; the message names the line.
     """
     with path.open(encoding="utf-8") as file:
         return parse_history(file)
 
 
 def parse_history(lines: Iterable[str]) -> History:
-    """Reads a history from its lines, each with its newline.
+    """Parse the lines of a history, each with its newline.
 
     Raises:
-        ValueError: not a history; names the line.
+        ValueError: they are not a history; the message names the line.
     """
     about: dict[str, Any] | None = None
     ops: list[Op] = []
@@ -238,14 +236,14 @@ def parse_history(lines: Iterable[str]) -> History:
             found = json.loads(line)
             if about is None:
                 if found.pop("barnabas-verify") != VERSION:
-                    raise ValueError("another version's history")
+                    raise ValueError("it is of another version")
                 about = found
                 continue
             ops.append(_op(len(ops), found))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"line {number} is no line of a history: {error}") from None
+            raise ValueError(f"line {number} is not a line of a history: {error}") from None
     if about is None:
-        raise ValueError("an empty file is no history")
+        raise ValueError("the history file is empty")
     return History(tuple(ops), about)
 
 

@@ -1,10 +1,10 @@
-"""A producer of librdkafka's, which knows the first transaction protocol only. Shell plane.
+"""A producer of librdkafka, which knows only the first transaction protocol.
 
-What its errors mean for a transaction: ``retriable`` leaves the question open and the same call asks it again;
-``txn_requires_abort`` says the transaction must be aborted; ``fatal`` ends the producer.
+What its errors mean for a transaction: after `retriable` the same call may be repeated; after `txn_requires_abort` the transaction must
+be aborted; `fatal` ends the producer.
 
-A commit that fails with ``txn_requires_abort`` is Unknown here: the library may bump its epoch instead of aborting, which also succeeds
-after a commit that nobody heard of.
+A commit that fails with `txn_requires_abort` is Unknown here: the library may bump its epoch instead of aborting, which also succeeds
+after a commit whose answer was lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError as LibraryError
+from confluent_kafka import KafkaException, Message
 from confluent_kafka import Producer as LibraryProducer
 from confluent_kafka import TopicPartition as LibraryPartition
 
@@ -24,16 +25,16 @@ _CALL_SECONDS = 5.0
 
 
 class LibrdkafkaProducer:
-    """See :class:`barnabas.verify.producers.Producer`.
+    """See `producers.Producer`.
 
     Args:
         bootstrap: the cluster.
         transactional_id: None for a plain idempotent producer.
-        timeout_s: within which every call ends.
-        transaction_timeout_ms: after which the broker aborts.
+        timeout_s: every call ends within it.
+        transaction_timeout_ms: the broker aborts after it.
 
     Raises:
-        Refused, Unknown: the transactional id cannot be initialized.
+        Refused, Unknown: the transactional id is not initialized.
     """
 
     def __init__(
@@ -47,16 +48,16 @@ class LibrdkafkaProducer:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
             settings["transaction.timeout.ms"] = transaction_timeout_ms
-            # The library refuses a longer wait for one record than for the transaction.
+            # The library rejects a longer timeout for one record than for the transaction.
             settings["message.timeout.ms"] = min(transaction_timeout_ms, settings["message.timeout.ms"])
         self.transactional = transactional_id is not None
         self.producer = LibraryProducer(settings)
-        self._results: list[Any] = []
+        self._results: list[LibraryError | int | None] = []
         if self.transactional:
             self._repeat(self.producer.init_transactions)
 
     def _repeat(self, call: Callable[..., Any], *arguments: Any) -> None:
-        """Calls until it works; the library says which errors may pass."""
+        """Call until it succeeds, as long as the library calls the error retriable."""
         deadline = time.monotonic() + self.timeout_s
         while True:
             try:
@@ -69,7 +70,7 @@ class LibrdkafkaProducer:
                 if not error.retriable() or error.fatal():
                     raise Refused(str(error)) from None
                 if time.monotonic() > deadline:
-                    raise Unknown(f"no end of {error}") from None
+                    raise Unknown(f"still failing after {self.timeout_s:.0f} s: {error}") from None
 
     def begin(self) -> None:
         self._results.clear()
@@ -82,7 +83,7 @@ class LibrdkafkaProducer:
         place = len(self._results)
         self._results.append(None)
 
-        def delivered(error: Any, message: Any) -> None:
+        def delivered(error: LibraryError | None, message: Message) -> None:
             if place < len(self._results):
                 self._results[place] = error if error is not None else message.offset()
 
@@ -102,7 +103,7 @@ class LibrdkafkaProducer:
         failures = [each for each in results if each is not None and not isinstance(each, int)]
         if failures or unanswered:
             what = str(failures[0]) if failures else "no acknowledgement in time"
-            # A plain record that timed out may have been written; only the transaction's end decides about the others.
+            # A plain record that timed out may be in the log; a transactional one counts only if the transaction commits.
             raise (Abortable if self.transactional else Unknown)(what)
         return [offset if isinstance(offset, int) and offset >= 0 else None for offset in results]
 
@@ -119,7 +120,7 @@ class LibrdkafkaProducer:
         except Abortable as error:
             raise Unknown(str(error)) from None
         except Refused as error:
-            # Fatal after requests that may have been carried out; the library does not tell which.
+            # The broker may have carried out a request before the fatal error.
             raise Unknown(str(error)) from None
 
     def abort(self) -> None:

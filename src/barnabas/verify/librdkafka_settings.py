@@ -1,4 +1,4 @@
-"""librdkafka's settings for clients that see their only broker die every few seconds. Shell plane."""
+"""librdkafka's settings for clients that see their only broker die every few seconds."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from confluent_kafka import libversion
 
 _SILENT = logging.getLogger("barnabas.verify.librdkafka")
-"""Being fenced or disconnected is everyday here; what it led to is in the history."""
+"""Clients are often fenced or disconnected here; the history has the consequences."""
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 _HAS_RECOVERY_STRATEGY = 0x020A0000
-"""librdkafka 2.10 begins anew from the bootstrap addresses when no broker answers (KIP-899)."""
+"""librdkafka 2.10 bootstraps again if no broker answers (KIP-899)."""
 
 
 def steady(bootstrap: str) -> dict[str, Any]:
-    """Settings of producers and consumers: quick to come back, and quiet.
+    """Return settings of producers and consumers: reconnect quickly, log nothing.
 
-    Beginning anew from the bootstrap addresses is switched off: with a single broker it throws away the handle that calls under way
-    wait for, and now and then a transactional call (seen with 2.16) never returns.
+    Bootstrapping again is off: with a single broker it discards the handle that pending calls wait for, and sometimes a transactional
+    call (seen with 2.16) never returns.
     """
     settings: dict[str, Any] = {
         "bootstrap.servers": bootstrap, "log_level": 0, "logger": _SILENT, "reconnect.backoff.ms": 20,

@@ -1,6 +1,6 @@
-"""What a producer is to the checker, and how it may fail. Pure.
+"""The interface of the two producers, and their failures.
 
-The three failures decide what a history says of an operation, so a producer raises the most careful one that it is sure of.
+The three failures decide the outcome in the history, so a producer raises Refused only if it is certain.
 """
 
 from __future__ import annotations
@@ -12,42 +12,42 @@ TopicPartition = tuple[str, int]
 
 
 class ProducerError(Exception):
-    """Something did not work."""
+    """A call failed."""
 
 
 class Abortable(ProducerError):
-    """The transaction can only be aborted; the producer lives on."""
+    """The transaction can only be aborted; the producer stays usable."""
 
 
 class Refused(ProducerError):
-    """It certainly did not happen, and this producer is finished: fenced, for instance."""
+    """It certainly did not happen, and the producer is unusable: it may be fenced."""
 
 
 class Unknown(ProducerError):
-    """Nobody knows whether it happened."""
+    """It may or may not have happened."""
 
 
 class Producer(Protocol):
-    """One producer. Without a transactional id, only ``send``, ``flush`` and ``close`` are used.
+    """One producer. Without a transactional id, only `send`, `flush` and `close` are used.
 
-    Every call ends within the timeout the producer was made with.
+    Every call ends within the producer's timeout.
     """
 
     def begin(self) -> None:
-        """Begins a transaction."""
+        """Begin a transaction."""
 
     def send(self, topic: str, partition: int, value: bytes) -> None:
-        """Sends a record, or queues it.
+        """Send a record, or queue it.
 
         Raises:
-            ProducerError: it is in no log, unless the error says Unknown.
+            ProducerError: it is in no log, except after Unknown.
         """
 
     def flush(self) -> list[int | None]:
-        """Waits until everything sent since the last flush is acknowledged.
+        """Wait until everything sent since the last flush is acknowledged.
 
         Returns:
-            The offsets in the order sent; None for an acknowledgement that does not tell.
+            The offsets in the order sent; None for an acknowledgement without an offset.
 
         Raises:
             Abortable: in a transaction.
@@ -55,17 +55,17 @@ class Producer(Protocol):
         """
 
     def send_offsets(self, positions: Mapping[TopicPartition, int], group_metadata: bytes) -> None:
-        """Adds a group's offsets to the transaction.
+        """Add a group's offsets to the transaction.
 
         Args:
-            group_metadata: what confluent-kafka's ``Consumer.consumer_group_metadata`` gives.
+            group_metadata: from confluent-kafka's `Consumer.consumer_group_metadata`.
 
         Raises:
             Abortable, Refused
         """
 
     def commit(self) -> None:
-        """Commits.
+        """Commit.
 
         Raises:
             Abortable: it is not committed yet, and cannot be.
@@ -73,11 +73,11 @@ class Producer(Protocol):
         """
 
     def abort(self) -> None:
-        """Aborts.
+        """Abort.
 
         Raises:
-            Refused, Unknown: the transaction is not committed in either case, since nobody asked for it.
+            Refused, Unknown: in both cases the transaction is not committed.
         """
 
     def close(self) -> None:
-        """Lets go of everything, without a goodbye to the broker."""
+        """Close without a request to the broker."""

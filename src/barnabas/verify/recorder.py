@@ -1,6 +1,6 @@
-"""Writes a history down while it happens, from many threads. Shell plane.
+"""Records a history while it happens, from many threads.
 
-A line is on its way to the file before the operation goes on, so a run that is killed leaves a history that can be checked.
+Each line is written before the operation continues, so a killed run leaves a history that can be checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Recorder:
 
     Args:
         about: the run, for the first line.
-        path: where to write; None keeps it in memory only.
+        path: the file; None keeps the history in memory.
         clock: nanoseconds.
     """
 
@@ -39,7 +39,7 @@ class Recorder:
             self._file.write(header_line(about) + "\n")
 
     def new_process(self) -> int:
-        """The number of a process that has not been there yet."""
+        """Return the number of a new process."""
         with self._lock:
             self._processes += 1
             return self._processes - 1
@@ -56,7 +56,7 @@ class Recorder:
         error: object = None,
         final: bool = False,
     ) -> Op:
-        """Adds one line; see :class:`barnabas.verify.history.Op`."""
+        """Add one line; see `history.Op`."""
         with self._lock:
             op = Op(
                 len(self._ops), self._clock() - self._began, process, outcome, f, tuple(value), tuple(keys),
@@ -69,12 +69,12 @@ class Recorder:
         return op
 
     def history(self) -> History:
-        """What happened so far."""
+        """Return the history so far."""
         with self._lock:
             return History(tuple(self._ops), self.about)
 
     def close(self) -> None:
-        """Closes the file; what a stuck client still records is kept in memory."""
+        """Close the file; later lines, of a stuck client, stay in memory."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

@@ -1,4 +1,4 @@
-"""One run: topics, clients, kills, final reads, verdict. Shell plane."""
+"""One run: topics, clients, kills, final reads, verdict."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _WARM_UP_SECONDS = 120.0
 
 
 class CannotRun(Exception):
-    """The run cannot begin, or something that is no anomaly ended it."""
+    """The run cannot begin, or an error that is not an anomaly ended it."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is.
+    """The settings of a run.
 
     Attributes:
         bootstrap: the cluster.
-        seconds: how long clients work; the final reads come after.
-        seed: of every choice a client makes. Threads and networks make their own, so a seed repeats a workload, not a run.
-        protocol: of transactions; auto takes v2 where the cluster has finalized it.
-        group_protocol: of consumers in groups, ``classic`` or ``consumer`` (KIP-848).
+        seconds: how long clients work, before the final reads.
+        seed: of every choice of a client. A seed repeats a workload but not a run: threads and networks differ.
+        protocol: of transactions; auto takes v2 if the cluster has finalized it.
+        group_protocol: of consumers in groups, `classic` or `consumer` (KIP-848).
         plain, txn, transform: how many clients of each kind.
         partitions: of each of the three topics.
         replication_factor: -1 for the broker's default.
-        transaction_timeout_ms: after which the broker aborts what a crashed client left.
-        call_timeout_s: within which a producer's call ends; longer than a restart of the broker.
+        transaction_timeout_ms: the broker aborts a crashed client's transaction after it.
+        call_timeout_s: a producer's call ends within it; longer than a restart of the broker.
         kill_every_s: mean seconds between kills; 0 for none. Needs a broker.
         keep_topics: do not delete the topics at the end.
     """
@@ -71,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: seconds, successful and other operations, kills."""
+    """The progress of a run: seconds, operations by outcome, kills."""
 
     seconds: float
     ok: int
@@ -85,10 +85,10 @@ class Run:
     """A run in progress.
 
     Attributes:
-        settings: what to do.
-        history_path: where the history goes as it happens; None keeps it in memory.
-        broker: to kill; None when the cluster is somebody else's.
-        on_progress: told about once a second.
+        settings: of the run.
+        history_path: the file of the history; None keeps it in memory.
+        broker: the broker to kill; None if the run did not start it.
+        on_progress: called about once a second.
     """
 
     settings: Settings
@@ -98,7 +98,7 @@ class Run:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def __call__(self) -> Verdict:
-        """Runs from beginning to end.
+        """Run from beginning to end.
 
         Raises:
             CannotRun, BrokerFailed, KafkaError
@@ -141,7 +141,7 @@ class Run:
         return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol
 
     def _warm_up(self, protocol: str, name: str) -> None:
-        """One empty transaction: a new cluster makes its coordinator's topic first, and kills would keep it from ever being done."""
+        """Run one empty transaction: a new cluster creates its coordinator's topic then, which kills might prevent for ever."""
         if not self.settings.txn + self.settings.transform:
             return
         deadline = time.monotonic() + _WARM_UP_SECONDS
@@ -150,14 +150,14 @@ class Run:
                 producer = self._producer(protocol, f"{name}-warm-up")
             except ProducerError as error:
                 if time.monotonic() > deadline:
-                    raise CannotRun(f"no transactional producer can be had: {error}") from None
+                    raise CannotRun(f"cannot create a transactional producer: {error}") from None
             else:
                 producer.close()
                 return
 
     def _work(self, recorder: Recorder, layout: Layout, keys: Keys, protocol: str, name: str) -> None:
         workers = list(self._workers(recorder, layout, keys, protocol, name))
-        # Daemons: a client library that never comes back must not keep the run from its verdict.
+        # Daemons: a call of a client library that never returns must not prevent the verdict.
         threads = [threading.Thread(target=each.run, name=each.name, daemon=True) for each in workers]
         killer = None
         if self.broker is not None and self.settings.kill_every_s:
@@ -168,7 +168,7 @@ class Run:
         for thread in threads:
             thread.start()
         began = time.monotonic()
-        with contextlib.suppress(KeyboardInterrupt):  # a person who has seen enough still gets the verdict
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the work; the verdict follows
             while (passed := time.monotonic() - began) < self.settings.seconds:
                 failed = [each for each in workers if each.failure] or (killer is not None and killer.failure)
                 if failed or self.stopping.wait(min(1.0, self.settings.seconds - passed)):
@@ -184,14 +184,14 @@ class Run:
         stuck = [each for each, thread in zip(workers, threads, strict=True) if thread.is_alive()]
         for each in stuck:
             recorder.record(
-                each.process, Outcome.INFO, "stuck", error=f"a call of the client library does not end: {each.name}"
+                each.process, Outcome.INFO, "stuck", error=f"a call of the client library does not return: {each.name}"
             )
         failures = [each.failure for each in workers] + [killer.failure if killer is not None else None]
         for failure in filter(None, failures):
             raise CannotRun(f"{type(failure).__name__}: {failure}") from failure
         if self.broker is not None:
             self.broker.check()
-        # A run in which nothing happened proves nothing.
+        # A run without a success proves nothing.
         for f, clients in (("send", self.settings.plain), ("txn", self.settings.txn + self.settings.transform)):
             if clients and not recorder.counts[f, Outcome.OK]:
                 refusals = [each.refusal for each in workers if each.refusal]
@@ -226,7 +226,7 @@ class Run:
         return TransactionalProducer(self.settings.bootstrap, transactional_id, **options)
 
     def _read(self, recorder: Recorder, layout: Layout, keys: Keys, group: str) -> None:
-        # A broker looks for transactions that are too old every ten seconds.
+        # A broker looks for expired transactions every ten seconds.
         patience = self.settings.transaction_timeout_ms / 1000 + 30
         read_everything(self.settings.bootstrap, layout, keys.all, recorder, patience)
         if self.settings.transform:

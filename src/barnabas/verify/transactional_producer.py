@@ -1,16 +1,16 @@
-"""A producer of our own for the second transaction protocol (KIP-890), one request at a time. Shell plane.
+"""A producer of our own for the second transaction protocol (KIP-890), one request at a time.
 
-librdkafka knows only the first protocol, and the checker has to run both from Python. What the second one changes:
+librdkafka knows only the first protocol, and the checker needs both. What the second one changes:
 
 - the first Produce (v12) or TxnOffsetCommit (v5) adds its partition to the transaction by itself;
 - every end of a transaction (EndTxn v5) answers with a new epoch, so a delayed request of the last transaction is fenced instead of
   landing in the next one; sequences begin at zero again.
 
-Every request is repeated until it is answered for good or the time is up, with the sequence or epoch it had at first: that is what makes
-a repetition harmless, and what the checker wants to see tested. A commit that was refused at once certainly did not happen; refused
-after an attempt that nobody answered, it may have.
+Every request is repeated with its first sequence and epoch until it gets a final answer or times out: these make a repetition harmless,
+and the checker tests that. A commit that was rejected at once certainly did not happen; if an earlier attempt had no answer, it may
+have happened.
 
-Sources: KIP-98, KIP-447 (group metadata), KIP-890; the errors as org.apache.kafka.clients.producer.internals.TransactionManager takes them.
+Sources: KIP-98, KIP-447 (group metadata), KIP-890; errors as in org.apache.kafka.clients.producer.internals.TransactionManager.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from barnabas.client.errors import ClientError
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.message import Message
 from barnabas.records.builder import build_batch
 from barnabas.verify.producers import Abortable, ProducerError, Refused, TopicPartition, Unknown
 
@@ -35,7 +36,7 @@ _END_TXN = 5
 _FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 _ABORTABLE = (
     ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    # To a Produce: the transaction was ended by its timeout; the abort will tell whether the id is somebody else's.
+    # To a Produce: the transaction timed out; the abort will show whether another producer has the id.
     ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE,
     ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.STALE_MEMBER_EPOCH,
 )  # fmt: skip
@@ -44,10 +45,10 @@ _PAUSE_SECONDS = 0.02
 
 
 class _Unanswered(Exception):
-    """The time is up.
+    """No answer within the timeout.
 
     Attributes:
-        sent: whether any attempt may have been carried out.
+        sent: whether the broker may have carried out an attempt.
     """
 
     def __init__(self, sent: bool, last: Exception | None) -> None:
@@ -59,8 +60,8 @@ class _Answered(Exception):
     """A final error.
 
     Attributes:
-        code: what the broker said.
-        after_silence: an earlier attempt went unanswered.
+        code: the broker's error.
+        after_silence: an earlier attempt had no answer.
     """
 
     def __init__(self, error: KafkaError, after_silence: bool) -> None:
@@ -70,18 +71,18 @@ class _Answered(Exception):
 
 
 class TransactionalProducer:
-    """See :class:`barnabas.verify.producers.Producer`.
+    """See `producers.Producer`.
 
     Args:
         bootstrap: the cluster.
-        transactional_id: whose transactions.
-        timeout_s: within which every call ends.
-        transaction_timeout_ms: after which the broker aborts.
+        transactional_id: of the transactions.
+        timeout_s: every call ends within it.
+        transaction_timeout_ms: the broker aborts after it.
         cluster, clock, sleep: seams for tests.
 
     Raises:
-        Refused: the broker does not speak the second protocol, or refuses the id.
-        Unknown: nobody answers.
+        Refused: the broker does not speak the second protocol, or rejects the id.
+        Unknown: no broker answers.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class TransactionalProducer:
     def send_offsets(self, positions: Mapping[TopicPartition, int], group_metadata: bytes) -> None:
         group, generation, member, instance = parse_group_metadata(group_metadata)
         request_class = messages.TxnOffsetCommitRequest
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[messages.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), position in positions.items():
             topics.setdefault(topic, []).append(
                 request_class.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=position)
@@ -158,7 +159,7 @@ class TransactionalProducer:
         )  # fmt: skip
         self._started = True
 
-        def codes(answer: Any) -> list[int]:
+        def codes(answer: messages.TxnOffsetCommitResponse) -> list[int]:
             return [partition.error_code for topic in answer.topics for partition in topic.partitions]
 
         try:
@@ -196,14 +197,14 @@ class TransactionalProducer:
         )  # fmt: skip
         self._identity(self._coordinated(request, _END_TXN))
 
-    def _identity(self, answer: Any) -> None:
+    def _identity(self, answer: messages.InitProducerIdResponse | messages.EndTxnResponse) -> None:
         self.producer_id = answer.producer_id
         self.producer_epoch = answer.producer_epoch
         self._sequences.clear()
         self._started = False
 
     def _raise(self, error: _Answered | _Unanswered, request: str) -> None:
-        """A step inside a transaction failed: it is not committed, so only whether the producer lives is open."""
+        """Raise for a failed step inside a transaction: Refused if the producer is unusable, else Abortable."""
         fatal = isinstance(error, _Answered) and error.code not in _ABORTABLE
         kind: type[ProducerError] = Refused if fatal else Abortable
         raise kind(f"{request}: {error}") from None
@@ -225,7 +226,7 @@ class TransactionalProducer:
             answer = self._request(connection, request, _PRODUCE)
             (found,) = answer.responses[0].partition_responses
             if found.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-                return [0]  # appended by an earlier attempt, so long ago that the broker has forgotten where
+                return [0]  # an earlier attempt appended it, and the broker no longer remembers where
             offset = found.base_offset if not found.error_code else None
             return [found.error_code]
 
@@ -233,7 +234,12 @@ class TransactionalProducer:
         return offset
 
     def _coordinated(
-        self, request: Any, version: int, *, group: str | None = None, codes: Callable[[Any], list[int]] | None = None
+        self,
+        request: Message,
+        version: int,
+        *,
+        group: str | None = None,
+        codes: Callable[[Any], list[int]] | None = None,
     ) -> Any:
         answer: Any = None
         key = self.transactional_id if group is None else group
@@ -248,14 +254,15 @@ class TransactionalProducer:
         self._until_answered(ask)
         return answer
 
-    def _request(self, connection: BlockingConnection, request: Any, version: int) -> Any:
+    def _request(self, connection: BlockingConnection, request: Message, version: int) -> Any:
+        assert request.API_KEY is not None
         if not connection.supports(request.API_KEY, version):
             raise error_for(ErrorCode.UNSUPPORTED_VERSION, "the broker does not know transactions of version 2")
         self._sent = True
         return connection.request(request, version=version)
 
     def _until_answered(self, ask: Callable[[], list[int]]) -> None:
-        """Asks until no error may pass any more.
+        """Ask until the answer is final.
 
         Raises:
             _Answered, _Unanswered
@@ -287,7 +294,7 @@ class TransactionalProducer:
 
 
 def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
-    """Reads what confluent-kafka gives as a consumer's group metadata.
+    """Parse the group metadata of a confluent-kafka consumer.
 
     The layout is librdkafka's own (rd_kafka_consumer_group_metadata_write):
 
@@ -297,10 +304,10 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
         Group id, generation or member epoch, member id, group instance id.
 
     Raises:
-        ValueError: another layout.
+        ValueError: the layout is another.
     """
     if not metadata.startswith(_MAGIC) or len(metadata) < len(_MAGIC) + 7:
-        raise ValueError(f"no group metadata: {metadata!r}")
+        raise ValueError(f"not a consumer's group metadata: {metadata!r}")
     (generation,) = struct.unpack_from("=i", metadata, len(_MAGIC))
     group, member, rest = metadata[len(_MAGIC) + 4 :].split(b"\0", 2)
     instance = None if rest[:1] == b"\1" else rest[1:].rstrip(b"\0").decode()
@@ -308,7 +315,7 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
 
 
 def transaction_version(bootstrap: str, timeout_ms: int = 10_000) -> int:
-    """Which transaction protocol the cluster has finalized: the level of the feature ``transaction.version``, 0 without.
+    """Return the finalized level of the feature `transaction.version`; 0 if there is none.
 
     Raises:
         KafkaError: no broker answers.

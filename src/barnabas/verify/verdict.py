@@ -1,9 +1,9 @@
-"""From a history to a verdict: every check, what it found, and what a report says about it. Pure."""
+"""The verdict on a history: what every check found, and numbers for the report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,11 +16,11 @@ from barnabas.verify.history import History, Op, Outcome
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checker says.
+    """The result of all checks.
 
     Attributes:
         anomalies: contradictions, in the order of the checks.
-        allowed: what would be one elsewhere and Kafka permits.
+        allowed: contradictions that Kafka permits.
         statistics: numbers of the run, for the report.
     """
 
@@ -33,15 +33,15 @@ class Verdict:
         return not self.anomalies
 
     def counts(self) -> dict[str, int]:
-        """How many of each kind failed the run."""
+        """Return how many anomalies of each kind failed the run."""
         return dict(Counter(each.name for each in self.anomalies))
 
     def allowed_counts(self) -> dict[str, int]:
-        """How many of each kind Kafka permits."""
+        """Return how many allowed anomalies of each kind there are."""
         return dict(Counter(each.name for each in self.allowed))
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, with at most EXAMPLES of each kind spelled out."""
+        """Return everything for JSON, with at most EXAMPLES of each kind."""
         return {
             "valid": self.valid,
             "anomalies": self.counts(),
@@ -51,7 +51,7 @@ class Verdict:
         }
 
     def examples(self, per_kind: int) -> list[Anomaly]:
-        """The first few anomalies of each kind."""
+        """Return the first few anomalies of each kind."""
         shown: Counter[str] = Counter()
         found = []
         for each in self.anomalies:
@@ -61,7 +61,7 @@ class Verdict:
         return found
 
 
-def _as_json(anomaly: Anomaly) -> dict[str, Any]:
+def _as_json(anomaly: Anomaly) -> dict[str, object]:
     return {
         "name": anomaly.name,
         "key": anomaly.key,
@@ -72,10 +72,10 @@ def _as_json(anomaly: Anomaly) -> dict[str, Any]:
 
 
 def check(history: History) -> Verdict:
-    """Looks for every anomaly."""
+    """Look for every anomaly."""
     analysis = Analysis(history)
     found: list[Anomaly] = []
-    checks: tuple[Callable[[Analysis], Any], ...] = (*CHECKS, cycles)
+    checks: tuple[Callable[[Analysis], Iterator[Anomaly]], ...] = (*CHECKS, cycles)
     for each in checks:
         found += each(analysis)
     return Verdict(
@@ -86,7 +86,7 @@ def check(history: History) -> Verdict:
 
 
 def statistics(analysis: Analysis) -> dict[str, Any]:
-    """How much was done, and what became of it."""
+    """Return numbers about the run."""
     outcomes: dict[str, Counter[str]] = {}
     sent = 0
     for op in analysis.completions:
@@ -107,11 +107,11 @@ def statistics(analysis: Analysis) -> dict[str, Any]:
 
 
 def rate(ops: list[Op], seconds: float) -> float:
-    """Successful operations per second."""
+    """Return the successful operations per second."""
     return round(sum(op.outcome is Outcome.OK for op in ops) / seconds, 1) if seconds else 0.0
 
 
 def standstill(ops: list[Op]) -> float:
-    """The longest time in seconds in which no operation of any client succeeded."""
+    """Return the longest time in seconds without a successful operation of any client."""
     times = [op.time_ns for op in ops if op.outcome is Outcome.OK]
     return max((second - first for first, second in pairwise(times)), default=0) / 1e9

@@ -1,9 +1,9 @@
-"""One client of a run: does what its generator plans, and records what became of it. Shell plane, a thread.
+"""One client of a run: executes what its generator plans, and records the outcome. It runs in a thread.
 
-What an operation's outcome is:
+The outcome of an operation:
 
     the transaction was committed, the plain records were acknowledged      ok
-    the commit was never asked for, or refused at once                      fail: the transaction is gone, the consumer goes back
+    no commit was requested, or it was rejected at once                     fail: the transaction is aborted, the consumer rewinds
     anything else                                                           info, and the process ends
 
 A process that ends is replaced by a new one, with a new producer and a new consumer.
@@ -23,17 +23,17 @@ from barnabas.verify.recorder import Recorder
 
 POLL_SECONDS = 0.1
 TAIL = 20
-"""How many records before the end a newly assigned consumer begins: undecided transactions are there."""
+"""A newly assigned consumer begins this many records before the end, among undecided transactions."""
 TRANSFORM_RECORDS = 50
 
 
 @dataclass
 class Connect:
-    """How a worker gets its clients.
+    """Creates a worker's producers and consumers.
 
     Attributes:
-        producer: by transactional id; None for a plain one.
-        consumer: by group.
+        producer: from a transactional id; None for a plain producer.
+        consumer: from a group.
     """
 
     producer: Callable[[str | None], Producer]
@@ -46,14 +46,14 @@ class Worker:
 
     Attributes:
         name: of the worker; its transactional ids and its own group begin with it.
-        generator: what it does.
-        recorder: where it is written down.
-        connect: its way to the cluster.
-        layout: which partition a key is.
+        generator: plans its operations.
+        recorder: records its operations.
+        connect: creates its producers and consumers.
+        layout: maps keys to partitions.
         stopping: set when the run ends.
         group: the transforms' group.
-        failure: what ended it, when nothing should have.
-        refusal: why a producer could not be made, the last time.
+        failure: an unexpected error that ended it.
+        refusal: why the last attempt to create a producer failed.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Worker:
     _incarnation: int = 0
 
     def run(self) -> None:
-        """Works until the run ends."""
+        """Work until the run ends."""
         try:
             while not self.stopping.is_set():
                 self._live()
@@ -87,13 +87,13 @@ class Worker:
         return None if self.generator.kind is Kind.PLAIN else f"{self.name}-{self._incarnation}"
 
     def _live(self) -> None:
-        """One process, until it ends."""
+        """Run one process until it ends."""
         self.process = self.recorder.new_process()
         try:
             self._producer = self.connect.producer(self._transactional_id)
         except ProducerError as error:
             self.refusal = str(error)
-            return  # nothing was done yet; the next process tries again
+            return  # no operation was recorded; the next process tries again
         transform = self.generator.kind is Kind.TRANSFORM
         self._consumer = self.connect.consumer(self.group if transform else f"{self.name}-{self.process}")
         plans: Iterator[Plan] = iter(self.generator)
@@ -111,7 +111,7 @@ class Worker:
             self._consumer = None
 
     def _do(self, plan: Plan) -> bool:
-        """One operation; False when the process ends with it."""
+        """Execute one operation; return False if it ends the process."""
         if plan.f == "crash":
             return self._crash(plan)
         if plan.f in ("assign", "subscribe"):
@@ -137,7 +137,7 @@ class Worker:
     # --- operations -------------------------------------------------------------------------------------------------
 
     def _crash(self, plan: Plan) -> bool:
-        """In the middle of a transaction, so that somebody has to end it."""
+        """Crash in the middle of a transaction, which a successor or the timeout must end."""
         self.recorder.record(self.process, Outcome.INVOKE, "crash")
         if self.generator.kind is not Kind.PLAIN:
             sends = [Send(each.key, each.value) for each in self.generator.leftovers() if each.key is not None]
@@ -189,7 +189,7 @@ class Worker:
         try:
             offsets = self._send_all(sends)
         except ProducerError as error:
-            # Some of them may be there.
+            # Some of them may be in the log.
             self.recorder.record(self.process, Outcome.INFO, "send", sends, error=error)
             return False
         done = [each._replace(offset=offset) for each, offset in zip(sends, offsets, strict=True)]
@@ -197,13 +197,13 @@ class Worker:
         return True
 
     def _transform(self, plan: Plan) -> bool:
-        """Consume, write one record for each, send the offsets along."""
+        """Consume, write one record for each, and send the offsets along."""
         self.consumer.begin()
-        metadata = self.consumer.group_metadata()  # before the poll: the generation the records were given in
+        metadata = self.consumer.group_metadata()  # before the poll: the generation in which the records are read
         try:
             records = self.consumer.poll(POLL_SECONDS, TRANSFORM_RECORDS)
         except ConsumerFailed:
-            return False  # nothing was begun
+            return False  # no transaction has begun
         if not records or self.consumer.rebalanced:
             self._rewind()
             return True
@@ -245,7 +245,7 @@ class Worker:
         return True
 
     def _body(self, done: list[MicroOp], start: int, offsets: Offsets | None, metadata: bytes) -> None:
-        """All steps up to the commit; ``done`` learns what the polls returned and where the records went."""
+        """Execute all steps before the commit; put what the polls returned, and the records' offsets, into `done`."""
         self.producer.begin()
         sent: list[int] = []
         for place in range(start, len(done)):
@@ -264,7 +264,7 @@ class Worker:
             self.producer.send_offsets(places, metadata)
 
     def _as_zombie(self, done: list[MicroOp], successor: Producer) -> bool:
-        """Somebody has taken the id: this commit must be refused."""
+        """Commit after a successor has taken the id: the broker must reject it."""
         zombie, self._producer = self.producer, successor
         try:
             zombie.commit()
@@ -278,7 +278,7 @@ class Worker:
         return False
 
     def _give_up(self, done: list[MicroOp], error: Exception) -> bool:
-        """Nobody asked for the commit, or it was refused: the transaction is not there and never will be."""
+        """Abort: no commit was requested, or it was rejected, so the transaction is certainly not committed."""
         survives = isinstance(error, Abortable | ConsumerFailed)
         if survives:
             try:

@@ -1,0 +1,39 @@
+"""When the active controller last heard from each broker.
+
+This is soft state: only the active controller keeps it, and a new controller gives each broker one full timeout first.
+
+Source: Kafka's `BrokerHeartbeatManager`.
+"""
+
+from __future__ import annotations
+
+from barnabas.metadata.cluster_image import ClusterImage
+
+
+class BrokerSessions:
+    """The time of each broker's last contact; the session of a broker that is silent for `timeout_ms` has expired."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        self.last_contact_ms: dict[int, int] = {}
+
+    def touch(self, broker_id: int, now_ms: int) -> None:
+        self.last_contact_ms[broker_id] = now_ms
+
+    def forget(self, broker_id: int) -> None:
+        self.last_contact_ms.pop(broker_id, None)
+
+    def is_alive(self, broker_id: int, now_ms: int) -> bool:
+        last = self.last_contact_ms.get(broker_id)
+        return last is not None and now_ms - last < self.timeout_ms
+
+    def stale(self, cluster: ClusterImage, now_ms: int) -> list[int]:
+        """Return the unfenced brokers whose session has expired; the session of a broker not heard from begins now."""
+        return [
+            broker.id
+            for broker in cluster.live_brokers()
+            if self.last_contact_ms.setdefault(broker.id, now_ms) + self.timeout_ms <= now_ms
+        ]
+
+    def __repr__(self) -> str:
+        return f"<BrokerSessions brokers={sorted(self.last_contact_ms)}>"

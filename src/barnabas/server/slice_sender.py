@@ -1,0 +1,156 @@
+"""A response with slices of log files on its way to the socket, past the transport.
+
+Bytes leave with `send` and MSG_MORE, slices with `sendfile`: the kernel moves the records from file to socket, and a large
+fetch never passes through this process's memory.
+
+    state      the sender waits until               the loop watches
+    IDLE       a response has slices                nothing
+    DRAINING   the transport has sent its bytes     the transport, whose high-water mark is 0 meanwhile
+    FULL       the socket takes bytes again         a duplicate of the socket, because the loop owns the original
+
+`proceed` moves from any state to the one that fits now: DRAINING if the transport holds bytes, FULL if the socket is full, IDLE if
+everything has left.
+
+- A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
+- A slice without a file (`fileno` is -1) is read into bytes.
+
+Sources: the measured order of `send` and `sendfile`; `sendfile(2)`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Self
+
+from barnabas.api.dispatch import Output
+from barnabas.protocol.primitives import RecordSlice
+
+__all__ = ["WRITE_LIMIT", "SliceSender"]
+
+WRITE_LIMIT = 256 * 1024
+"""Unsent bytes in the transport above which no further request of this client is handled."""
+
+_MSG_MORE = getattr(socket, "MSG_MORE", 0)
+
+
+class _State(Enum):
+    IDLE = "idle"
+    DRAINING = "draining"
+    FULL = "full"
+
+
+class SliceSender:
+    """Sends responses past a connection's transport.
+
+    Args:
+        direct: a duplicate of the transport's socket, which the sender closes.
+        on_writable: called when the socket takes bytes again; it must call `proceed`. The transport's `resume_writing` must, too.
+    """
+
+    __slots__ = ("_direct", "_loop", "_on_writable", "_parts", "_sent", "_state", "_transport")
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        direct: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        on_writable: Callable[[], None],
+    ) -> None:
+        self._transport = transport
+        self._direct = direct
+        self._loop = loop
+        self._on_writable = on_writable
+        self._parts: deque[bytearray | RecordSlice] = deque()
+        # Bytes of the first part that have left.
+        self._sent = 0
+        self._state = _State.IDLE
+
+    def __repr__(self) -> str:
+        return f"<SliceSender {self._state.value} parts={len(self._parts)}>"
+
+    @classmethod
+    def over(
+        cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, on_writable: Callable[[], None]
+    ) -> Self | None:
+        """Return a sender for a transport; None if the transport has no plain socket, as in the simulator."""
+        original = transport.get_extra_info("socket")
+        if original is None or not hasattr(os, "sendfile"):
+            return None
+        direct = socket.socket(original.family, original.type, fileno=os.dup(original.fileno()))
+        direct.setblocking(False)
+        return cls(transport, direct, loop, on_writable)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait in this process's memory; slices of files do not count."""
+        return sum(len(part) for part in self._parts if isinstance(part, bytearray))
+
+    def send(self, output: Output) -> bool:
+        """Send a response behind those that are under way. Return and raise as `proceed`."""
+        self._parts.extend(output)
+        return self._state is _State.IDLE and self.proceed()
+
+    def proceed(self) -> bool:
+        """Send what the socket takes now, and return whether everything has left.
+
+        Raises:
+            OSError: the socket or a file failed, or a file ends within a slice; close the connection.
+        """
+        if self._transport.get_write_buffer_size():
+            self._enter(_State.DRAINING)
+            return False
+        try:
+            self._send_parts()
+        except BlockingIOError:
+            self._enter(_State.FULL)
+            return False
+        self._enter(_State.IDLE)
+        return True
+
+    def _enter(self, state: _State) -> None:
+        """Have the loop watch what `state` waits for, and nothing else."""
+        left, self._state = self._state, state
+        if state is left:
+            return
+        if _State.DRAINING in (left, state):
+            self._transport.set_write_buffer_limits(high=0 if state is _State.DRAINING else WRITE_LIMIT)
+        if left is _State.FULL:
+            self._loop.remove_writer(self._direct.fileno())
+        if state is _State.FULL:
+            self._loop.add_writer(self._direct.fileno(), self._on_writable)
+
+    def _send_parts(self) -> None:
+        parts, direct = self._parts, self._direct
+        while parts:
+            part = parts[0]
+            if isinstance(part, bytearray):
+                size = len(part)
+                self._sent += direct.send(memoryview(part)[self._sent :], _MSG_MORE if len(parts) > 1 else 0)
+            else:
+                size = part.size
+                self._sent += self._send_slice(part)
+            if self._sent == size:
+                parts.popleft()
+                self._sent = 0
+
+    def _send_slice(self, part: RecordSlice) -> int:
+        in_fd, rest = part.fileno(), part.size - self._sent
+        if in_fd < 0:
+            return self._direct.send(part.read()[self._sent :])
+        sent = os.sendfile(self._direct.fileno(), in_fd, part.position + self._sent, rest)
+        if rest and not sent:
+            raise OSError(f"the log ends within a slice of {part.size} bytes at {part.position}")
+        return sent
+
+    def close(self) -> None:
+        """Drop what is unsent; the connection is lost."""
+        self._parts.clear()
+        if self._state is _State.FULL:
+            self._loop.remove_writer(self._direct.fileno())
+        self._state = _State.IDLE
+        self._direct.close()

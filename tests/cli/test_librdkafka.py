@@ -1,0 +1,49 @@
+"""Settings for the library, and its errors in our words."""
+
+import pytest
+from confluent_kafka import KafkaError as LibraryError
+
+from barnabas.cli.failure import Failure
+from barnabas.cli.librdkafka import client_settings, library_failure
+from barnabas.cli.output import TableOutput
+from barnabas.cli.session import Session
+
+
+def test_settings_of_the_library() -> None:
+    properties = {
+        "bootstrap.servers": "b:1",
+        "acks": "1",
+        "key.serializer": "java",
+        "linger.ms": "7",
+        "max.poll.records": "5",
+    }
+    session = Session(None, properties, None, TableOutput())
+    settings = client_settings(session, ("linger.ms=9", "batch.size=5"), {"acks": "all"})
+    del settings["error_cb"]
+    assert settings == {
+        "bootstrap.servers": "b:1",
+        "client.id": "barnabas-cli",
+        "log_level": 0,
+        "acks": "all",
+        "linger.ms": "9",
+        "batch.size": "5",
+    }
+
+
+def test_losing_the_brokers_is_one_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    warn = client_settings(Session("b:1", {}, None, TableOutput()), (), {})["error_cb"]
+    for code in (LibraryError._TRANSPORT, LibraryError._ALL_BROKERS_DOWN, LibraryError._ALL_BROKERS_DOWN):
+        warn(LibraryError(code))
+    assert capsys.readouterr().err == "warning: lost the brokers at b:1, trying to reach them again\n"
+
+
+def test_an_empty_group_is_rejected_before_the_library_ends_the_process() -> None:
+    session = Session("b:1", {"group.id": ""}, None, TableOutput())
+    with pytest.raises(Failure, match=r"group\.id is empty"):
+        client_settings(session, (), {})
+
+
+def test_an_offset_outside_the_log_is_reported_as_such() -> None:
+    failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
+    assert "Offset out of range" in failure.format_message()
+    assert "where the log begins and ends" in failure.format_message()

@@ -1,0 +1,135 @@
+"""`barnabas verify` as a command: verdicts on histories, exit codes, and a run on a broker of its own with a kill."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import barnabas
+from barnabas.cli.verify import verify
+from barnabas.client.admin import Admin
+from barnabas.verify.history import read_history, write_history
+from tests.verify import model
+from tests.verify.stories import history
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(verify, arguments, prog_name="barnabas verify")
+
+
+def test_a_clean_history(tmp_path: Path) -> None:
+    write_history(tmp_path / "clean", model.run(1, steps=300))
+    result = run("--check", str(tmp_path / "clean"))
+    assert result.exit_code == 0
+    assert result.output.endswith("valid: no anomaly\n")
+
+
+def test_a_history_with_an_anomaly(tmp_path: Path) -> None:
+    path = tmp_path / "bad"
+    write_history(path, history("p0 fail txn s0:1", "final r0:1@0"))
+    result = run("--check", str(path))
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert "aborted-read  1      no" in lines
+    assert "aborted-read in key 0: 1 was read, and the txn that sent it was aborted" in lines
+    assert lines[-1] == f"invalid: 1 anomalies; `barnabas verify --check {path}` checks it again"
+    found = json.loads(run("--check", str(path), "--output", "json").output)
+    assert found["valid"] is False
+    assert found["anomalies"] == {"aborted-read": 1}
+    assert found["examples"][0]["name"] == "aborted-read"
+
+
+def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) -> None:
+    write_history(tmp_path / "empty", history("p0 fail txn s0:1"))
+    result = run("--check", str(tmp_path / "empty"))
+    assert result.exit_code == 1
+    assert "so it proves nothing" in result.stderr
+
+
+def test_a_history_that_was_cut_off_has_a_warning(tmp_path: Path) -> None:
+    write_history(tmp_path / "cut", history("p0 ok send s0:1@0"))
+    result = run("--check", str(tmp_path / "cut"))
+    assert result.exit_code == 1
+    assert "the run did not end" in result.stderr
+    assert "unseen" in result.stdout
+
+
+def test_a_run_that_is_terminated_takes_its_broker_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "barnabas.main", "verify", "--start", "--time", "600", "--data-dir", str(tmp_path)]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = tmp_path / "broker.log"
+    deadline = time.monotonic() + 300
+    while not (log.exists() and "ready on" in log.read_text()):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+    running.terminate()
+    assert running.wait(300) == 128 + signal.SIGTERM
+    with barnabas.Broker(data_dir=tmp_path / "data"):
+        """The directory would be in use if the other broker were still there."""
+
+
+def test_an_address_that_is_taken_is_not_killed_for(tmp_path: Path) -> None:
+    with barnabas.Broker() as broker:
+        result = run("-b", broker.bootstrap_servers, "--broker-command", "false", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "answers at" in result.stderr
+    assert not (tmp_path / "broker.log").exists()
+
+
+def test_a_history_that_cannot_be_written_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "run.jsonl"
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        result = run("-b", broker.bootstrap_servers, "--history", str(path), "--time", "1")
+        assert admin.list_topics() == []
+    assert result.exit_code == 1
+    assert result.stderr == f"error: cannot write {path}: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--kill-every", "5"], 2, "--kill-every needs --start or --broker-command."),
+        (["--start", "--broker-command", "x"], 2, "--start and --broker-command exclude each other."),
+        (["--check", __file__], 1, "line 1 is not a line of a history"),
+        (["-b", "127.0.0.1:1"], 1, "error: "),
+    ],
+)
+def test_what_cannot_be_done(arguments: list[str], code: int, message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert message in result.output
+
+
+def test_a_command_that_ends_is_told(tmp_path: Path) -> None:
+    result = run("-b", "127.0.0.1:1", "--broker-command", "false", "--data-dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "error: the broker ended with code 1" in result.output
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("protocol", ["v1", "v2"])
+def test_a_run_with_kills(protocol: str, tmp_path: Path) -> None:
+    """Whatever happens in a run is right; a run in which a busy machine lets too little happen is made again, longer."""
+    for seconds in (6, 30, 120):
+        path = tmp_path / f"history-{seconds}"
+        folder = str(tmp_path / f"broker-{seconds}")
+        arguments = ["--start", "--data-dir", folder, "--time", str(seconds), "--kill-every", "2", "--seed", "1"]
+        result = run(*arguments, "--protocol", protocol, "--history", str(path), "--output", "json")
+        if result.exit_code == 1 and re.search(r"error: no (send|txn) succeeded", result.output):
+            continue
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.output)
+        assert found["valid"]
+        assert read_history(path).about["protocol"] == protocol
+        if found["statistics"]["kills"] > 0 and found["statistics"]["operations"]["txn"].get("ok", 0) > 20:
+            return
+    raise AssertionError(result.output)

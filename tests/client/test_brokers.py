@@ -1,0 +1,53 @@
+"""Brokers: the cluster, log directories and producers."""
+
+from typing import Any
+
+import pytest
+
+from barnabas.client.admin import Admin, result
+from barnabas.protocol import messages
+from tests.client.scripted_broker import MemoryCluster
+from tests.client.versions import T0, every_version, only
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_describe_cluster_with_and_without_the_api(memory: MemoryCluster, admin: Admin, served: bool) -> None:
+    response = messages.DescribeClusterResponse
+    memory.handlers["DescribeClusterRequest"] = lambda broker_id, request, version: response(
+        cluster_id="memory",
+        controller_id=2,
+        brokers=[response.DescribeClusterBroker(broker_id=each, host="127.0.0.1", port=each) for each in (2, 1)],
+    )
+    if not served:
+        del memory.versions[messages.DescribeClusterRequest.API_KEY]
+    found = admin.describe_cluster()
+    assert (found.cluster_id, found.controller_id, [node.id for node in found.brokers]) == ("memory", 2, [1, 2])
+
+
+@pytest.mark.parametrize("version", every_version(messages.DescribeLogDirsRequest))
+def test_describe_log_dirs(memory: MemoryCluster, admin: Admin, version: int) -> None:
+    only(memory, messages.DescribeLogDirsRequest, version)
+    response = messages.DescribeLogDirsResponse
+
+    def describe(broker_id: int, request: Any, version: int) -> Any:
+        replica = response.DescribeLogDirsPartition(partition_index=0, partition_size=10 * broker_id)
+        topic = response.DescribeLogDirsTopic(name="t", partitions=[replica])
+        return response(results=[response.DescribeLogDirsResult(log_dir="/data", topics=[topic])])
+
+    memory.handlers["DescribeLogDirsRequest"] = describe
+    found = admin.describe_log_dirs(partitions=[T0])
+    assert {broker: result(dirs)[0].replicas[0].size_in_bytes for broker, dirs in found.items()} == {1: 10, 2: 20}
+
+
+def test_describe_producers(memory: MemoryCluster, admin: Admin) -> None:
+    response = messages.DescribeProducersResponse
+    producer = response.ProducerState(producer_id=7, producer_epoch=1, last_sequence=3)
+    memory.handlers["DescribeProducersRequest"] = lambda broker_id, request, version: response(
+        topics=[
+            response.TopicResponse(
+                name="t", partitions=[response.PartitionResponse(partition_index=0, active_producers=[producer])]
+            )
+        ]
+    )
+    (state,) = result(admin.describe_producers([T0])[T0])
+    assert (state.producer_id, state.producer_epoch, state.last_sequence) == (7, 1, 3)

@@ -1,0 +1,222 @@
+"""Registrations of brokers and controllers: what is accepted, what is recorded, and which epoch a broker gets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.metadata.cluster_image import Endpoint, VersionRange
+from barnabas.metadata.metadata_version import supported_features
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from tests.metadata.memory_log import CLUSTER_ID, INCARNATION, ControllerHarness
+
+OTHER = b"o" * 16
+
+
+def request(broker_id: int = 2, **fields: Any) -> messages.BrokerRegistrationRequest:
+    made = messages.BrokerRegistrationRequest
+    levels = {name: (r.min, r.max) for name, r in supported_features().items()} | fields.pop("levels", {})
+    return made(
+        broker_id=broker_id,
+        cluster_id=fields.pop("cluster_id", CLUSTER_ID),
+        incarnation_id=fields.pop("incarnation_id", INCARNATION),
+        listeners=[made.Listener(name="IN", host="h", port=7, security_protocol=2)],
+        features=[
+            made.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in sorted(levels.items(), reverse=True)
+        ],
+        rack="r",
+        log_dirs=[b"z" * 16, b"a" * 16],
+        **fields,
+    )
+
+
+def register(harness: ControllerHarness, *args: Any, **fields: Any) -> int:
+    epoch: int = harness.send(ApiKey.BROKER_REGISTRATION, request(*args, **fields)).broker_epoch
+    return epoch
+
+
+def refusal(harness: ControllerHarness, *args: Any, **fields: Any) -> tuple[ErrorCode, str]:
+    with pytest.raises(KafkaError) as caught:
+        register(harness, *args, **fields)
+    return caught.value.code, caught.value.message
+
+
+def test_a_registration_is_kept_whole_and_fenced() -> None:
+    harness = ControllerHarness()
+    end = harness.log.end_offset
+    assert register(harness) == end
+    broker = harness.controller.image.cluster.brokers[2]
+    assert broker.listener("IN") == Endpoint("IN", "h", 7, 2)
+    assert broker.listener("OUT") is None
+    assert broker.supported_features["metadata.version"] == VersionRange(7, 33)
+    assert list(broker.supported_features) == sorted(broker.supported_features)
+    assert (broker.epoch, broker.incarnation_id, broker.rack) == (end, INCARNATION, "r")
+    assert (broker.fenced, broker.in_controlled_shutdown) == (True, False)
+    assert broker.directories == (b"a" * 16, b"z" * 16)
+
+
+def test_a_broker_of_another_cluster_is_rejected() -> None:
+    expected = f"Expected cluster ID {CLUSTER_ID}, but got cluster ID other"
+    assert refusal(ControllerHarness(), cluster_id="other") == (ErrorCode.INCONSISTENT_CLUSTER_ID, expected)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 32), (34, 40)])
+def test_a_broker_must_support_what_is_finalized(low: int, high: int) -> None:
+    code, message = refusal(ControllerHarness(), levels={"metadata.version": (low, high)})
+    assert code is ErrorCode.UNSUPPORTED_VERSION
+    assert f"version 33 of metadata.version. The broker wants a version between {low} and {high}," in message
+
+
+def test_a_feature_that_a_broker_does_not_name_is_at_level_zero_there() -> None:
+    harness = ControllerHarness()
+    bare = request()
+    bare.features = [each for each in bare.features if each.name != "group.version"]
+    with pytest.raises(KafkaError, match=r"version 1 of group.version. The broker wants a version between 0 and 0"):
+        harness.send(ApiKey.BROKER_REGISTRATION, bare)
+
+
+def test_the_same_incarnation_keeps_its_epoch_and_its_state() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    harness.heartbeat(2, epoch, want_shut_down=True)
+    assert register(harness) == epoch
+    broker = harness.controller.image.cluster.brokers[2]
+    assert (broker.epoch, broker.fenced, broker.in_controlled_shutdown) == (epoch, False, True)
+    assert broker.rack == "r"
+
+
+def test_another_incarnation_waits_until_the_first_ones_session_expires() -> None:
+    harness = ControllerHarness()
+    harness.register(2)
+    timeout_ms = harness.controller.sessions.timeout_ms
+    harness.now_ms += timeout_ms - 1
+    assert refusal(harness, incarnation_id=OTHER)[0] is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    harness.now_ms += 1
+    end = harness.log.end_offset
+    assert register(harness, incarnation_id=OTHER) == end
+    assert harness.controller.image.cluster.brokers[2].incarnation_id == OTHER
+
+
+@pytest.mark.parametrize("broker_id", [1, 2], ids=["its own node", "another node"])
+def test_another_incarnation_of_a_fenced_or_combined_node_need_not_wait(broker_id: int) -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(broker_id)
+    if broker_id == 2:
+        harness.heartbeat(2, epoch, want_fence=True)
+    assert register(harness, broker_id, incarnation_id=OTHER) > epoch
+
+
+def test_a_replaced_broker_leads_nothing_and_its_epoch_is_its_records_offset() -> None:
+    harness = ControllerHarness()
+    harness.register(1)
+    harness.create("a", partitions=3)
+    end = harness.log.end_offset
+    epoch = register(harness, 1, incarnation_id=OTHER)
+    assert epoch == end + 3 == harness.log.end_offset - 1
+    assert {p.leader for p in harness.controller.image.topics.by_name["a"].partitions.values()} == {-1}
+
+
+def test_a_heartbeat_of_an_unknown_broker_or_epoch_is_stale() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    for broker_id, wrong, message in [
+        (3, 0, "No broker registration found for broker id 3"),
+        (2, epoch + 1, f"Expected broker epoch {epoch + 1}, but got broker epoch {epoch}"),
+    ]:
+        with pytest.raises(KafkaError, match=message) as caught:
+            harness.heartbeat(broker_id, wrong)
+        assert caught.value.code is ErrorCode.STALE_BROKER_EPOCH
+
+
+@pytest.mark.parametrize(("behind", "caught_up"), [(0, True), (1, False)])
+def test_a_broker_stays_fenced_until_it_has_read_its_registration(behind: int, caught_up: bool) -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2, unfence=False)
+    beat = messages.BrokerHeartbeatRequest(broker_id=2, broker_epoch=epoch, current_metadata_offset=epoch - behind)
+    answer = harness.send(ApiKey.BROKER_HEARTBEAT, beat)
+    assert (answer.is_caught_up, answer.is_fenced, answer.should_shut_down) == (caught_up, not caught_up, False)
+    assert harness.controller.image.cluster.brokers[2].fenced is not caught_up
+
+
+def test_a_fenced_broker_that_wants_to_stay_fenced_does() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2, unfence=False)
+    end = harness.log.end_offset
+    assert harness.heartbeat(2, epoch, want_fence=True).is_fenced
+    assert harness.log.end_offset == end
+
+
+def test_a_fenced_broker_may_shut_down_at_once() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2, unfence=False)
+    end = harness.log.end_offset
+    answer = harness.heartbeat(2, epoch, want_shut_down=True)
+    assert (answer.should_shut_down, answer.is_fenced) == (True, True)
+    assert harness.log.end_offset == end
+
+
+def test_a_heartbeat_keeps_the_session() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    timeout_ms = harness.controller.sessions.timeout_ms
+    for _ in range(3):
+        harness.now_ms += timeout_ms - 1
+        harness.heartbeat(2, epoch)
+        harness.controller.tick()
+    assert not harness.controller.image.cluster.brokers[2].fenced
+    harness.now_ms += timeout_ms
+    harness.controller.tick()
+    assert harness.controller.image.cluster.brokers[2].fenced
+
+
+def test_all_brokers_whose_session_expired_are_fenced_in_one_tick() -> None:
+    harness = ControllerHarness()
+    for broker_id in (2, 3, 4):
+        harness.register(broker_id)
+    harness.now_ms += harness.controller.sessions.timeout_ms
+    harness.controller.tick()
+    assert all(broker.fenced for broker in harness.controller.image.cluster.brokers.values())
+
+
+def test_a_fenced_broker_is_unregistered_by_one_record() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(1)
+    harness.create("a")
+    harness.heartbeat(1, epoch, want_fence=True)
+    end = harness.log.end_offset
+    harness.send(ApiKey.UNREGISTER_BROKER, messages.UnregisterBrokerRequest(broker_id=1))
+    assert harness.log.end_offset == end + 1
+    assert harness.controller.image.cluster.brokers == {}
+
+
+def test_a_controller_registers_with_listeners_and_features() -> None:
+    harness = ControllerHarness()
+    made = messages.ControllerRegistrationRequest
+    answer = harness.send(
+        ApiKey.CONTROLLER_REGISTRATION,
+        made(
+            controller_id=1,
+            incarnation_id=INCARNATION,
+            zk_migration_ready=True,
+            listeners=[made.Listener(name="C", host="h", port=7, security_protocol=3)],
+            features=[
+                made.Feature(name="b", min_supported_version=1, max_supported_version=2),
+                made.Feature(name="a", min_supported_version=3, max_supported_version=4),
+            ],
+        ),
+    )
+    assert (answer.error_code, answer.error_message) == (0, None)
+    controller = harness.controller.image.cluster.controllers[1]
+    assert (controller.id, controller.incarnation_id) == (1, INCARNATION)
+    assert controller.listeners == (Endpoint("C", "h", 7, 3),)
+    assert list(controller.supported_features.items()) == [("a", VersionRange(3, 4)), ("b", VersionRange(1, 2))]
+    record = controller.to_record()
+    assert record.end_points[0].security_protocol == 3
+    assert [(f.name, f.min_supported_version, f.max_supported_version) for f in record.features] == [
+        ("a", 3, 4),
+        ("b", 1, 2),
+    ]

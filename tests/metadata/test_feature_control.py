@@ -1,0 +1,88 @@
+"""Raising metadata.version, and brokers that stand in the way of a level (KIP-584, KIP-778)."""
+
+from __future__ import annotations
+
+from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.cluster_image import BrokerRegistration, VersionRange
+from barnabas.metadata.controller_view import ControllerView
+from barnabas.metadata.feature_control import update_features
+from barnabas.metadata.features_image import FeaturesImage
+from barnabas.protocol import messages
+from barnabas.protocol.errors import ErrorCode
+from tests.metadata.memory_log import ControllerHarness
+
+OLD = FeaturesImage(29, {"group.version": 1})
+
+
+def view(*brokers: dict[str, VersionRange], features: FeaturesImage = OLD) -> ControllerView:
+    made = ControllerHarness().controller._view(version=2)
+    registered = {
+        i: BrokerRegistration(i, 1, b"i" * 16, (), levels, None, False, False, ())
+        for i, levels in enumerate(brokers, 1)
+    }
+    cluster = made.image.cluster._replace(brokers=registered)
+    return made._replace(image=made.image._replace(features=features, cluster=cluster))
+
+
+def update(state: ControllerView, *levels: tuple[str, int], kind: int = 1) -> tuple[list[tuple[str, int]], str]:
+    """The records, and what is wrong."""
+    key = messages.UpdateFeaturesRequest.FeatureUpdateKey
+    keys = [key(feature=name, max_version_level=level, upgrade_type=kind) for name, level in levels]
+    result = update_features(state, messages.UpdateFeaturesRequest(feature_updates=keys))
+    response = result.response
+    assert (response.error_code == ErrorCode.NONE) is (response.error_message is None)
+    records = [(r.name, r.feature_level) for r in result.records if isinstance(r, messages.FeatureLevelRecord)]
+    return records, (response.error_message or "").rpartition("had an error: ")[2]
+
+
+def test_metadata_version_is_written_first_for_it_decides_how_the_others_are_written() -> None:
+    records, error = update(view(), ("share.version", 1), ("metadata.version", 33), ("group.version", 1))
+    assert (records, error) == ([("metadata.version", 33), ("share.version", 1)], "")
+
+
+def test_every_broker_must_support_the_level() -> None:
+    supports = {"metadata.version": VersionRange(7, 33)}
+    assert update(view(supports, supports), ("metadata.version", 33))[0] == [("metadata.version", 33)]
+    behind = {"metadata.version": VersionRange(7, 32)}
+    records, error = update(view(supports, behind), ("metadata.version", 33))
+    assert records == []
+    assert error == "Invalid update version 33 for feature metadata.version. Broker 2 only supports versions 7-32"
+    ahead = {"metadata.version": VersionRange(31, 33)}
+    assert "Broker 1 only supports versions 31-33" in update(view(ahead), ("metadata.version", 30))[1]
+    assert update(view(ahead), ("metadata.version", 31))[1] == ""
+    assert "Broker 1 does not support this feature." in update(view({}), ("share.version", 1))[1]
+
+
+def test_level_zero_needs_no_support() -> None:
+    assert update(view({}), ("group.version", 0), kind=2) == ([("group.version", 0)], "")
+
+
+def test_metadata_version_is_lowered_only_where_no_format_changed() -> None:
+    assert update(view(), ("metadata.version", 27), kind=2) == ([("metadata.version", 27)], "")
+    for current, level in ((30, 29), (29, 22), (24, 22)):
+        state = view(features=FeaturesImage(current))
+        records, error = update(state, ("metadata.version", level), kind=2)
+        assert records == []
+        assert error == (
+            f"Invalid metadata.version {level}. Refusing to perform the requested downgrade because it might delete "
+            "metadata information."
+        )
+    assert update(view(features=FeaturesImage(30)), ("metadata.version", 30), kind=2) == ([], "")
+
+
+def test_the_bounds_of_a_level_are_inclusive() -> None:
+    assert update(view(features=FeaturesImage(8)), ("metadata.version", 33))[1] == ""
+    assert "only supports versions 7-33" in update(view(), ("metadata.version", 34))[1]
+    assert "only supports versions 7-33" in update(view(), ("metadata.version", 6), kind=2)[1]
+
+
+def test_the_quorums_own_version_is_not_changed_here() -> None:
+    error = update(view(), ("kraft.version", 1))[1]
+    assert error.endswith("The quorum's own version is set when a directory is formatted.")
+    assert update(view(features=OLD._replace(kraft_version=1)), ("kraft.version", 1)) == ([], "")
+
+
+def test_the_default_bootstrap_needs_no_update() -> None:
+    harness = ControllerHarness()
+    levels = [(r.name, r.feature_level) for r in bootstrap_records() if isinstance(r, messages.FeatureLevelRecord)]
+    assert update(harness.controller._view(version=2), *levels) == ([], "")

@@ -1,0 +1,142 @@
+"""Slices on their way to a socket pair: the states of the sender, and what the loop watches in each."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.server.slice_sender import WRITE_LIMIT, SliceSender
+from tests.server.scripted_dispatcher import BytesSlice, FileSlice
+
+
+class Transport:
+    """A transport that says how many bytes it holds."""
+
+    def __init__(self) -> None:
+        self.unsent = 0
+        self.high = WRITE_LIMIT
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self.high = high
+
+
+class Loop:
+    """A loop that only keeps which descriptors it watches."""
+
+    def __init__(self) -> None:
+        self.writers: dict[int, Callable[[], None]] = {}
+
+    def add_writer(self, fd: int, callback: Callable[[], None]) -> None:
+        assert fd not in self.writers, "watched twice"
+        self.writers[fd] = callback
+
+    def remove_writer(self, fd: int) -> None:
+        del self.writers[fd]
+
+
+class Sending:
+    """A sender over one end of a socket pair; `received` is what the other end has read."""
+
+    def __init__(self) -> None:
+        self.transport, self.loop = Transport(), Loop()
+        ours, self._theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._theirs.setblocking(False)
+        self.received = b""
+        self.sender = SliceSender(self.transport, ours, self.loop, lambda: None)  # type: ignore[arg-type]
+
+    def read(self) -> None:
+        try:
+            while data := self._theirs.recv(1 << 20):
+                self.received += data
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        self.sender.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def sending() -> Iterator[Sending]:
+    sending = Sending()
+    yield sending
+    sending.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[tuple[int, bytes]]:
+    """A log file of two megabytes: its descriptor and its bytes."""
+    data = os.urandom(2 << 20)
+    (tmp_path / "log").write_bytes(data)
+    fd = os.open(tmp_path / "log", os.O_RDONLY)
+    yield fd, data
+    os.close(fd)
+
+
+def test_what_fits_into_the_socket_leaves_at_once(sending: Sending, log: tuple[int, bytes]) -> None:
+    fd, data = log
+    output: list[Any] = [bytearray(b"head:"), FileSlice(fd, 7, 100), bytearray(b"tail"), FileSlice(fd, 0, 0)]
+    assert sending.sender.send(output)
+    assert repr(sending.sender) == "<SliceSender idle parts=0>"
+    sending.read()
+    assert sending.received == b"head:" + data[7:107] + b"tail"
+    assert not sending.loop.writers
+
+
+@pytest.mark.parametrize("part", ["slice", "bytes", "slice without a file"])
+def test_a_full_socket_is_watched_until_the_rest_has_left(sending: Sending, log: tuple[int, bytes], part: str) -> None:
+    fd, data = log
+    large: Any = {"slice": FileSlice(fd, 0, len(data)), "bytes": bytearray(data)}.get(part) or BytesSlice(data)
+    assert not sending.sender.send([bytearray(b"head:"), large])
+    assert repr(sending.sender) == "<SliceSender full parts=1>"
+    assert len(sending.loop.writers) == 1
+    assert not sending.sender.send([bytearray(b"next")]), "a response behind it waits"
+    while not sending.sender.proceed():
+        assert len(sending.loop.writers) == 1
+        sending.read()
+    assert not sending.loop.writers
+    sending.read()
+    assert sending.received == b"head:" + data + b"next"
+
+
+def test_what_the_transport_holds_leaves_first(sending: Sending, log: tuple[int, bytes]) -> None:
+    fd, data = log
+    sending.transport.unsent = 1
+    assert not sending.sender.send([FileSlice(fd, 0, 100)])
+    assert sending.transport.high == 0, "the transport reports when it is empty"
+    sending.read()
+    assert sending.received == b""
+    sending.transport.unsent = 0
+    assert sending.sender.proceed()
+    assert sending.transport.high == WRITE_LIMIT
+    sending.read()
+    assert sending.received == data[:100]
+
+
+def test_unsent_bytes_are_those_in_memory(sending: Sending, log: tuple[int, bytes]) -> None:
+    sending.transport.unsent = 1
+    sending.sender.send([bytearray(b"head"), FileSlice(log[0], 0, 1000), bytearray(b"tail!")])
+    assert sending.sender.unsent_bytes == 9
+
+
+def test_a_file_that_ends_within_a_slice_is_an_error(sending: Sending, log: tuple[int, bytes]) -> None:
+    fd, data = log
+    with pytest.raises(OSError, match="the log ends within a slice of 200 bytes"):
+        sending.sender.send([FileSlice(fd, len(data) - 100, 200)])
+
+
+def test_close_stops_watching(sending: Sending, log: tuple[int, bytes]) -> None:
+    fd, data = log
+    sending.sender.send([FileSlice(fd, 0, len(data))])
+    assert sending.loop.writers
+    sending.sender.close()
+    assert not sending.loop.writers

@@ -1,0 +1,58 @@
+"""The `barnabas` command: what it lists, what it imports, what it starts."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from barnabas.cli.commands import COMMANDS
+from barnabas.main import command_group
+
+HEAVY = ("rich", "confluent_kafka", "barnabas.client", "barnabas.protocol", "barnabas.server", "asyncio")
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "demo"])
+def test_the_listed_line_of_a_command_is_the_first_of_its_help(name: str) -> None:
+    group = command_group()
+    context = click.Context(group)
+    listed = group.get_command(context, name)
+    _, called, _ = group.resolve_command(context, [name])
+    assert listed is not None
+    assert called is not None
+    assert listed.help == called.get_short_help_str(300)
+
+
+def test_help_lists_every_command() -> None:
+    shown = CliRunner().invoke(command_group(), ["--help"]).output
+    listed = [line.split()[0] for line in shown.partition("Commands:\n")[2].splitlines()]
+    assert listed == ["start", "storage", *COMMANDS, "demo"]
+
+
+@pytest.mark.slow
+def test_help_imports_no_command() -> None:
+    program = (
+        "import sys; sys.argv[1:] = ['--help']; import atexit;"
+        f"atexit.register(lambda: print('imported', *(name for name in {HEAVY} if name in sys.modules)));"
+        "from barnabas.main import main; main()"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("Usage: barnabas ")
+    assert shown.splitlines()[-1] == "imported"
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "completed"),
+    [([], "to", ["topic"]), (["topic"], "cr", ["create"]), (["group", "list"], "--sta", ["--state", "--states"])],
+)
+def test_completion_reaches_every_level(words: list[str], incomplete: str, completed: list[str]) -> None:
+    complete = ShellComplete(command_group(), {}, "barnabas", "_BARNABAS_COMPLETE")
+    assert [item.value for item in complete.get_completions(words, incomplete)] == completed
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    result = CliRunner().invoke(command_group(), ["nope"])
+    assert result.exit_code == 2
+    assert "No such command 'nope'" in result.stderr
