@@ -1,7 +1,7 @@
 """List the small bugs that can be planted in a module: mutmut's mutations, without those that no test should notice.
 
-Nothing is planted in annotations, decorators, assertions, log messages, other prose, names of enum members, and `__repr__`. No
-constant becomes None, and None no string: the type checker rejects that.
+Nothing is planted in annotations, type aliases, protocols, decorators, assertions, log messages, other prose, names of enum
+members, and `__repr__`. No constant becomes None, and None no string: the type checker rejects that.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ NOT_MUTATED = (
     m.Annotation() | m.Decorator() | m.Assert() | m.Import() | m.ImportFrom() | m.Expr(m.SimpleString())
     | m.If(test=m.Name("TYPE_CHECKING"))
     | m.FunctionDef(name=m.Name("__repr__"))
+    | m.ClassDef(bases=[m.ZeroOrMore(), m.Arg(m.Name("Protocol")), m.ZeroOrMore()])
+    | m.Assign(targets=[m.AssignTarget(m.Name(m.MatchRegex("_?[A-Z][a-z].*")))])
     | m.Call(func=m.Attribute(value=m.Name("logger") | m.Attribute(attr=m.Name("logger"))))
     | m.Call(func=m.Name("cast") | m.Name("TypeVar") | m.Name("isinstance"))
     | m.Assign(targets=[m.AssignTarget(m.Name("logger") | m.Name("__slots__") | m.Name("__all__"))])
