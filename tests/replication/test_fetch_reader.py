@@ -272,6 +272,10 @@ class TestErrors:
         data = only(read(hosting, wants(current_leader_epoch=1)))
         assert (data.error_code, data.current_leader.leader_id) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1)
 
+    def test_an_error_names_its_partition(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 3)
+        assert only(read(hosting, wants(9, index=2))).partition_index == 2
+
     def test_any_negative_epoch_is_none(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         assert [only(read(hosting, wants(current_leader_epoch=epoch))).error_code for epoch in (-2, -1, 0)] == [0, 0, 0]

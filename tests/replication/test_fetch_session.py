@@ -105,6 +105,11 @@ def test_epoch_zero_with_an_id_replaces_the_session(cache: FetchSessionCache) ->
     assert ask(cache, first, 1, []).error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+def test_epoch_zero_with_an_unknown_id_opens_a_session(cache: FetchSessionCache) -> None:
+    assert answer(ask(cache, 12345, 0, wants("t-0")), 0).session_id not in (0, 12345)
+    assert ask(cache, 12345, -1, wants("t-0")).error == ErrorCode.NONE
+
+
 def test_a_wrong_epoch_is_refused_and_the_session_stays(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     assert ask(cache, session_id, 2, []).error == ErrorCode.INVALID_FETCH_SESSION_EPOCH

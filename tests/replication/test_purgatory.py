@@ -56,6 +56,11 @@ def test_the_time_runs_out(hosting: Hosting) -> None:
     assert operation.future.result() == "late"
     assert purgatory.watched == 0
     assert not purgatory.watchers
+    long = waiting(hosting, purgatory, "a", timeout_ms=60_000)
+    hosting.advance(59_999)
+    assert not long.future.done()
+    hosting.advance(1)
+    assert long.future.result() == "late"
 
 
 def test_a_cancelled_future_leaves(hosting: Hosting) -> None:

@@ -174,6 +174,15 @@ def test_a_refusal_says_why() -> None:
     )
 
 
+def test_a_resignation_of_an_older_epoch_changes_nothing() -> None:
+    host = Host()
+    host.begin()
+    host.coordinator.on_resigned(0, host.epoch - 1)
+    assert host.read().error is ErrorCode.NONE
+    host.coordinator.on_resigned(0, host.epoch)
+    assert host.read().error is ErrorCode.NOT_COORDINATOR
+
+
 def test_state_epoch_0_is_a_state_epoch() -> None:
     host = Host()
     host.begin(state_epoch=0)

@@ -356,6 +356,30 @@ def test_what_is_counted(sharing: Sharing) -> None:
     assert sharing.manager.records_acquired == 6
 
 
+def test_all_partitions_share_the_limit_of_records(sharing: Sharing) -> None:
+    for index in (0, 1):
+        sharing.hosting.append("q", b"x", b"y", index=index)
+    assert sharing.got(sharing.fetch("m", 0, 1, max_records=3, strict=True, epoch=0)) == [(0, 0, 1, 1)]
+    assert sharing.got(sharing.fetch("m", 0, 1, max_records=3, strict=True, epoch=0)) == [(1, 0, 1, 1)]
+    for index in (0, 1):
+        sharing.hosting.append("q", b"x", b"y", index=index)
+    got = sharing.got(sharing.fetch("n", 0, 1, max_records=3, strict=True, epoch=2))
+    assert got == [(0, 2, 3, 1), (1, 2, 2, 1)]
+
+
+def test_records_given_out_again_have_a_new_lock(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x", b"y", b"z")
+    sharing.got(sharing.fetch("a"))
+    sharing.hosting.advance(LOCK_MS // 2)
+    assert sharing.outcome(sharing.acknowledge(0, 2, RELEASE, ACCEPT, RELEASE, member="a")) is ErrorCode.NONE
+    assert sharing.got(sharing.fetch("b", max_records=2, strict=True)) == [(0, 0, 0, 2), (0, 2, 2, 2)]
+    waiting = sharing.fetch("c", wait_ms=60_000)
+    sharing.hosting.advance(LOCK_MS - 1)
+    assert not waiting.done()
+    sharing.hosting.advance(1)
+    assert sharing.got(waiting) == [(0, 0, 0, 3), (0, 2, 2, 3)]
+
+
 def test_an_answer_names_its_partition(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x", index=1)
     ((partition_id, data),) = sharing.fetch("m", 1).result().items()
