@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.coordinator.future_steps import answered, gathered, mapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.steps import SLICE, Waiting, gather, in_background, in_slices, shielded, sleep, start, step, turn
 from tests.coordinator.virtual_loop import VirtualLoop
@@ -26,7 +25,8 @@ def outcome(future: asyncio.Future[Any]) -> object:
         return "waiting"
     if future.cancelled():
         return "cancelled"
-    return future.exception() or future.result()
+    error = future.exception()
+    return future.result() if error is None else error
 
 
 def settle(future: asyncio.Future[Any], how: str) -> None:
@@ -51,70 +51,61 @@ MOMENTS = st.sampled_from(["before", "after", "never"])
 
 
 @given(how=ENDINGS, moment=MOMENTS, cancels=st.booleans())
-def test_a_stepped_await_ends_as_the_future_combinators_ended(how: str, moment: str, cancels: bool) -> None:
+def test_an_awaited_ending_becomes_the_answers_ending(how: str, moment: str, cancels: bool) -> None:
     loop = VirtualLoop()
 
-    async def caught(future: asyncio.Future[Any]) -> Any:
+    async def answered(future: asyncio.Future[Any]) -> Any:
         try:
             return str(await future)
         except KafkaError as error:
             return error.code.name
 
-    async def changed(future: asyncio.Future[Any]) -> Any:
-        return str(await future)
-
-    old_ways: list[Callable[[asyncio.Future[Any]], asyncio.Future[Any]]] = [
-        lambda future: answered(loop, future, str, lambda error: error.code.name),
-        lambda future: mapped(loop, future, str),
-    ]
-    for old_way, new_way in zip(old_ways, (caught, changed), strict=True):
-        outcomes = []
-        for way in (old_way, lambda future, new_way=new_way: start(new_way(future), loop)):
-            future = loop.create_future()
-            if moment == "before":
-                settle(future, how)
-            answer = way(future)
-            was_there_at_once = answer.done()
-            if cancels:
-                answer.cancel()
-            if moment == "after":
-                settle(future, how)
-            loop.run_ready()
-            outcomes.append((was_there_at_once, outcome(answer)))
-            if not future.done():
-                future.cancel()
-                loop.run_ready()
-            if not future.cancelled():
-                future.exception()
-        assert outcomes[0] == outcomes[1]
+    future = loop.create_future()
+    if moment == "before":
+        settle(future, how)
+    answer = start(answered(future), loop)
+    assert answer.done() == (moment == "before"), "an answer that is there is given in the same turn"
+    if cancels:
+        answer.cancel()
+    if moment == "after":
+        settle(future, how)
+    loop.run_ready()
+    endings = {"result": "7", "error": "NOT_COORDINATOR", "bug": BUG, "cancel": "cancelled"}
+    expected = "waiting" if moment == "never" else endings[how]
+    assert outcome(answer) == ("cancelled" if cancels and moment != "before" else expected)
+    forget(loop, [future, answer])
 
 
 @given(endings=st.lists(st.tuples(ENDINGS, MOMENTS), max_size=5))
-def test_gather_gives_what_gathered_gave_or_its_first_failure(endings: list[tuple[str, str]]) -> None:
+def test_gather_gives_all_results_or_its_first_failure(endings: list[tuple[str, str]]) -> None:
     loop = VirtualLoop()
-    old, new = ([loop.create_future() for _ in endings] for _ in range(2))
-    for futures in (old, new):
-        for future, (how, moment) in zip(futures, endings, strict=True):
-            if moment == "before":
-                settle(future, how)
-    before = gathered(loop, old, list)
-    after = start(gather([passed_on(future) for future in new], loop), loop)
-    for futures in (old, new):
-        for future, (how, moment) in zip(futures, endings, strict=True):
-            if moment == "after":
-                settle(future, how)
+    futures = [loop.create_future() for _ in endings]
+    for future, (how, moment) in zip(futures, endings, strict=True):
+        if moment == "before":
+            settle(future, how)
+    answer = start(gather([passed_on(future) for future in futures], loop), loop)
+    for future, (how, moment) in zip(futures, endings, strict=True):
+        if moment == "after":
+            settle(future, how)
     loop.run_ready()
-    if all(how == "result" for how, _ in endings):
-        assert outcome(before) == outcome(after)
-    first = next((index for index, (how, moment) in enumerate(endings) if how != "result" or moment == "never"), None)
-    if first is not None:
-        how, moment = endings[first]
-        expected = {"error": ERROR, "bug": BUG, "cancel": "cancelled"}.get(how)
-        assert outcome(after) == ("waiting" if moment == "never" else expected)
-    for future in (*old, *new, before, after):
-        if not future.cancel() and not future.cancelled():
+    expected: object = [7] * len(endings)
+    for how, moment in endings:
+        if how != "result" or moment == "never":
+            failures = {"error": ERROR, "bug": BUG, "cancel": "cancelled"}
+            expected = "waiting" if moment == "never" else failures[how]
+            break
+    assert outcome(answer) == expected
+    forget(loop, [*futures, answer])
+
+
+def forget(loop: VirtualLoop, futures: list[asyncio.Future[Any]]) -> None:
+    """Cancel what still waits and look at each exception, so that nothing is reported later."""
+    for future in futures:
+        future.cancel()
+    loop.run_ready()
+    for future in futures:
+        if not future.cancelled():
             future.exception()
-    loop.run_ready()
 
 
 def test_a_result_that_is_there_is_given_in_the_same_turn() -> None:

@@ -59,7 +59,7 @@ def command_group() -> click.Group:
     from barnabas.cli.commands import COMMANDS, Command
 
     demo = Command(
-        "barnabas.demo.command:demo", "Watch a shop's orders go through a broker into Spark, and come out as answers."
+        "barnabas.demo.command:demo", "Send a shop's orders through a broker into Spark, and watch the results."
     )
     found = {**COMMANDS, "demo": demo}
     lines = _SERVER | {name: command.help for name, command in found.items()}

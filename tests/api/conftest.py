@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.share_cluster import Cluster
 from tests.replication.hosting import Hosting
 
 
@@ -11,3 +12,10 @@ def hosting(tmp_path: Path) -> Iterator[Hosting]:
     made = Hosting(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.node.close()

@@ -15,7 +15,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.compression import compress
-from tests.metrics.test_scrape import Monitored, value
+from tests.metrics.monitored import Monitored, value
 from tests.telemetry.otlp_writer import DELTA, GAUGE, SUM, attributes, double, metric, metrics_data
 
 ZSTD = 4

@@ -1,89 +1,66 @@
-"""Which batches of a read belong to aborted transactions, and acquired ranges without them."""
+"""Which record batches belong to aborted transactions, and acquired ranges without them."""
 
 from __future__ import annotations
 
 import pytest
 
-from barnabas.records.builder import build_batch
-from barnabas.records.control import build_end_transaction_marker
-from barnabas.records.record_batch import BatchHeader, read_header
+from barnabas.records.record_batch import BatchHeader
 from barnabas.share.aborted import aborted_ranges, without
 from barnabas.share.window import Acquired
 
-
-def records(base: int, producer_id: int = -1, *, count: int = 1, transactional: bool = True) -> BatchHeader:
-    batch = build_batch(
-        [(0, b"k", b"v", [])] * count,
-        base_offset=base,
-        producer_id=producer_id,
-        producer_epoch=0 if producer_id >= 0 else -1,
-        base_sequence=0 if producer_id >= 0 else -1,
-        transactional=transactional and producer_id >= 0,
-    )
-    return read_header(batch)
+TRANSACTIONAL, CONTROL = 0x10, 0x20
 
 
-def marker(base: int, producer_id: int, *, commit: bool = False) -> BatchHeader:
-    batch = build_end_transaction_marker(
-        commit=commit, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0, timestamp=0, base_offset=base
-    )
-    return read_header(batch)
+def header(first: int, last: int, producer_id: int = -1, attributes: int = TRANSACTIONAL) -> BatchHeader:
+    return BatchHeader(first, 100, 0, 2, 0, attributes, last - first, 0, 0, producer_id, 0, 0, last - first + 1)
 
 
-def test_without_aborted_transactions_nothing_is_left_out() -> None:
-    assert aborted_ranges([records(0, 7), marker(1, 7, commit=True)], [], []) == []
+def marker(offset: int, producer_id: int) -> BatchHeader:
+    return header(offset, offset, producer_id, TRANSACTIONAL | CONTROL)
 
 
-def test_the_batches_between_the_beginning_and_the_marker() -> None:
-    read = [records(0), records(1, 7, count=3), records(4, 8), records(5, 7), marker(6, 7), records(7, 7)]
-    assert aborted_ranges(read, [(7, 1)], [(7, 6)]) == [(1, 3), (5, 5)]
+def test_batches_between_the_first_offset_and_the_marker_are_aborted() -> None:
+    headers = [header(0, 1, 7), header(2, 4, 8), header(5, 9, 7), marker(10, 7), header(11, 12, 7)]
+    assert aborted_ranges(headers, [(7, 0)], [(7, 10)]) == [(0, 1), (5, 9)]
 
 
-def test_a_transaction_that_began_before_the_read() -> None:
-    assert aborted_ranges([records(5, 7), marker(6, 7)], [(7, 1)], [(7, 6)]) == [(5, 5)]
+def test_a_transaction_starts_at_its_first_offset() -> None:
+    headers = [header(0, 1, 7), header(2, 4, 7), marker(5, 7)]
+    assert aborted_ranges(headers, [(7, 2)], [(7, 5)]) == [(2, 4)]
+    assert aborted_ranges(headers, [(7, 4)], [(7, 5)]) == [(2, 4)], "within the batch"
+    assert aborted_ranges(headers, [(7, 5)], [(7, 5)]) == []
 
 
-def test_a_transaction_that_ends_after_the_read() -> None:
-    assert aborted_ranges([records(5, 7), records(6, 7)], [(7, 5)], []) == [(5, 5), (6, 6)]
+def test_two_aborted_transactions_of_one_producer_do_not_abort_a_committed_one_between_them() -> None:
+    headers = [header(0, 0, 7), marker(1, 7), header(2, 2, 7), marker(3, 7), header(4, 4, 7), marker(5, 7)]
+    assert aborted_ranges(headers, [(7, 4), (7, 0)], [(7, 1), (7, 5)]) == [(0, 0), (4, 4)]
 
 
-def test_committed_ones_before_the_aborted_one_stay() -> None:
-    read = [records(0, 7), marker(1, 7, commit=True), records(2, 7), marker(3, 7)]
-    assert aborted_ranges(read, [(7, 2)], [(7, 3)]) == [(2, 2)]
+def test_only_an_abort_marker_of_the_producer_ends_its_transaction() -> None:
+    headers = [header(0, 0, 7), marker(1, 8), marker(2, 7), header(3, 3, 7)]
+    assert aborted_ranges(headers, [(7, 0)], [(8, 1)]) == [(0, 0), (3, 3)]
 
 
-def test_several_transactions_in_any_order() -> None:
-    read = [records(0, 7), records(1, 8), marker(2, 7), records(3, 8), marker(4, 8), records(5, 7), marker(6, 7)]
-    markers = [(7, 2), (8, 4), (7, 6)]
-    assert aborted_ranges(read, [(7, 5), (8, 1), (7, 0)], markers) == [(0, 0), (1, 1), (3, 3), (5, 5)]
-    assert aborted_ranges(read, [(7, 0)], markers[:1]) == [(0, 0)]
-
-
-def test_a_commit_marker_of_the_same_producer_ends_no_abort() -> None:
-    read = [records(0, 7), marker(1, 7, commit=True), records(2, 7)]
-    assert aborted_ranges(read, [(7, 0)], []) == [(0, 0), (2, 2)]
-
-
-def test_what_an_idempotent_producer_wrote_outside_of_transactions_stays() -> None:
-    assert aborted_ranges([records(0, 7, transactional=False), records(1, 7)], [(7, 0)], []) == [(1, 1)]
+def test_records_outside_transactions_are_kept() -> None:
+    headers = [header(0, 0, -1, 0), header(1, 1, 7, 0), header(2, 2, 7)]
+    assert aborted_ranges(headers, [(7, 0)], []) == [(2, 2)]
+    assert aborted_ranges(headers, [], []) == []
 
 
 @pytest.mark.parametrize(
     ("first", "last", "rest"),
     [
-        (0, 9, [(10, 19), (30, 39)]),
-        (20, 29, [(10, 19), (30, 39)]),
-        (40, 50, [(10, 19), (30, 39)]),
-        (10, 19, [(30, 39)]),
-        (5, 10, [(11, 19), (30, 39)]),
-        (19, 25, [(10, 18), (30, 39)]),
-        (12, 12, [(10, 11), (13, 19), (30, 39)]),
-        (15, 34, [(10, 14), (35, 39)]),
-        (0, 50, []),
+        (0, 3, [(4, 6), (7, 9)]),
+        (0, 4, [(5, 6), (7, 9)]),
+        (5, 5, [(4, 4), (6, 6), (7, 9)]),
+        (6, 7, [(4, 5), (8, 9)]),
+        (4, 6, [(7, 9)]),
+        (9, 20, [(4, 6), (7, 8)]),
+        (10, 20, [(4, 6), (7, 9)]),
+        (0, 20, []),
     ],
 )
-def test_acquired_ranges_without_one_range(first: int, last: int, rest: list[tuple[int, int]]) -> None:
-    acquired = [Acquired(10, 19, 1), Acquired(30, 39, 2)]
-    found = without(acquired, first, last)
-    assert [(part.first, part.last) for part in found] == rest
-    assert all(part.delivery_count == (1 if part.last < 20 else 2) for part in found)
+def test_acquired_ranges_without_a_range(first: int, last: int, rest: list[tuple[int, int]]) -> None:
+    acquired = [Acquired(4, 6, 1), Acquired(7, 9, 2)]
+    assert [(part.first, part.last) for part in without(acquired, first, last)] == rest
+    assert all(part.delivery_count == (1 if part.first < 7 else 2) for part in without(acquired, first, last))

@@ -1,288 +1,181 @@
-"""Dead letters: which topic may have them, what is in them, and when they are given up."""
+"""DeadLetterWriter in virtual time: a topic that comes late or not at all, commits that fail, and long ranges."""
 
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.records.compression import Compression
+from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.records.record import iter_records
-from barnabas.share.dead_letters import DeadLetterWriter
-from tests.replication.conftest import hosting
-from tests.replication.hosting import NODE, Hosting, batch
-
-__all__ = ["hosting"]
-TOPIC = "errors.deadletterqueue.topic.name"
-COPIES = "errors.deadletterqueue.copy.record.enable"
+from barnabas.share.dead_letters import ATTEMPTS, DeadLetterWriter
+from barnabas.steps import start
+from tests.replication.hosting import Hosting
 
 
-class Groups:
-    def __init__(self) -> None:
-        self.values: dict[str, object] = {TOPIC: "dlq.q", COPIES: False}
+class Settings:
+    """The group's and the cluster's settings; `create` answers with `code`, or raises it."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self.hosting = hosting
+        self.topic = "dlq"
+        self.copies = False
+        self.auto_create = True
+        self.enabled = True
+        self.code: ErrorCode | Exception = ErrorCode.NONE
+        self.creations = 0
 
     def value(self, group_id: str, name: str) -> object:
-        assert group_id == "g"
-        return self.values[name]
+        return self.topic if name.endswith("topic.name") else self.copies
 
     def int_value(self, group_id: str, name: str) -> int:
-        raise AssertionError
-
-
-class Cluster:
-    def __init__(self, hosting: Hosting) -> None:
-        self.hosting = hosting
-        self.allowed = True
-        self.creates = True
-        self.disabled: set[str] = set()
-        self.code = ErrorCode.NONE
-        self.appears = True
-        self.error: Exception | None = None
-        self.created: list[str] = []
+        raise NotImplementedError
 
     def allows_dead_letters(self) -> bool:
-        return self.allowed
+        return True
 
     def auto_creates(self) -> bool:
-        return self.creates
+        return self.auto_create
 
     def prefix(self) -> str:
-        return "dlq."
+        return "d"
 
     def is_enabled_on(self, topic: str) -> bool:
-        return topic not in self.disabled
+        return self.enabled
 
-    def create(self, topic: str) -> asyncio.Future[Any]:
-        self.created.append(topic)
-        answer: asyncio.Future[Any] = self.hosting.loop.create_future()
-        if self.error is not None:
-            answer.set_exception(self.error)
-            return answer
-        if self.appears:
-            self.hosting.create_topic(topic)
-        answer.set_result(SimpleNamespace(topics=[SimpleNamespace(error_code=int(self.code))]))
-        return answer
+    async def create(self, topic: str) -> CreateTopicsResponse:
+        self.creations += 1
+        if isinstance(self.code, Exception):
+            raise self.code
+        result = CreateTopicsResponse.CreatableTopicResult(name=topic, error_code=int(self.code))
+        return CreateTopicsResponse(topics=[result])
 
 
-class Subject:
-    """A source topic `q` with ten records, and a group whose dead letters go to `dlq.q`."""
+class Writing:
+    """A writer over real logs with a source topic `q` of some records."""
 
-    def __init__(self, hosting: Hosting) -> None:
-        self.hosting = hosting
-        self.groups, self.cluster = Groups(), Cluster(hosting)
+    def __init__(self, root: Path) -> None:
+        self.hosting = Hosting(root)
+        self.hosting.create_topic("q")
+        self.hosting.append("q", *[b"%d" % number for number in range(50)])
+        self.settings = Settings(self.hosting)
         self.writer = DeadLetterWriter(
-            hosting.replicas, self.groups, self.cluster, loop=hosting.loop, now_ms=hosting.now_ms
+            self.hosting.replicas, self.settings, self.settings, loop=self.hosting.loop, now_ms=self.hosting.now_ms
         )
-        hosting.create_topic("q", 4)
-        for number in range(10):
-            hosting.append("q", b"v%d" % number, index=2)
 
-    def write(self, first: int, last: int, *, count: int = 5, rejected: bool = False) -> asyncio.Future[None]:
-        source = self.hosting.replicas.partition("q", 2)
-        return self.writer.write("g", source, first, last, count, rejected=rejected)
+    def write(self, first: int, last: int) -> asyncio.Future[None]:
+        source = self.hosting.replicas.partition("q", 0)
+        return start(self.writer.write("g", source, first, last, 1, rejected=True), self.hosting.loop)
 
-    def letters(self, index: int = 0) -> list[Any]:
-        if "dlq.q" not in self.hosting.replicas.topics:
-            return []
+    def offsets(self) -> list[int]:
+        """The offsets of the records that the letters are about."""
         return [
-            record for found in self.hosting.replicas.read_internal("dlq.q", index, 0) for record in iter_records(found)
+            int(dict(record.headers)["__dlq.errors.offset"] or b"")
+            for chunk in self.hosting.replicas.read_internal("dlq", 0, 0)
+            for record in iter_records(chunk)
         ]
-
-    def written(self, first: int, last: int, **options: Any) -> list[Any]:
-        done = self.write(first, last, **options)
-        for _ in range(20):
-            self.hosting.spin()
-        assert done.done()
-        return self.letters()
 
 
 @pytest.fixture
-def subject(hosting: Hosting) -> Subject:
-    return Subject(hosting)
+def writing(tmp_path: Path) -> Iterator[Writing]:
+    made = Writing(tmp_path)
+    yield made
+    made.hosting.close()
 
 
-def test_a_letter_says_whence_it_came_and_why(subject: Subject) -> None:
-    (letter,) = subject.written(3, 3)
-    assert (letter.key, letter.value, letter.timestamp) == (None, None, subject.hosting.now_ms())
-    assert letter.headers == [
-        ("__dlq.errors.topic", b"q"),
-        ("__dlq.errors.partition", b"2"),
-        ("__dlq.errors.offset", b"3"),
-        ("__dlq.errors.group", b"g"),
-        ("__dlq.errors.delivery.count", b"5"),
-        ("__dlq.errors.message", b"Offset delivery count exceeded the threshold."),
-    ]
+def test_a_range_is_written_in_batches_that_the_topic_takes(writing: Writing) -> None:
+    writing.hosting.create_topic("dlq", config=LogConfig(max_message_bytes=1_000))
+    writing.settings.copies = True
+    done = writing.write(3, 40)
+    assert not done.done(), "the loop gets a turn between two batches"
+    while not done.done():
+        writing.hosting.spin()
+    assert writing.offsets() == list(range(3, 41))
+    log = writing.hosting.replicas.partition("dlq", 0).log
+    batches = [header for _, header in log.read(0, 1 << 20, max_offset=log.high_watermark).headers()]
+    assert len(batches) > 1
+    assert all(header.size <= 1_000 for header in batches)
 
 
-def test_a_rejected_record_says_so(subject: Subject) -> None:
-    (letter,) = subject.written(3, 3, rejected=True, count=1)
-    assert dict(letter.headers)["__dlq.errors.message"] == b"Offset rejected by client."
-    assert dict(letter.headers)["__dlq.errors.delivery.count"] == b"1"
+def test_letters_wait_for_a_topic_that_is_led_later(writing: Writing) -> None:
+    done = writing.write(0, 1)
+    assert writing.settings.creations == 1
+    writing.hosting.advance(999)
+    writing.hosting.create_topic("dlq")
+    assert writing.settings.creations == 1
+    writing.hosting.advance(1)
+    assert done.done()
+    assert writing.offsets() == [0, 1]
 
 
-def offsets(letters: list[Any]) -> list[int]:
-    return [int(dict(letter.headers)["__dlq.errors.offset"]) for letter in letters]
+def test_letters_are_given_up_when_the_topic_never_comes(writing: Writing, caplog: pytest.LogCaptureFixture) -> None:
+    done = writing.write(0, 1)
+    writing.hosting.advance(1_000 + 2_000 + 4_000 + 8_000 - 1)
+    assert not done.done()
+    writing.hosting.advance(1)
+    assert done.result() is None
+    assert writing.settings.creations == ATTEMPTS
+    assert "has no leader here yet" in caplog.text
 
 
-def test_each_record_of_a_range_has_a_letter(subject: Subject) -> None:
-    assert offsets(subject.written(2, 7)) == [2, 3, 4, 5, 6, 7]
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (ErrorCode.INVALID_REPLICATION_FACTOR, "dlq cannot be created"),
+        (KafkaError(ErrorCode.NOT_CONTROLLER, "no controller"), "no controller"),
+        (ValueError("a bug"), "a bug"),
+    ],
+)
+def test_letters_are_given_up_when_the_topic_cannot_be_created(
+    writing: Writing, code: ErrorCode | Exception, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    writing.settings.code = code
+    assert writing.write(0, 1).result() is None
+    assert writing.settings.creations == 1
+    assert words in caplog.text
 
 
-def test_copies_have_the_key_and_the_value(subject: Subject) -> None:
-    subject.groups.values[COPIES] = True
-    letters = subject.written(2, 4)
-    assert [(letter.key, letter.value) for letter in letters] == [(b"k", b"v2"), (b"k", b"v3"), (b"k", b"v4")]
-    assert offsets(letters) == [2, 3, 4]
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"topic": ""}, "no longer names"),
+        ({"topic": "__dlq"}, "must not start with __"),
+        ({"topic": "letters"}, "does not start with d"),
+        ({"auto_create": False}, "may not be created"),
+    ],
+)
+def test_a_topic_that_letters_may_not_be_written_to_gets_none(
+    writing: Writing, changes: dict[str, object], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in changes.items():
+        setattr(writing.settings, name, value)
+    assert writing.write(0, 1).result() is None
+    assert words in caplog.text
+    assert writing.settings.creations == 0
 
 
-def test_copies_out_of_the_middle_of_a_batch(subject: Subject) -> None:
-    subject.groups.values[COPIES] = True
-    subject.hosting.append("q", b"a", b"b", b"c", b"d", index=2)
-    assert [letter.value for letter in subject.written(11, 12)] == [b"b", b"c"]
+def test_a_topic_that_another_node_created_must_allow_letters(
+    writing: Writing, caplog: pytest.LogCaptureFixture
+) -> None:
+    writing.settings.enabled = False
+    writing.settings.code = ErrorCode.TOPIC_ALREADY_EXISTS
+    done = writing.write(0, 1)
+    writing.hosting.create_topic("dlq")
+    writing.hosting.advance(1_000)
+    assert done.done()
+    assert writing.offsets() == []
+    assert "does not allow dead letters" in caplog.text
 
 
-def test_a_record_that_is_gone_leaves_its_headers(subject: Subject) -> None:
-    subject.groups.values[COPIES] = True
-    subject.hosting.replicas.partition("q", 2).log.delete_records_before(5)
-    letters = subject.written(3, 3)
-    assert [(letter.key, letter.value) for letter in letters] == [(None, None)]
-
-
-def small_letters(subject: Subject, max_message_bytes: int) -> None:
-    subject.hosting.create_topic("dlq.q", config=LogConfig(max_message_bytes=max_message_bytes))
-
-
-@pytest.mark.parametrize("copies", [True, False])
-def test_a_long_range_takes_several_batches(subject: Subject, copies: bool) -> None:
-    subject.groups.values[COPIES] = copies
-    small_letters(subject, 900)
-    letters = subject.written(0, 9)
-    assert offsets(letters) == list(range(10))
-    if copies:
-        assert [letter.value for letter in letters] == [b"v%d" % number for number in range(10)]
-    sizes = [len(found) for found in subject.hosting.replicas.read_internal("dlq.q", 0, 0)]
-    assert len(sizes) > 1
-    assert max(sizes) <= 900
-
-
-def test_a_record_too_large_for_the_topic_leaves_its_headers(subject: Subject) -> None:
-    subject.groups.values[COPIES] = True
-    small_letters(subject, 900)
-    subject.hosting.append("q", b"x" * 2000, index=2)
-    subject.hosting.append("q", b"small", index=2)
-    assert [letter.value for letter in subject.written(9, 11)] == [b"v9", None, b"small"]
-
-
-def test_a_batch_that_grows_too_large_is_left_out(subject: Subject) -> None:
-    subject.groups.values[COPIES] = True
-    small_letters(subject, 900)
-    bomb = batch(b"x" * 100_000, compression=Compression.GZIP, timestamp=subject.hosting.now_ms())
-    subject.hosting.replicas.append("q", 2, bomb, 1)
-    assert [letter.value for letter in subject.written(9, 10)] == [b"v9", None]
-
-
-def test_letters_lie_in_the_partition_of_their_source_as_far_as_there_is_one(subject: Subject) -> None:
-    subject.hosting.create_topic("dlq.q", 2)
-    subject.written(1, 1)
-    assert offsets(subject.letters(0)) == [1]
-    subject.groups.values[TOPIC] = "dlq.more"
-    subject.hosting.create_topic("dlq.more", 3)
-    subject.written(1, 1)
-    assert [subject.hosting.replicas.partition("dlq.more", index).log.log_end_offset for index in range(3)] == [0, 0, 1]
-
-
-class TestTopics:
-    def test_a_missing_topic_is_made(self, subject: Subject) -> None:
-        assert len(subject.written(0, 0)) == 1
-        assert subject.cluster.created == ["dlq.q"]
-
-    def test_one_that_was_made_meanwhile_will_do(self, subject: Subject) -> None:
-        subject.cluster.code = ErrorCode.TOPIC_ALREADY_EXISTS
-        assert len(subject.written(0, 0)) == 1
-
-    @pytest.mark.parametrize("name", ["", "other.q", "__dlq.q"])
-    def test_names_that_may_not_be(self, subject: Subject, name: str) -> None:
-        subject.groups.values[TOPIC] = name
-        if name:
-            subject.hosting.create_topic(name)
-        assert subject.written(0, 0) == []
-        assert subject.cluster.created == []
-        if name:
-            assert subject.hosting.replicas.partition(name, 0).log.log_end_offset == 0
-
-    def test_a_topic_that_does_not_allow_letters(self, subject: Subject) -> None:
-        small_letters(subject, 10_000)
-        subject.cluster.disabled.add("dlq.q")
-        assert subject.written(0, 0) == []
-
-    def test_topics_may_not_be_made_automatically(self, subject: Subject) -> None:
-        subject.cluster.creates = False
-        assert subject.written(0, 0) == []
-        assert subject.cluster.created == []
-        small_letters(subject, 10_000)
-        assert len(subject.written(0, 0)) == 1
-
-    def test_a_refused_topic(self, subject: Subject) -> None:
-        subject.cluster.code, subject.cluster.appears = ErrorCode.POLICY_VIOLATION, False
-        assert subject.written(0, 0) == []
-        assert subject.cluster.created == ["dlq.q"]
-
-    def test_a_request_for_a_topic_that_fails(self, subject: Subject) -> None:
-        subject.cluster.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-        assert subject.written(0, 0) == []
-
-    @pytest.mark.parametrize("allowed", [True, False])
-    def test_who_has_dead_letters(self, subject: Subject, allowed: bool) -> None:
-        subject.cluster.allowed = allowed
-        assert subject.writer.is_enabled("g") is allowed
-        subject.groups.values[TOPIC] = None
-        assert not subject.writer.is_enabled("g")
-        assert subject.writer.topic_of("g") == ""
-
-
-class TestRetries:
-    def test_a_topic_that_is_not_there_yet_is_tried_again_after_1_2_4_and_8_seconds(self, subject: Subject) -> None:
-        subject.cluster.appears = False
-        done = subject.write(0, 0)
-        subject.hosting.spin()
-        for attempts, seconds in enumerate((1, 2, 4, 8), 1):
-            assert len(subject.cluster.created) == attempts
-            subject.hosting.advance(seconds * 1000 - 1)
-            assert len(subject.cluster.created) == attempts
-            assert not done.done()
-            subject.hosting.advance(1)
-        assert len(subject.cluster.created) == 5
-        assert done.done(), "the fifth attempt was the last"
-        assert subject.letters() == []
-
-    def test_it_may_come_to_be_there(self, subject: Subject) -> None:
-        subject.cluster.appears = False
-        done = subject.write(0, 0)
-        subject.hosting.spin()
-        small_letters(subject, 10_000)
-        subject.hosting.advance(1000)
-        assert done.done()
-        assert offsets(subject.letters()) == [0]
-
-    def test_another_leader_is_waited_for(self, subject: Subject) -> None:
-        id_ = subject.hosting.create_topic("dlq.q", replicas=(NODE, 2))
-        subject.hosting.change(id_, isr=[NODE])
-        subject.hosting.change(id_, leader=2)
-        done = subject.write(0, 0)
-        assert not done.done()
-        subject.hosting.change(id_, leader=NODE)
-        subject.hosting.advance(1000)
-        assert done.done()
-        assert offsets(subject.letters()) == [0]
-
-    def test_letters_that_are_not_committed_in_time_are_given_up(self, subject: Subject) -> None:
-        subject.hosting.create_topic("dlq.q", replicas=(NODE, 2))
-        done = subject.write(0, 0)
-        subject.hosting.advance(29_999)
-        assert not done.done()
-        subject.hosting.advance(1)
-        assert done.done()
+def test_letters_wait_for_their_commit(writing: Writing) -> None:
+    writing.hosting.create_topic("dlq", replicas=(1, 2))
+    done = writing.write(0, 1)
+    writing.hosting.spin()
+    assert not done.done()
+    writing.hosting.delete_topic(writing.hosting.image.topics.by_name["dlq"].topic_id)
+    writing.hosting.spin()
+    assert done.result() is None, "a topic that is deleted meanwhile gives no error to the group"

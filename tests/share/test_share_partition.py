@@ -1,4 +1,4 @@
-"""A share partition with its fetches, over real logs in virtual time, and a persister that does as it is told."""
+"""A share partition with its fetches, over real logs in virtual time."""
 
 from __future__ import annotations
 
@@ -13,56 +13,67 @@ from barnabas.log.append_checks import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import Uuid
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
-from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
-from barnabas.share.settings import PersistedState, ShareSettings, duration_ms
+from barnabas.share.settings import ShareSettings, duration_ms
+from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
 from barnabas.share.share_partition import SharePartition
 from barnabas.share.share_partition_manager import SharePartitionManager
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
+from barnabas.steps import start
 from tests.replication.hosting import Hosting, batch
 
-ACCEPT, RELEASE, REJECT = 1, 2, 3
+ACCEPT, RELEASE = 1, 2
 LOCK_MS = 30_000
 
 
+def state(start_offset: int = 0, *batches: tuple[int, int, int, int]) -> ShareGroupOffset:
+    return ShareGroupOffset(0, 1, 0, start_offset, -1, tuple(StateBatch(*each) for each in batches))
+
+
 class Persister:
-    """Keeps the writes, and answers at once unless told to wait or to fail."""
+    """Keeps the writes, and answers at once unless a test makes it wait or fail."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.state = PersistedState(1, 0, ())
-        self.written: list[dict[str, Any]] = []
-        self.error: ErrorCode | None = None
+        self.state = state()
+        self.written: list[StateWrite] = []
+        self.error: ErrorCode | Exception | None = None
         self.waits = False
-        self.waiting: list[tuple[asyncio.Future[Any], Any]] = []
+        self.waiting: list[asyncio.Future[None]] = []
 
-    def _answer(self, value: Any) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self.loop.create_future()
+    async def _answer(self) -> None:
         if self.waits:
-            self.waiting.append((future, value))
-        elif self.error is not None:
-            future.set_exception(KafkaError(self.error))
-        else:
-            future.set_result(value)
-        return future
+            waiting: asyncio.Future[None] = self.loop.create_future()
+            self.waiting.append(waiting)
+            await waiting
+        if self.error is not None:
+            raise self.error if isinstance(self.error, Exception) else KafkaError(self.error)
 
-    def read_state(
-        self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
-    ) -> asyncio.Future[PersistedState]:
-        return self._answer(self.state)
+    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        await self._answer()
+        return self.state
 
-    def write_state(self, group_id: str, topic_id: bytes, partition: int, **write: Any) -> asyncio.Future[None]:
+    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
         self.written.append(write)
-        return self._answer(None)
+        await self._answer()
 
-    def go_on(self, error: ErrorCode | None = None) -> None:
-        self.waits = False
+    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        raise NotImplementedError
+
+    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        raise NotImplementedError
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        raise NotImplementedError
+
+    def go_on(self, error: ErrorCode | Exception | None = None) -> None:
+        self.waits, self.error = False, error
         waiting, self.waiting = self.waiting, []
-        for future, value in waiting:
-            if error is None:
-                future.set_result(value)
-            else:
-                future.set_exception(KafkaError(error))
+        for each in waiting:
+            each.set_result(None)
 
 
 class Settings:
@@ -118,7 +129,9 @@ class Sharing:
     ) -> asyncio.Future[Any]:
         level = ShareSettings(self.settings).isolation_level("g")
         params = ShareFetchParams("g", member, wait_ms, min_bytes, max_bytes, max_records, 100, strict, level)
-        return self.manager.fetch(params, [self.id(index) for index in indexes or (0,)], epoch)
+        return start(
+            self.manager.fetch(params, [self.id(index) for index in indexes or (0,)], epoch), self.hosting.loop
+        )
 
     def got(self, future: asyncio.Future[Any]) -> list[tuple[int, int, int, int]]:
         assert future.done()
@@ -132,8 +145,8 @@ class Sharing:
         return {partition_id.partition: data.error_code for partition_id, data in future.result().items()}
 
     def acknowledge(self, first: int, last: int, *types: int, member: str = "m") -> Any:
-        future = self.manager.acknowledge("g", member, {self.id(): [Acknowledgement(first, last, types or (ACCEPT,))]})
-        return future
+        batches = {self.id(): [Acknowledgement(first, last, types or (ACCEPT,))]}
+        return start(self.manager.acknowledge("g", member, batches), self.hosting.loop)
 
     def outcome(self, future: asyncio.Future[Any]) -> ErrorCode:
         error = future.result()[self.id()]
@@ -157,10 +170,10 @@ def sharing(tmp_path: Path) -> Iterator[Sharing]:
 
 
 @pytest.mark.parametrize(("reset", "first"), [("earliest", 0), ("latest", None), ("by_duration:PT1H", 1)])
-def test_where_a_group_begins(sharing: Sharing, reset: str, first: int | None) -> None:
+def test_a_group_without_a_state_starts_where_its_reset_says(sharing: Sharing, reset: str, first: int | None) -> None:
     now = sharing.hosting.now_ms()
     sharing.settings.values["share.auto.offset.reset"] = reset
-    sharing.persister.state = PersistedState(1, -1, ())
+    sharing.persister.state = state(-1)
     sharing.hosting.append("q", b"old", timestamp=now - 7_200_000)
     sharing.hosting.append("q", b"new", timestamp=now - 60_000)
     got = sharing.got(sharing.fetch())
@@ -171,7 +184,7 @@ def test_where_a_group_begins(sharing: Sharing, reset: str, first: int | None) -
     ("text", "ms"),
     [("PT1H", 3_600_000), ("P1D", 86_400_000), ("PT1.5S", 1_500), ("P2DT3H4M", 183_840_000), ("-PT1M", -60_000)],
 )
-def test_durations(text: str, ms: int) -> None:
+def test_a_duration_is_parsed_to_milliseconds(text: str, ms: int) -> None:
     assert duration_ms(text) == ms
 
 
@@ -215,7 +228,7 @@ def test_records_of_all_partitions_count_when_enough_is_asked_for(sharing: Shari
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "returned"),
     [
         (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
@@ -224,16 +237,18 @@ def test_records_of_all_partitions_count_when_enough_is_asked_for(sharing: Shari
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_a_state_that_cannot_be_read(sharing: Sharing, error: ErrorCode, told: ErrorCode) -> None:
+def test_a_state_that_cannot_be_read_fails_the_fetch_and_is_read_again(
+    sharing: Sharing, error: ErrorCode, returned: ErrorCode
+) -> None:
     sharing.persister.error = error
-    assert sharing.errors(sharing.fetch()) == {0: told}
+    assert sharing.errors(sharing.fetch()) == {0: returned}
     sharing.persister.error = None
     sharing.hosting.append("q", b"x")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)], "the next fetch tries again"
 
 
-def test_a_state_that_is_no_state(sharing: Sharing) -> None:
-    sharing.persister.state = PersistedState(1, 5, [(3, 4, 0, 1)])
+def test_an_invalid_state_fails_the_fetch(sharing: Sharing) -> None:
+    sharing.persister.state = state(5, (3, 4, 0, 1))
     assert sharing.errors(sharing.fetch()) == {0: ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
@@ -250,7 +265,7 @@ def test_a_fetch_waits_for_enough_bytes(sharing: Sharing) -> None:
     assert sharing.got(future) == [(0, 0, 1, 1)]
 
 
-def test_time_is_up_with_fewer_bytes(sharing: Sharing) -> None:
+def test_a_fetch_returns_fewer_bytes_when_its_time_has_passed(sharing: Sharing) -> None:
     future = sharing.fetch(wait_ms=1_000, min_bytes=10_000)
     sharing.hosting.append("q", b"x")
     sharing.hosting.advance(1_000)
@@ -284,7 +299,7 @@ def test_partitions_take_turns(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch("b", 0, 1, max_records=1, epoch=4)) == [(0, 0, 0, 1)]
 
 
-def test_a_log_that_begins_later(sharing: Sharing) -> None:
+def test_a_log_start_above_the_window_is_noticed_by_the_next_fetch(sharing: Sharing) -> None:
     for _ in range(3):
         sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch())
@@ -294,7 +309,7 @@ def test_a_log_that_begins_later(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch()) == [(0, 2, 2, 2)]
 
 
-def test_a_partition_led_elsewhere(sharing: Sharing) -> None:
+def test_a_partition_that_another_broker_leads_is_rejected(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch())
     waiting = sharing.fetch("w", wait_ms=10_000)
@@ -320,31 +335,19 @@ def test_a_new_leader_epoch_is_a_new_share_partition(sharing: Sharing) -> None:
 # -- acknowledging -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_down(sharing: Sharing) -> None:
+def test_an_acknowledgement_writes_its_changes(sharing: Sharing) -> None:
     for _ in range(3):
         sharing.hosting.append("q", b"x", b"y")
     sharing.got(sharing.fetch())
     assert sharing.outcome(sharing.acknowledge(2, 3)) is ErrorCode.NONE
     assert sharing.outcome(sharing.acknowledge(0, 1, ACCEPT, RELEASE)) is ErrorCode.NONE
     assert sharing.persister.written == [
-        {
-            "state_epoch": 1,
-            "leader_epoch": 0,
-            "start_offset": 0,
-            "delivery_complete_count": 2,
-            "batches": [(2, 3, 2, 1)],
-        },
-        {
-            "state_epoch": 1,
-            "leader_epoch": 0,
-            "start_offset": 0,
-            "delivery_complete_count": 3,
-            "batches": [(0, 0, 2, 1), (1, 1, 0, 1)],
-        },
+        StateWrite(1, 0, 0, 2, (StateBatch(2, 3, 2, 1),)),
+        StateWrite(1, 0, 0, 3, (StateBatch(0, 0, 2, 1), StateBatch(1, 1, 0, 1))),
     ]
 
 
-def test_what_is_counted(sharing: Sharing) -> None:
+def test_acquired_and_acknowledged_records_are_counted(sharing: Sharing) -> None:
     sharing.hosting.append("q", *[b"x"] * 5)
     sharing.got(sharing.fetch())
     sharing.outcome(sharing.acknowledge(0, 1))
@@ -352,176 +355,6 @@ def test_what_is_counted(sharing: Sharing) -> None:
     sharing.outcome(sharing.acknowledge(0, 4))
     assert sharing.manager.records_acquired == 5
     assert sharing.manager.records_acknowledged == {ACCEPT: 3, RELEASE: 1, 0: 1}
-    assert len(sharing.got(sharing.fetch("other"))) == 1
-    assert sharing.manager.records_acquired == 6
-
-
-def test_all_partitions_share_the_limit_of_records(sharing: Sharing) -> None:
-    for index in (0, 1):
-        sharing.hosting.append("q", b"x", b"y", index=index)
-    assert sharing.got(sharing.fetch("m", 0, 1, max_records=3, strict=True, epoch=0)) == [(0, 0, 1, 1)]
-    assert sharing.got(sharing.fetch("m", 0, 1, max_records=3, strict=True, epoch=0)) == [(1, 0, 1, 1)]
-    for index in (0, 1):
-        sharing.hosting.append("q", b"x", b"y", index=index)
-    got = sharing.got(sharing.fetch("n", 0, 1, max_records=3, strict=True, epoch=2))
-    assert got == [(0, 2, 3, 1), (1, 2, 2, 1)]
-
-
-def test_records_given_out_again_have_a_new_lock(sharing: Sharing) -> None:
-    sharing.hosting.append("q", b"x", b"y", b"z")
-    sharing.got(sharing.fetch("a"))
-    sharing.hosting.advance(LOCK_MS // 2)
-    assert sharing.outcome(sharing.acknowledge(0, 2, RELEASE, ACCEPT, RELEASE, member="a")) is ErrorCode.NONE
-    assert sharing.got(sharing.fetch("b", max_records=2, strict=True)) == [(0, 0, 0, 2), (0, 2, 2, 2)]
-    waiting = sharing.fetch("c", wait_ms=60_000)
-    sharing.hosting.advance(LOCK_MS - 1)
-    assert not waiting.done()
-    sharing.hosting.advance(1)
-    assert sharing.got(waiting) == [(0, 0, 0, 3), (0, 2, 2, 3)]
-
-
-def test_an_answer_names_its_partition(sharing: Sharing) -> None:
-    sharing.hosting.append("q", b"x", index=1)
-    ((partition_id, data),) = sharing.fetch("m", 1).result().items()
-    assert (partition_id, data.partition_index) == (sharing.id(1), 1)
-
-
-@pytest.mark.parametrize("limit", ["max_records", "max_bytes"])
-def test_who_asks_for_nothing_gets_nothing(sharing: Sharing, limit: str) -> None:
-    sharing.hosting.append("q", b"x")
-    assert sharing.fetch(**{limit: 0}).result() == {}
-    assert len(sharing.manager) == 0
-
-
-class TestRelease:
-    """What a member holds is given back when its session ends."""
-
-    @pytest.fixture
-    def held(self, sharing: Sharing) -> Sharing:
-        sharing.hosting.append("q", b"x")
-        sharing.manager.sessions.open("g", "m", [(sharing.id(0), "q"), (sharing.id(1), "q")], "connection")
-        assert sharing.got(sharing.fetch("m")) == [(0, 0, 0, 1)]
-        return sharing
-
-    def test_others_get_it_at_once(self, held: Sharing) -> None:
-        waiting = held.fetch("n", wait_ms=1_000)
-        released = held.manager.release_session("g", "m")
-        assert released.result() == {held.id(0): None}
-        held.hosting.spin()
-        assert held.got(waiting) == [(0, 0, 0, 2)]
-        assert held.persister.written[-1]["batches"] == [(0, 0, 0, 1)]
-
-    def test_what_others_hold_stays_theirs(self, held: Sharing) -> None:
-        held.hosting.append("q", b"y")
-        assert held.got(held.fetch("n")) == [(0, 1, 1, 1)]
-        held.manager.release_session("g", "m")
-        assert held.outcome(held.acknowledge(1, 1, member="n")) is ErrorCode.NONE
-
-    def test_the_answer_waits_for_the_write(self, held: Sharing) -> None:
-        held.persister.waits = True
-        released = held.manager.release_session("g", "m")
-        assert not released.done()
-        held.persister.go_on()
-        held.hosting.spin()
-        assert released.result() == {held.id(0): None}
-
-    def test_a_fenced_write_ends_the_share_partition(self, held: Sharing) -> None:
-        held.persister.error = ErrorCode.FENCED_LEADER_EPOCH
-        error = held.manager.release_session("g", "m").result()[held.id(0)]
-        assert error is not None
-        assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert len(held.manager) == 0
-
-    def test_without_a_session(self, held: Sharing) -> None:
-        held.manager.release_session("g", "m")
-        with pytest.raises(KafkaError) as refused:
-            held.manager.release_session("g", "m")
-        assert refused.value.code is ErrorCode.SHARE_SESSION_NOT_FOUND
-
-    def test_a_closed_connection_releases_too(self, held: Sharing) -> None:
-        held.manager.sessions.open("g", "n", [], "another")
-        held.manager.sessions.connection_closed("connection")
-        assert held.got(held.fetch("n")) == [(0, 0, 0, 2)]
-
-    def test_the_last_connection_of_a_group_ends_its_share_partitions(self, held: Sharing) -> None:
-        held.manager.sessions.connection_closed("connection")
-        assert len(held.manager) == 0
-
-
-def test_deleted_topics_end_their_share_partitions(sharing: Sharing) -> None:
-    sharing.got(sharing.fetch("m", 0, 1))
-    sharing.manager.topics_deleted([b"other"])
-    assert len(sharing.manager) == 2
-    sharing.manager.topics_deleted([sharing.topic_id])
-    assert len(sharing.manager) == 0
-
-
-def test_an_unknown_partition_cannot_be_acknowledged(sharing: Sharing) -> None:
-    assert sharing.outcome(sharing.acknowledge(0, 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-class Letters:
-    """Dead letters that are written when the test says so."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.asked: list[tuple[int, int, int, bool]] = []
-        self.done: list[asyncio.Future[None]] = []
-
-    def is_enabled(self, group_id: str) -> bool:
-        return True
-
-    def write(
-        self, group_id: str, source: Any, first: int, last: int, delivery_count: int, *, rejected: bool
-    ) -> asyncio.Future[None]:
-        assert (group_id, source.topic.name) == ("g", "q")
-        self.asked.append((first, last, delivery_count, rejected))
-        self.done.append(self.loop.create_future())
-        return self.done[-1]
-
-
-class TestDeadLetters:
-    @pytest.fixture
-    def letters(self, sharing: Sharing) -> Letters:
-        letters = Letters(sharing.hosting.loop)
-        sharing.manager.settings.dead_letters = letters
-        return letters
-
-    def finish(self, sharing: Sharing, letters: Letters) -> None:
-        for future in letters.done:
-            future.set_result(None)
-        sharing.hosting.spin()
-
-    def test_a_rejected_record_is_archived_when_its_letter_is_written(self, sharing: Sharing, letters: Letters) -> None:
-        sharing.hosting.append("q", b"x", b"y")
-        sharing.got(sharing.fetch())
-        assert sharing.outcome(sharing.acknowledge(1, 1, REJECT)) is ErrorCode.NONE
-        assert letters.asked == [(1, 1, 1, True)]
-        assert sharing.persister.written[-1]["batches"] == [(1, 1, 3, 1)]
-        self.finish(sharing, letters)
-        assert sharing.persister.written[-1]["batches"] == [(1, 1, 4, 1)]
-
-    def test_a_record_whose_deliveries_are_used_up(self, sharing: Sharing, letters: Letters) -> None:
-        sharing.settings.values["share.delivery.count.limit"] = 2
-        sharing.hosting.append("q", b"x")
-        for _ in range(2):
-            sharing.got(sharing.fetch())
-            sharing.hosting.advance(LOCK_MS)
-        assert letters.asked == [(0, 0, 2, False)]
-
-    @pytest.mark.parametrize(("count", "rejected"), [(5, False), (4, True), (1, True)])
-    def test_letters_that_a_crash_may_have_cut_off_are_written_again(
-        self, sharing: Sharing, letters: Letters, count: int, rejected: bool
-    ) -> None:
-        sharing.hosting.append("q", b"x", b"y", b"z")
-        sharing.persister.state = PersistedState(1, 0, ((0, 1, 3, count),))
-        sharing.got(sharing.fetch())
-        assert letters.asked == [(0, 1, count, rejected)]
-        assert sharing.persister.written == []
-        self.finish(sharing, letters)
-        assert sharing.persister.written[-1]["batches"] == [(0, 1, 4, count)]
-        assert sharing.shared.records is not None
-        assert sharing.shared.records.start_offset == 2
 
 
 def test_the_answer_waits_for_the_write(sharing: Sharing) -> None:
@@ -554,7 +387,7 @@ def test_a_fenced_write_ends_the_share_partition(sharing: Sharing) -> None:
     assert sharing.got(sharing.fetch("n")) == [(0, 0, 0, 1)]
 
 
-def test_locks_run_out_and_wake_who_waits(sharing: Sharing) -> None:
+def test_an_expired_lock_wakes_a_waiting_fetch(sharing: Sharing) -> None:
     sharing.hosting.append("q", b"x")
     sharing.got(sharing.fetch("holder"))
     waiting = sharing.fetch("waiter", wait_ms=60_000)
@@ -562,7 +395,7 @@ def test_locks_run_out_and_wake_who_waits(sharing: Sharing) -> None:
     assert not waiting.done()
     sharing.hosting.advance(1)
     assert sharing.got(waiting) == [(0, 0, 0, 2)]
-    assert sharing.persister.written[-1]["batches"] == [(0, 0, 0, 1)]
+    assert sharing.persister.written[-1].batches == ((0, 0, 0, 1),)
     assert sharing.outcome(sharing.acknowledge(0, 0, member="holder")) is ErrorCode.INVALID_RECORD_STATE
 
 
@@ -597,7 +430,7 @@ def end(sharing: Sharing, producer_id: int, *, committed: bool) -> None:
     sharing.hosting.replicas.append("q", 0, memoryview(bytearray(marker)), -1, AppendOrigin.COORDINATOR)
 
 
-def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Sharing) -> None:
+def test_aborted_records_are_not_delivered_with_read_committed(sharing: Sharing) -> None:
     sharing.settings.values["share.isolation.level"] = "read_committed"
     transactional(sharing, 7, 0, b"a", b"b")  # 0, 1: aborted
     transactional(sharing, 8, 0, b"c")  # 2: committed
@@ -610,10 +443,137 @@ def test_aborted_records_are_not_delivered_to_who_reads_committed(sharing: Shari
     offsets = {offset for _, first, last, _ in given for offset in range(first, last + 1)}
     assert offsets == {2, 3, 4, 5}, "markers go along, as gaps that the client acknowledges"
     sharing.outcome(sharing.acknowledge(2, 5, ACCEPT, 0, 0, ACCEPT))
-    assert sharing.shared.records is not None
-    assert sharing.shared.records.start_offset == 6, "the aborted ones are finished too"
+    assert sharing.shared.window is not None
+    assert sharing.shared.window.start_offset == 6, "the aborted ones are finished too"
 
 
-def test_without_isolation_all_is_delivered(sharing: Sharing) -> None:
+def test_open_transactions_are_delivered_with_read_uncommitted(sharing: Sharing) -> None:
     transactional(sharing, 7, 0, b"a")
     assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
+
+
+# -- a persister that is late, and clients that leave ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bug", [ValueError("a bug"), RuntimeError("a bug")])
+def test_a_bug_while_a_state_is_read_fails_the_fetch_and_the_next_fetch_reads_again(
+    sharing: Sharing, bug: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.persister.waits = True
+    future = sharing.fetch(wait_ms=1_000)
+    sharing.persister.go_on(bug)
+    sharing.hosting.advance(1_000)
+    assert sharing.errors(future) == {0: ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert "a bug" in caplog.text
+    sharing.persister.error = None
+    assert sharing.got(sharing.fetch()) == [(0, 0, 0, 1)]
+
+
+def test_a_state_is_read_to_its_end_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.persister.waits = True
+    leaves, stays = sharing.fetch("leaves", wait_ms=1_000), sharing.fetch("stays", wait_ms=1_000)
+    leaves.cancel()
+    sharing.hosting.spin()
+    assert leaves.cancelled()
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.got(stays) == [(0, 0, 0, 1)]
+
+
+def test_a_share_partition_that_is_fenced_while_its_state_is_read_is_not_led_here(sharing: Sharing) -> None:
+    sharing.persister.waits = True
+    future = sharing.fetch(wait_ms=1_000)
+    sharing.manager.topics_deleted([sharing.topic_id])
+    sharing.persister.go_on()
+    sharing.hosting.advance(1_000)
+    assert sharing.errors(future) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (TypeError("a bug"), ErrorCode.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_a_write_that_fails_late_is_answered_and_gives_the_records_back(
+    sharing: Sharing, error: ErrorCode | Exception, code: ErrorCode
+) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    future = sharing.acknowledge(0, 0)
+    sharing.persister.go_on(error)
+    sharing.hosting.spin()
+    assert sharing.outcome(future) is code
+    sharing.persister.error = None
+    assert sharing.outcome(sharing.acknowledge(0, 0)) is ErrorCode.NONE, "the member holds the record again"
+    assert sharing.manager.records_acknowledged == {ACCEPT: 1}
+
+
+def test_an_acknowledgement_is_settled_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    future = sharing.acknowledge(0, 0)
+    future.cancel()
+    sharing.hosting.spin()
+    assert future.cancelled()
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.shared.window is not None
+    assert sharing.shared.window.start_offset == 1
+    assert sharing.manager.records_acknowledged == {ACCEPT: 1}
+
+
+def test_a_fenced_write_ends_the_share_partition_although_the_client_left(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.waits = True
+    sharing.acknowledge(0, 0).cancel()
+    sharing.persister.go_on(ErrorCode.FENCED_STATE_EPOCH)
+    sharing.hosting.spin()
+    assert len(sharing.manager) == 0
+
+
+def open_session(sharing: Sharing, member: str = "m") -> None:
+    sharing.manager.sessions.open("g", member, [(sharing.id(), "q")], f"connection of {member}")
+
+
+def test_a_closed_connection_releases_records_for_a_waiting_fetch(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    open_session(sharing)
+    open_session(sharing, "other")
+    sharing.got(sharing.fetch())
+    waiting = sharing.fetch("other", wait_ms=1_000)
+    sharing.persister.waits = True
+    sharing.manager.sessions.connection_closed("connection of m")
+    sharing.hosting.spin()
+    assert not waiting.done(), "the release is not written yet"
+    sharing.persister.go_on()
+    sharing.hosting.spin()
+    assert sharing.got(waiting) == [(0, 0, 0, 2)]
+
+
+def test_a_release_that_is_fenced_ends_the_share_partition(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    open_session(sharing)
+    open_session(sharing, "other")
+    sharing.got(sharing.fetch())
+    sharing.persister.error = ErrorCode.FENCED_LEADER_EPOCH
+    sharing.manager.sessions.connection_closed("connection of m")
+    assert len(sharing.manager) == 0
+
+
+def test_an_expiry_that_cannot_be_written_holds_all_the_same(
+    sharing: Sharing, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    sharing.hosting.append("q", b"x")
+    sharing.got(sharing.fetch())
+    sharing.persister.error = ErrorCode.NOT_COORDINATOR
+    sharing.hosting.advance(LOCK_MS)
+    assert "was not persisted" in caplog.text
+    assert sharing.got(sharing.fetch("other")) == [(0, 0, 0, 2)]

@@ -1,26 +1,22 @@
-"""AlterShareGroupOffsets (API key 91): begin a share group's partitions at other offsets. Control plane.
+"""AlterShareGroupOffsets (API key 91): start a share group's partitions at other offsets.
 
 Versions served: 0.
 
-- The group must have no members: NON_EMPTY_GROUP. One that is not there is made.
-- What members had taken and not acknowledged is forgotten, with all delivery counts.
-- An unknown topic or partition: UNKNOWN_TOPIC_OR_PARTITION, partition by partition.
+- A group with members gets NON_EMPTY_GROUP. A missing group is created.
+- Acquired records and all delivery counts are forgotten.
+- An unknown topic or partition gets UNKNOWN_TOPIC_OR_PARTITION, partition by partition.
 
 Version 0 is KIP-932.
 """
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import check_share_groups_enabled
 from barnabas.protocol.messages import AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse
 
 
-def handle(
-    context: RequestContext, request: AlterShareGroupOffsetsRequest
-) -> asyncio.Future[AlterShareGroupOffsetsResponse]:
+async def handle(context: RequestContext, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Set offsets."""
     check_share_groups_enabled(context)
-    return context.services.share.groups.alter_offsets(request.group_id, request.topics)
+    return await context.services.share.groups.alter_offsets(request.group_id, request.topics)

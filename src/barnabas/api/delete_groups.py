@@ -16,6 +16,7 @@ from barnabas.api.context import RequestContext
 from barnabas.coordinator.future_steps import mapped, when_done
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse
+from barnabas.steps import start
 
 _Result = DeleteGroupsResponse.DeletableGroupResult
 
@@ -37,5 +38,5 @@ def handle(context: RequestContext, request: DeleteGroupsRequest) -> asyncio.Fut
             lambda deleted: answer.set_result(DeleteGroupsResponse(results=[*refused, *deleted.result()])),
         )
 
-    when_done(services.share.groups.delete_states(request.groups_names), on_states)
+    when_done(start(services.share.groups.delete_states(request.groups_names), services.loop), on_states)
     return answer

@@ -1,26 +1,22 @@
-"""DeleteShareGroupOffsets (API key 92): forget where a share group is in topics. Control plane.
+"""DeleteShareGroupOffsets (API key 92): delete a share group's offsets in topics.
 
 Versions served: 0.
 
-- The group must be there and have no members: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
-- A topic that is unknown, or in which the group has no offsets: UNKNOWN_TOPIC_OR_PARTITION, topic by topic.
+- A missing group gets GROUP_ID_NOT_FOUND, one with members NON_EMPTY_GROUP.
+- A topic that does not exist, or in which the group has no offsets, gets UNKNOWN_TOPIC_OR_PARTITION.
 
 Version 0 is KIP-932.
 """
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import check_share_groups_enabled
 from barnabas.protocol.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
 
 
-def handle(
-    context: RequestContext, request: DeleteShareGroupOffsetsRequest
-) -> asyncio.Future[DeleteShareGroupOffsetsResponse]:
+async def handle(context: RequestContext, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Delete offsets."""
     check_share_groups_enabled(context)
     topics = [topic.topic_name for topic in request.topics]
-    return context.services.share.groups.delete_offsets(request.group_id, topics)
+    return await context.services.share.groups.delete_offsets(request.group_id, topics)

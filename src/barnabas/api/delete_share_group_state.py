@@ -1,22 +1,19 @@
-"""DeleteShareGroupState (API key 86): forget share partitions' state. Control plane.
+"""DeleteShareGroupState (API key 86): delete the states of share partitions.
 
-Versions served: 0. State that is not there is forgotten already; no such topic or partition: UNKNOWN_TOPIC_OR_PARTITION.
+Versions served: 0. A share partition without state succeeds; an unknown topic or partition gets UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations
-
-import asyncio
-from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
 from barnabas.protocol.messages import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 
 
-def handle(context: RequestContext, request: DeleteShareGroupStateRequest) -> asyncio.Future[Any]:
+async def handle(context: RequestContext, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
     """Delete each partition's state."""
     coordinator = context.services.share.coordinator
-    return answer_each(
+    return await answer_each(
         context,
         request,
         DeleteShareGroupStateResponse,

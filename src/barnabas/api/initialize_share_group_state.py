@@ -1,22 +1,21 @@
-"""InitializeShareGroupState (API key 83): begin share partitions' state anew. Control plane.
+"""InitializeShareGroupState (API key 83): start new states of share partitions.
 
-Versions served: 0. Start offset -1 leaves the start to the partition's leader. An older state epoch: FENCED_STATE_EPOCH.
+Versions served: 0. Start offset -1 leaves the start to the partition's leader. An older state epoch gets FENCED_STATE_EPOCH.
 """
 
 from __future__ import annotations
-
-import asyncio
-from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
 from barnabas.protocol.messages import InitializeShareGroupStateRequest, InitializeShareGroupStateResponse
 
 
-def handle(context: RequestContext, request: InitializeShareGroupStateRequest) -> asyncio.Future[Any]:
+async def handle(
+    context: RequestContext, request: InitializeShareGroupStateRequest
+) -> InitializeShareGroupStateResponse:
     """Initialize each partition."""
     coordinator = context.services.share.coordinator
-    return answer_each(
+    return await answer_each(
         context,
         request,
         InitializeShareGroupStateResponse,

@@ -1,13 +1,10 @@
-"""ReadShareGroupState (API key 84): a partition's leader reads the state it goes on from. Control plane.
+"""ReadShareGroupState (API key 84): a partition's leader reads the state that it continues.
 
-Versions served: 0. State that has not been begun: INVALID_REQUEST. An older leader epoch: FENCED_LEADER_EPOCH; a newer one is
-noted, and fences the older leaders.
+Versions served: 0. A state that was not initialized gets INVALID_REQUEST, an older leader epoch FENCED_LEADER_EPOCH. A newer leader
+epoch is written, which fences older leaders.
 """
 
 from __future__ import annotations
-
-import asyncio
-from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
@@ -15,10 +12,10 @@ from barnabas.protocol.messages import ReadShareGroupStateRequest, ReadShareGrou
 from barnabas.share.state_records import ShareGroupOffset
 
 
-def handle(context: RequestContext, request: ReadShareGroupStateRequest) -> asyncio.Future[Any]:
+async def handle(context: RequestContext, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
     """Read each partition."""
     coordinator = context.services.share.coordinator
-    return answer_each(
+    return await answer_each(
         context,
         request,
         ReadShareGroupStateResponse,

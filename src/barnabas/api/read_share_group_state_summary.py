@@ -1,13 +1,10 @@
-"""ReadShareGroupStateSummary (API key 87): start offsets and counts of share partitions. Control plane.
+"""ReadShareGroupStateSummary (API key 87): start offsets and counts of share partitions.
 
-Versions served: 0-1. Where there is no state start offset and count are -1, which is no error. Version 1 adds how many records are
-finished (KIP-1226).
+Versions served: 0-1. Without a state the start offset and the count are -1, without an error. Version 1 adds the number of finished
+records (KIP-1226).
 """
 
 from __future__ import annotations
-
-import asyncio
-from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
@@ -15,10 +12,12 @@ from barnabas.protocol.messages import ReadShareGroupStateSummaryRequest, ReadSh
 from barnabas.share.share_coordinator_shard import StateSummary
 
 
-def handle(context: RequestContext, request: ReadShareGroupStateSummaryRequest) -> asyncio.Future[Any]:
+async def handle(
+    context: RequestContext, request: ReadShareGroupStateSummaryRequest
+) -> ReadShareGroupStateSummaryResponse:
     """Read each partition's summary."""
     coordinator = context.services.share.coordinator
-    return answer_each(
+    return await answer_each(
         context,
         request,
         ReadShareGroupStateSummaryResponse,

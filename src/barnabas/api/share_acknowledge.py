@@ -1,21 +1,19 @@
-"""ShareAcknowledge (79): a member of a share group says what became of records that it holds. Data plane.
+"""ShareAcknowledge (API key 79): a member of a share group accepts, releases, rejects or renews records that it holds.
 
-Versions: 1-2. Flexible from 1.
+Versions served: 1-2. Flexible from 1.
 
 Behaviour:
 
-- Accept, release, reject, or from version 2 renew; each partition is taken whole or not at all, and answered when it is written down.
-- The request is one of the member's share session and carries its epoch; epoch 0 is INVALID_SHARE_SESSION_EPOCH. The last request (epoch
-  -1) ends the session, and what the member still holds is released.
-- Records that the member does not hold (any more): INVALID_RECORD_STATE. A share partition that is not here:
-  UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER with the leader.
+- Version 2 may renew. Each partition is applied completely or not at all, and answered when the change is written.
+- The request belongs to the member's share session and carries its epoch; epoch 0 gets INVALID_SHARE_SESSION_EPOCH. The last request
+  (epoch -1) ends the session and releases the records that the member still holds.
+- Records that the member does not hold, or no longer holds, get INVALID_RECORD_STATE. A share partition that is not here gets
+  UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER with the leader.
 
-Version notes: 1 KIP-932 (0 was early access), 2 renew and the lock's duration in the answer (KIP-1222).
+Version notes: 1 KIP-932 (0 was early access), 2 renew and the lock's duration in the response (KIP-1222).
 """
 
 from __future__ import annotations
-
-import asyncio
 
 from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import (
@@ -25,7 +23,6 @@ from barnabas.api.share_requests import (
     lead_hints,
     read_acknowledgements,
 )
-from barnabas.coordinator.future_steps import mapped
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
@@ -36,8 +33,8 @@ __all__ = ["handle"]
 _Topic = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse
 
 
-def handle(context: RequestContext, request: ShareAcknowledgeRequest) -> asyncio.Future[ShareAcknowledgeResponse]:
-    """Answer when all is written down."""
+async def handle(context: RequestContext, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
+    """Apply the acknowledgements, and answer when all are written."""
     check_share_groups_enabled(context)
     group_id, member_id = check_member(request.group_id, request.member_id)
     epoch = request.share_session_epoch
@@ -46,14 +43,10 @@ def handle(context: RequestContext, request: ShareAcknowledgeRequest) -> asyncio
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     manager.sessions.advance(group_id, member_id, epoch)
     acknowledged = read_acknowledgements(context, request.topics, is_renew=request.is_renew_ack)
-    answer = acknowledge(context, group_id, member_id, acknowledged)
-
-    def respond(outcome: AcknowledgeAnswer) -> ShareAcknowledgeResponse:
-        if epoch == FINAL_EPOCH and manager.sessions.get(group_id, member_id) is not None:
-            manager.release_session(group_id, member_id)
-        return _response(context, group_id, outcome)
-
-    return mapped(context.services.loop, answer, respond)
+    outcome = await acknowledge(context, group_id, member_id, acknowledged)
+    if epoch == FINAL_EPOCH:
+        manager.release_session(group_id, member_id)
+    return _response(context, group_id, outcome)
 
 
 def _response(context: RequestContext, group_id: str, outcome: AcknowledgeAnswer) -> ShareAcknowledgeResponse:

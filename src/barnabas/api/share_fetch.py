@@ -1,25 +1,24 @@
-"""ShareFetch (78): acquire records for a member of a share group, and take acknowledgements along. Data plane.
+"""ShareFetch (API key 78): acquire records for a member of a share group, and apply its acknowledgements.
 
-Versions: 1-2. Flexible from 1.
+Versions served: 1-2. Flexible from 1.
 
 Behaviour:
 
-- Records acquired are given with their offsets and delivery counts; the record batches sent may hold others, which the client skips. At
-  most max_records, rounded up to whole batches, or strictly so with acquire mode 1 (record_limit).
-- Waits up to max_wait_ms for min_bytes; released records and locks that run out end the wait as new records do.
-- Share sessions as in `share.sessions`. Without a free slot the answer, SHARE_SESSION_LIMIT_REACHED, comes after max_wait_ms,
-  so that the client does not spin. Epoch 0 with acknowledgements is INVALID_REQUEST. The last request (epoch -1) acquires nothing, and what
-  the member still holds is released.
-- Acknowledgements are answered in the same partitions, as error and message of their own.
-- A request that renews locks acquires nothing; its limits must be 0, else INVALID_REQUEST.
-- The group's share.isolation.level decides whether records of open and aborted transactions are given.
+- The response has the acquired records with their offsets and delivery counts; the record batches may hold other records, which the client
+  skips. At most max_records are acquired, rounded up to whole batches unless acquire mode is 1 (record_limit).
+- The request waits up to max_wait_ms for min_bytes; released records and expired locks end the wait like new records.
+- Share sessions as in `share.sessions`. Without a free slot the broker returns SHARE_SESSION_LIMIT_REACHED after max_wait_ms,
+  so that the client does not spin. Epoch 0 with acknowledgements gets INVALID_REQUEST. The last request (epoch -1) acquires nothing and
+  releases the records that the member still holds.
+- Each partition of the response has an error and message for the acknowledgements too.
+- A request that renews locks acquires nothing; its limits must be 0, else it gets INVALID_REQUEST.
+- The group's share.isolation.level decides whether records of open and aborted transactions are delivered.
 
 Version notes: 1 KIP-932 (0 was early access), 2 acquire mode (KIP-1206) and renew (KIP-1222).
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 
 from barnabas.api.context import RequestContext
@@ -32,7 +31,6 @@ from barnabas.api.share_requests import (
     read_acknowledgements,
 )
 from barnabas.api.throttling import fetch_bytes_limit
-from barnabas.coordinator.future_steps import gathered
 from barnabas.metadata.topics_image import TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchRequest, ShareFetchResponse
@@ -40,6 +38,7 @@ from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
+from barnabas.steps import sleep, start
 
 __all__ = ["handle"]
 
@@ -49,30 +48,27 @@ _Data = ShareFetchResponse.PartitionData
 _Topic = ShareFetchResponse.ShareFetchableTopicResponse
 
 
-def handle(context: RequestContext, request: ShareFetchRequest) -> asyncio.Future[ShareFetchResponse]:
-    """Take the acknowledgements, then acquire."""
+async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFetchResponse:
+    """Apply the acknowledgements, then acquire."""
     check_share_groups_enabled(context)
     group_id, member_id = check_member(request.group_id, request.member_id)
     is_renew = context.version >= RENEW_VERSION and request.is_renew_ack
     if is_renew:
         _check_renewal(request)
     services = context.services
+    manager = services.share.partitions
     try:
         session = _session(context, request, group_id, member_id)
     except KafkaError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
-            return _later(context, error, request.max_wait_ms)
+            await sleep(max(request.max_wait_ms, 0) / 1000, services.loop)
         raise
     epoch = request.share_session_epoch
     acknowledged = read_acknowledgements(context, request.topics, is_renew=is_renew, only_with_batches=True)
-    acknowledging = acknowledge(context, group_id, member_id, acknowledged)
-    refused: FetchAnswer = {}
-    if is_renew or epoch == FINAL_EPOCH:
-        fetching: asyncio.Future[FetchAnswer] = services.loop.create_future()
-        fetching.set_result({})
-    else:
+    acknowledging = start(acknowledge(context, group_id, member_id, acknowledged), services.loop)
+    fetched: FetchAnswer = {}
+    if not is_renew and epoch != FINAL_EPOCH:
         max_bytes = min(request.max_bytes, services.config.fetch_max_bytes, fetch_bytes_limit(context))
-        wanted = _wanted(services.image().topics.by_id, session, refused)
         params = ShareFetchParams(
             group_id=group_id,
             member_id=member_id,
@@ -82,23 +78,16 @@ def handle(context: RequestContext, request: ShareFetchRequest) -> asyncio.Futur
             max_records=request.max_records,
             batch_size=request.batch_size,
             strict=request.share_acquire_mode == RECORD_LIMIT,
-            isolation_level=services.share.partitions.settings.isolation_level(group_id),
+            isolation_level=manager.settings.isolation_level(group_id),
         )
-        fetching = services.share.partitions.fetch(params, wanted, epoch)
-
-    def respond(parts: list[FetchAnswer | AcknowledgeAnswer]) -> ShareFetchResponse:
-        fetched, outcome = parts
-        response = _response(context, group_id, session, epoch, {**fetched, **refused}, outcome)  # type: ignore[dict-item, arg-type]
-        if epoch == FINAL_EPOCH and services.share.partitions.sessions.get(group_id, member_id) is session:
-            services.share.partitions.release_session(group_id, member_id)
-        return response
-
-    both: list[asyncio.Future[FetchAnswer | AcknowledgeAnswer]] = [fetching, acknowledging]  # type: ignore[list-item]
-    answer = gathered(services.loop, both, respond)
-    if not fetching.done():
-        # The connection may go away while the request waits: then nothing must be acquired.
-        answer.add_done_callback(lambda done: fetching.cancel() if done.cancelled() else None)
-    return answer
+        rejected: FetchAnswer = {}
+        wanted = _wanted(services.image().topics.by_id, session, rejected)
+        fetched = {**await manager.fetch(params, wanted, epoch), **rejected}
+    outcome = await acknowledging
+    response = _response(context, group_id, session, epoch, fetched, outcome)
+    if epoch == FINAL_EPOCH and manager.sessions.get(group_id, member_id) is session:
+        manager.release_session(group_id, member_id)
+    return response
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
@@ -114,7 +103,7 @@ def _check_renewal(request: ShareFetchRequest) -> None:
 
 
 def _session(context: RequestContext, request: ShareFetchRequest, group_id: str, member_id: str) -> ShareSession:
-    """The session that the request opens, continues or ends.
+    """Return the session that the request opens, continues or ends.
 
     Raises:
         KafkaError: as `share.sessions`, and INVALID_REQUEST.
@@ -149,36 +138,22 @@ def _name(by_id: Mapping[bytes, TopicImage], topic_id: bytes) -> str | None:
     return None if topic is None else topic.name
 
 
-def _wanted(by_id: Mapping[bytes, TopicImage], session: ShareSession, refused: FetchAnswer) -> list[TopicPartitionId]:
-    """The session's partitions that exist; the others are refused."""
+def _wanted(by_id: Mapping[bytes, TopicImage], session: ShareSession, rejected: FetchAnswer) -> list[TopicPartitionId]:
+    """Return the session's partitions that exist; put an error for each other one into `rejected`."""
     wanted = []
     for partition_id, shared in session.partitions.items():
         topic = by_id.get(partition_id.topic_id)
         if shared.topic is None:
-            refused[partition_id] = _refused(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
+            rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
         elif topic is None or partition_id.partition not in topic.partitions:
-            refused[partition_id] = _refused(partition_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
             wanted.append(partition_id)
     return wanted
 
 
-def _refused(partition_id: TopicPartitionId, error: ErrorCode) -> _Data:
+def _rejected(partition_id: TopicPartitionId, error: ErrorCode) -> _Data:
     return _Data(partition_index=partition_id.partition, error_code=int(error), records=b"")
-
-
-def _later(context: RequestContext, error: KafkaError, delay_ms: int) -> asyncio.Future[ShareFetchResponse]:
-    """Fail after the time that the client would have waited."""
-    loop = context.services.loop
-    future: asyncio.Future[ShareFetchResponse] = loop.create_future()
-
-    def fail() -> None:
-        if not future.done():
-            future.set_exception(error)
-
-    timer = loop.call_later(max(delay_ms, 0) / 1000, fail)
-    future.add_done_callback(lambda _: timer.cancel())
-    return future
 
 
 def _response(
@@ -189,9 +164,9 @@ def _response(
     fetched: FetchAnswer,
     acknowledged: AcknowledgeAnswer,
 ) -> ShareFetchResponse:
-    """Both halves in one answer."""
+    """Return one response from both halves."""
     if epoch > INITIAL_EPOCH:
-        # Another request of this session may have come while this one waited.
+        # The session may have had another request while this one waited.
         if session.epoch != next_epoch(epoch):
             return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         fetched = {

@@ -1,71 +1,59 @@
-"""What the five requests to a share coordinator have in common (API keys 83 to 87). Control plane.
+"""What the five requests to a share coordinator have in common (API keys 83 to 87).
 
-Each names partitions of topics by id, and is answered partition by partition. A request without topics, a topic without partitions or an
-empty group id gets an empty answer, as in Kafka. Brokers send these to each other; anyone may, as there is no authorizer.
+Each names partitions of topics by id and is answered partition by partition. A request without topics, a topic without partitions or an
+empty group id gets an empty response, as in Kafka. Brokers send these requests; any client may, as there is no authorizer.
 
 Source: Kafka's `ShareCoordinatorService`; KIP-932.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import gathered, mapped
-from barnabas.protocol.errors import ErrorCode
-from barnabas.share.share_coordinator_shard import StateOutcome
+from barnabas.protocol.errors import KafkaError
 from barnabas.share.state_records import SharePartitionKey
+from barnabas.steps import gather
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 __all__ = ["answer_each"]
 
 
-def answer_each(
+async def answer_each(
     context: RequestContext,
     request: Any,
-    response: Any,
+    response: type[R],
     topic_result: Any,
-    ask: Callable[[SharePartitionKey, Any], asyncio.Future[StateOutcome[T]]],
+    call: Callable[[SharePartitionKey, Any], Coroutine[Any, Any, T]],
     fill: Callable[[Any, T], None] = lambda result, value: None,
-) -> asyncio.Future[Any]:
-    """Ask the coordinator about each partition, and put the answers together.
+) -> R:
+    """Call the coordinator for each partition and put the results together.
 
     Args:
         response: the response's class; `topic_result` is its class for one topic.
-        ask: about one partition, given its part of the request.
-        fill: puts what the coordinator gave into a partition's part of the response.
+        call: calls the coordinator, given the partition's part of the request.
+        fill: puts the coordinator's result into the partition's part of the response.
     """
-    loop = context.services.loop
     if not request.group_id or any(not topic.partitions for topic in request.topics):
-        empty: asyncio.Future[Any] = loop.create_future()
-        empty.set_result(response())
-        return empty
+        return response()
+    loop = context.services.loop
+    new_response: Any = response
 
-    def one(topic_id: bytes, partition: Any) -> asyncio.Future[Any]:
-        key = SharePartitionKey(request.group_id, bytes(topic_id), partition.partition)
+    async def of_partition(topic_id: bytes, asked: Any) -> Any:
+        result = new_response.PartitionResult(partition=asked.partition)
+        try:
+            fill(result, await call(SharePartitionKey(request.group_id, bytes(topic_id), asked.partition), asked))
+        except KafkaError as error:
+            result.error_code = error.code
+            result.error_message = error.message
+        return result
 
-        def result(outcome: StateOutcome[T]) -> Any:
-            answered = response.PartitionResult(partition=partition.partition)
-            if outcome.error is not ErrorCode.NONE:
-                answered.error_code = outcome.error
-                answered.error_message = outcome.message
-            elif outcome.value is not None:
-                fill(answered, outcome.value)
-            return answered
+    async def of_topic(asked: Any) -> Any:
+        partitions = await gather((of_partition(asked.topic_id, each) for each in asked.partitions), loop)
+        return topic_result(topic_id=asked.topic_id, partitions=partitions)
 
-        return mapped(loop, ask(key, partition), result)
-
-    def topic(asked: Any) -> asyncio.Future[Any]:
-        return gathered(
-            loop,
-            [one(asked.topic_id, partition) for partition in asked.partitions],
-            lambda partitions: topic_result(topic_id=asked.topic_id, partitions=partitions),
-        )
-
-    def combine(results: Sequence[Any]) -> Any:
-        return response(results=list(results))
-
-    return gathered(loop, [topic(asked) for asked in request.topics], combine)
+    answered: R = new_response(results=await gather((of_topic(asked) for asked in request.topics), loop))
+    return answered

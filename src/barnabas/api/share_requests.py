@@ -1,23 +1,23 @@
-"""What ShareFetch and ShareAcknowledge have in common: checks, acknowledgements, and hints to the leaders. Data plane.
+"""What ShareFetch and ShareAcknowledge have in common: checks, acknowledgements, and hints to the leaders.
 
-- Both are refused with UNSUPPORTED_VERSION while share.version is 0.
-- A member id is 1 to 36 characters long; without a group id, or with another member id: INVALID_REQUEST.
-- Acknowledgement batches ascend, have one type for all or one for each offset, and only known types; RENEW only in a request that
-  says it renews (version 2). Otherwise INVALID_REQUEST, for the partition.
+- Both get UNSUPPORTED_VERSION while share.version is 0.
+- A member id has 1 to 36 characters; another member id, or a missing group id, gets INVALID_REQUEST.
+- Acknowledgement batches ascend, have one type for all offsets or one for each, and only known types; RENEW only in a request with
+  is_renew_ack (version 2). Otherwise the partition gets INVALID_REQUEST.
 
 Sources: KIP-932, KIP-1222 (renew); Kafka's `KafkaApis.handleAcknowledgements`, `validateAcknowledgementBatches`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from barnabas.api.advertised import advertised_endpoint
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.share.records import Acknowledgement, AcknowledgeType
+from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchRequest
+from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
 
@@ -30,6 +30,8 @@ __all__ = [
     "lead_hints",
     "read_acknowledgements",
 ]
+
+_Batch = ShareFetchRequest.AcknowledgementBatch | ShareAcknowledgeRequest.AcknowledgementBatch
 
 SHARE_FEATURE = "share.version"
 MEMBER_ID_MAX = 36
@@ -49,7 +51,7 @@ def check_share_groups_enabled(context: RequestContext) -> None:
 
 
 def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]:
-    """The ids, if they are ids.
+    """Return both ids.
 
     Raises:
         KafkaError: INVALID_REQUEST.
@@ -62,19 +64,23 @@ def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]
 
 
 class Acknowledged(NamedTuple):
-    """The acknowledgements of a request: those to hand on, and the partitions that are refused (or have nothing to say)."""
+    """The acknowledgements of a request: those to apply, and the answers of partitions that are invalid or have none."""
 
     batches: dict[TopicPartitionId, list[Acknowledgement]]
     settled: AcknowledgeAnswer
 
 
 def read_acknowledgements(
-    context: RequestContext, topics: Iterable[Any], *, is_renew: bool, only_with_batches: bool = False
+    context: RequestContext,
+    topics: Iterable[ShareFetchRequest.FetchTopic | ShareAcknowledgeRequest.AcknowledgeTopic],
+    *,
+    is_renew: bool,
+    only_with_batches: bool = False,
 ) -> Acknowledged:
-    """Take the acknowledgement batches out of a request of either kind.
+    """Read the acknowledgement batches of a request of either kind.
 
     Args:
-        only_with_batches: leave out partitions without any (those of a ShareFetch are there to be read).
+        only_with_batches: skip partitions without batches, which a ShareFetch names to read them.
     """
     by_id = context.services.image().topics.by_id
     batches: dict[TopicPartitionId, list[Acknowledgement]] = {}
@@ -88,7 +94,7 @@ def read_acknowledgements(
             partition_id = TopicPartitionId(bytes(topic.topic_id), partition.partition_index)
             if known is None:
                 settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            elif not _are_sound(partition.acknowledgement_batches, most, is_renew=is_renew):
+            elif not _are_valid(partition.acknowledgement_batches, most, is_renew=is_renew):
                 settled[partition_id] = KafkaError(ErrorCode.INVALID_REQUEST)
             elif partition.partition_index not in known.partitions:
                 settled[partition_id] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -102,7 +108,7 @@ def read_acknowledgements(
     return Acknowledged(batches, settled)
 
 
-def _are_sound(batches: Iterable[Any], most: int, *, is_renew: bool) -> bool:
+def _are_valid(batches: Iterable[_Batch], most: int, *, is_renew: bool) -> bool:
     previous_end = -1
     for batch in batches:
         types = batch.acknowledge_types
@@ -119,27 +125,18 @@ def _are_sound(batches: Iterable[Any], most: int, *, is_renew: bool) -> bool:
     return True
 
 
-def acknowledge(
+async def acknowledge(
     context: RequestContext, group_id: str, member_id: str, acknowledged: Acknowledged
-) -> asyncio.Future[AcknowledgeAnswer]:
-    """Hand the acknowledgements on; the answer has every partition of the request."""
-    services = context.services
+) -> AcknowledgeAnswer:
+    """Apply the acknowledgements; returns the outcome of every partition of the request."""
     if not acknowledged.batches:
-        done: asyncio.Future[AcknowledgeAnswer] = services.loop.create_future()
-        done.set_result(acknowledged.settled)
-        return done
-    answer = services.share.partitions.acknowledge(group_id, member_id, acknowledged.batches)
-    if answer.done():
-        answer.result().update(acknowledged.settled)
-    else:
-        answer.add_done_callback(
-            lambda future: None if future.cancelled() else future.result().update(acknowledged.settled)
-        )
-    return answer
+        return acknowledged.settled
+    outcome = await context.services.share.partitions.acknowledge(group_id, member_id, acknowledged.batches)
+    return {**outcome, **acknowledged.settled}
 
 
 def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionId, Any]], response: Any) -> None:
-    """Say who leads the partitions that this broker does not (KIP-951)."""
+    """Name the leaders of the partitions that this broker does not lead (KIP-951)."""
     topics = context.services.image().topics.by_id
     leaders = set()
     for partition_id, data in answered:

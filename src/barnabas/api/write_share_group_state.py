@@ -1,24 +1,22 @@
-"""WriteShareGroupState (API key 85): a partition's leader writes down what has become of records. Control plane.
+"""WriteShareGroupState (API key 85): a partition's leader writes the delivery states of records.
 
-Versions served: 0-1. An older leader epoch: FENCED_LEADER_EPOCH, an older state epoch: FENCED_STATE_EPOCH. Version 1 adds how many
-records are finished (KIP-1226).
+Versions served: 0-1. An older leader epoch gets FENCED_LEADER_EPOCH, an older state epoch FENCED_STATE_EPOCH. Version 1 adds the number
+of finished records (KIP-1226).
 """
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 from barnabas.api.context import RequestContext
 from barnabas.api.share_group_state import answer_each
 from barnabas.protocol.messages import WriteShareGroupStateRequest, WriteShareGroupStateResponse
-from barnabas.share.share_coordinator_shard import StateWrite, state_batches
+from barnabas.share.share_coordinator_shard import StateWrite
+from barnabas.share.state_records import state_batches
 
 
-def handle(context: RequestContext, request: WriteShareGroupStateRequest) -> asyncio.Future[Any]:
+async def handle(context: RequestContext, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
     """Write each partition."""
     coordinator = context.services.share.coordinator
-    return answer_each(
+    return await answer_each(
         context,
         request,
         WriteShareGroupStateResponse,

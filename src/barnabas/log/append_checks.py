@@ -82,6 +82,7 @@ class AppendChecks:
         while position < end:
             header = check_batch(view, position)
             size = header.batch_length + LOG_OVERHEAD
+            attributes = header.attributes
             if from_client:
                 check_client_batch(header)
                 if header.base_offset:
@@ -89,14 +90,14 @@ class AppendChecks:
                         f"The baseOffset of the record batch in the append to {self._where} should be 0, but it is "
                         f"{header.base_offset}"
                     )
-                if header.attributes & LOG_APPEND_TIME:
+                if attributes & LOG_APPEND_TIME:
                     raise InvalidTimestamp(
                         "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
                     )
             if not unlimited:
                 if size > config.max_message_bytes:
                     raise self._too_large(size)
-                if self._target_codec >= 0 and header.attributes & COMPRESSION_MASK != self._target_codec:
+                if self._target_codec >= 0 and attributes & COMPRESSION_MASK != self._target_codec:
                     recompress = True
             batches.append((position, header))
             position += size

@@ -162,8 +162,9 @@ class LogAppender:
                 previous = header
             patch(view, position, next_offset, leader_epoch)
             next_offset += header.last_offset_delta + 1
-            if header.max_timestamp > max_timestamp:
-                max_timestamp = header.max_timestamp
+            timestamp = header.max_timestamp
+            if timestamp > max_timestamp:
+                max_timestamp = timestamp
         if leader_epoch != self._epochs.latest_epoch:
             # A larger epoch in the cache is rot: no replica has led in a later epoch than this one does now.
             self.begin_epoch(leader_epoch, first_offset)
@@ -209,7 +210,7 @@ class LogAppender:
         for _, header in batches:
             if header.partition_leader_epoch > self._epochs.latest_epoch:
                 self.begin_epoch(header.partition_leader_epoch, header.base_offset)
-        self._write(view[:position], batches, first_offset, next_offset, max_timestamp, now_ms, keep_offsets=True)
+        self._write(view[:position], batches, first_offset, next_offset, max_timestamp, now_ms, True)
         return AppendInfo(first_offset, next_offset - 1, max_timestamp)
 
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
@@ -232,19 +233,12 @@ class LogAppender:
         next_offset: int,
         max_timestamp: int,
         now_ms: int,
-        *,
         keep_offsets: bool = False,
     ) -> None:
         """Write a checked and patched set, into a new segment if need be, and account for it in memory."""
+        config = self._config
         segment = self._segments.active
-        if should_roll(
-            segment,
-            self._config,
-            size=len(view),
-            last_offset=next_offset - 1,
-            max_timestamp=max_timestamp,
-            now_ms=now_ms,
-        ):
+        if should_roll(segment, config, len(view), next_offset - 1, max_timestamp, now_ms):
             segment = self.roll(first_offset, now_ms)
         if segment.first_timestamp is None and not segment.size:
             segment.first_timestamp = batches[0][1].max_timestamp
@@ -271,7 +265,8 @@ class LogAppender:
                     )
             offset = last_offset + 1
         self._local.log_end_offset = next_offset
-        self._flush_if_due()
+        if config.flush_messages != INT64_MAX:
+            self._flush_if_due()
 
     def _end_transaction(self, segment: LogSegment, view: memoryview, position: int, header: BatchHeader) -> None:
         batch = view[position : position + header.size]
@@ -281,11 +276,9 @@ class LogAppender:
 
     def _flush_if_due(self) -> None:
         """Keep the promise of flush.messages, also for records that recovery brought back unsynced."""
-        flush_messages = self._config.flush_messages
-        if flush_messages != INT64_MAX:
-            log_end_offset = self._local.log_end_offset
-            if log_end_offset - self._flusher.recovery_point >= flush_messages:
-                self._flusher.flush(log_end_offset, self._now_ms())
+        log_end_offset = self._local.log_end_offset
+        if log_end_offset - self._flusher.recovery_point >= self._config.flush_messages:
+            self._flusher.flush(log_end_offset, self._now_ms())
 
     def roll(self, base_offset: int, now_ms: int) -> LogSegment:
         """Begin a new segment, unless the active one is empty and begins there; sync the sealed one elsewhere.

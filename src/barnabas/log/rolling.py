@@ -17,7 +17,7 @@ from barnabas.records.checksum import crc32c
 
 
 def should_roll(
-    segment: LogSegment, config: LogConfig, *, size: int, last_offset: int, max_timestamp: int, now_ms: int
+    segment: LogSegment, config: LogConfig, size: int, last_offset: int, max_timestamp: int, now_ms: int
 ) -> bool:
     """Return whether an append of `size` bytes up to `last_offset` belongs in a new segment."""
     if segment.size > config.segment_bytes - size:

@@ -156,28 +156,13 @@ def rewrite_batch(
     codec = header.compression
     if codec != Compression.NONE:
         body = compress(codec, body)
-    return _batch(header, attributes, base_timestamp, max_timestamp, count, body)
+    kept = header._replace(
+        attributes=attributes, base_timestamp=base_timestamp, max_timestamp=max_timestamp, record_count=count
+    )
+    return assemble(kept, body)
 
 
 def empty_batch(header: BatchHeader) -> bytearray:
     """Build the batch without its records: it keeps the offsets and the producer's last sequence."""
     attributes = header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL | CONTROL)
-    return _batch(header, attributes, NO_TIMESTAMP, header.max_timestamp, 0, b"")
-
-
-def _batch(
-    header: BatchHeader, attributes: int, base_timestamp: int, max_timestamp: int, count: int, body: bytes
-) -> bytearray:
-    return assemble(
-        body,
-        base_offset=header.base_offset,
-        leader_epoch=header.partition_leader_epoch,
-        attributes=attributes,
-        last_offset_delta=header.last_offset_delta,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        record_count=count,
-    )
+    return assemble(header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b"")

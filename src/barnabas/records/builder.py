@@ -15,12 +15,14 @@ from barnabas.records.compression import Compression, compress
 from barnabas.records.record_batch import (
     CONTROL,
     LOG_APPEND_TIME,
+    MAGIC,
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL,
+    BatchHeader,
     assemble,
 )
 
@@ -106,16 +108,9 @@ def build_batch(
         | (TRANSACTIONAL if transactional else 0)
         | (CONTROL if control else 0)
     )
-    return assemble(
-        body,
-        base_offset=base_offset,
-        leader_epoch=leader_epoch,
-        attributes=attributes,
-        last_offset_delta=len(parts) - 1,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(parts),
-    )
+    last = len(parts) - 1
+    header = BatchHeader(
+        base_offset, 0, leader_epoch, MAGIC, 0, attributes, last, base_timestamp, max_timestamp,
+        producer_id, producer_epoch, base_sequence, len(parts),
+    )  # fmt: skip
+    return assemble(header, body)

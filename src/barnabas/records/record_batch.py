@@ -48,6 +48,7 @@ PREFIX_BYTES = 17
 """Bytes up to and including magic, which all formats share."""
 MAGIC = 2
 
+LENGTH_AT = 8
 LEADER_EPOCH_AT = 12
 MAGIC_AT = 16
 CRC_AT = 17
@@ -266,20 +267,22 @@ def check_client_batch(header: BatchHeader) -> None:
     Raises:
         InvalidRecord: no records, gaps in the offsets, a control batch, or a producer id without a sequence.
     """
-    if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
+    _, _, _, _, _, attributes, last_offset_delta, _, _, producer_id, producer_epoch, base_sequence, record_count = (
+        header
+    )
+    if record_count <= 0 or record_count != last_offset_delta + 1:
         raise InvalidRecord(
-            f"inconsistent batch: {header.record_count} records, but a last offset delta of {header.last_offset_delta}"
+            f"inconsistent batch: {record_count} records, but a last offset delta of {last_offset_delta}"
         )
-    if header.attributes & CONTROL:
+    if attributes & CONTROL:
         raise InvalidRecord("clients are not allowed to write control records")
-    if header.producer_id > NO_PRODUCER_ID and (header.base_sequence < 0 or header.producer_epoch < 0):
+    if producer_id > NO_PRODUCER_ID and (base_sequence < 0 or producer_epoch < 0):
         raise InvalidRecord(
-            f"invalid sequence number {header.base_sequence} or epoch {header.producer_epoch}"
-            f" in a batch of producer {header.producer_id}"
+            f"invalid sequence number {base_sequence} or epoch {producer_epoch} in a batch of producer {producer_id}"
         )
-    if header.attributes & TRANSACTIONAL and header.producer_id < 0:
+    if attributes & TRANSACTIONAL and producer_id < 0:
         raise InvalidRecord("a transactional batch needs a producer id")
-    if header.attributes & DELETE_HORIZON:
+    if attributes & DELETE_HORIZON:
         raise InvalidRecord("clients are not allowed to set a delete horizon")
 
 
@@ -299,31 +302,16 @@ def stamp_log_append_time(buf: bytearray | memoryview, pos: int, timestamp: int)
     _write_crc(view[pos : pos + length + LOG_OVERHEAD])
 
 
-def assemble(
-    body: Buffer,
-    *,
-    base_offset: int,
-    leader_epoch: int,
-    attributes: int,
-    last_offset_delta: int,
-    base_timestamp: int,
-    max_timestamp: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    record_count: int,
-) -> bytearray:
-    """Return the batch of a header and the records behind it.
+def assemble(header: BatchHeader, body: Buffer) -> bytearray:
+    """Return the batch of a header and the records behind it; sets the header's batchLength and CRC.
 
     Args:
         body: the records, compressed as the attributes say.
     """
     batch = bytearray(BATCH_OVERHEAD + len(body))
     batch[BATCH_OVERHEAD:] = body
-    HEADER.pack_into(
-        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, last_offset_delta,
-        base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, record_count,
-    )  # fmt: skip
+    HEADER.pack_into(batch, 0, *header)
+    _int32.pack_into(batch, LENGTH_AT, len(batch) - LOG_OVERHEAD)
     _write_crc(memoryview(batch))
     return batch
 

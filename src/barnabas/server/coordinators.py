@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import random as random_module
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
@@ -26,14 +26,17 @@ from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordina
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import TRANSACTION_STATE
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator, ShareCoordinatorConfig
+from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import LocalMarkerWriter
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+
+if TYPE_CHECKING:
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
 __all__ = ["Coordinators"]
 
@@ -110,19 +113,19 @@ class Coordinators:
         )
         self.share = ShareCoordinator(
             _share_config(config),
-            ReplicaCoordinatorLog(replica_manager, SHARE_STATE_TOPIC),
+            ReplicaCoordinatorLog(replica_manager, SHARE_GROUP_STATE),
             loop=loop,
             now_ms=now_ms,
             partition_count=lambda: self._partition_count(
-                SHARE_STATE_TOPIC, config.share_coordinator_state_topic_num_partitions
+                SHARE_GROUP_STATE, config.share_coordinator_state_topic_num_partitions
             ),
-            topic_partitions=self._partitions_of,
+            new_shard=lambda: _new_share_shard(config, now_ms, self._partitions_of),
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
         self._by_topic: dict[str, Elected] = {
             GROUP_METADATA_TOPIC: self.group,
             TRANSACTION_STATE: self.transaction,
-            SHARE_STATE_TOPIC: self.share,
+            SHARE_GROUP_STATE: self.share,
         }
         # The leader epoch of each partition for which a coordinator of this node is elected.
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self._by_topic}
@@ -174,16 +177,29 @@ class Coordinators:
 
 
 def _delete_records(replica_manager: ReplicaManager, index: int, offset: int) -> None:
-    partition = replica_manager.partition(SHARE_STATE_TOPIC, index)
+    partition = replica_manager.partition(SHARE_GROUP_STATE, index)
     partition.check_leader()
     partition.log.delete_records_before(offset)
     replica_manager.log_start_moved(partition)
 
 
+def _new_share_shard(
+    config: BrokerConfig, now_ms: Callable[[], int], partition_count: Callable[[bytes], int | None]
+) -> ShareCoordinatorShard:
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
+
+    prefix = "share.coordinator"
+    return ShareCoordinatorShard(
+        now_ms=now_ms,
+        partition_count=partition_count,
+        updates_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
+        cold_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),
+    )
+
+
 def _share_config(config: BrokerConfig) -> ShareCoordinatorConfig:
     prefix = "share.coordinator"
     return ShareCoordinatorConfig(
-        snapshot_update_records_per_snapshot=config.int_value(f"{prefix}.snapshot.update.records.per.snapshot"),
         write_timeout_ms=config.int_value(f"{prefix}.write.timeout.ms"),
         state_topic_prune_interval_ms=config.int_value(f"{prefix}.state.topic.prune.interval.ms"),
         cold_partition_snapshot_interval_ms=config.int_value(f"{prefix}.cold.partition.snapshot.interval.ms"),

@@ -14,12 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.share.share_coordinator import SHARE_STATE_TOPIC, ShareCoordinator
-from barnabas.steps import start
+from barnabas.share.share_coordinator import ShareCoordinator
 
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from barnabas.group.share.service import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
-    from barnabas.server.share_persister import LocalPersister
+    from barnabas.protocol.messages import CreateTopicsResponse
     from barnabas.share.dead_letters import DeadLetterWriter
+    from barnabas.share.persister import LocalPersister
     from barnabas.share.share_partition_manager import SharePartitionManager
 
 __all__ = ["ShareServices"]
@@ -61,7 +62,7 @@ class _Cluster:
         configs = self._services.image().configs.for_resource(ConfigResourceType.TOPIC, topic)
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
-    def create(self, topic: str) -> asyncio.Future[Any]:
+    def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
         from barnabas.protocol.messages import CreateTopicsRequest
 
         config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
@@ -98,14 +99,14 @@ class ShareServices:
     def persister(self) -> LocalPersister:
         """The store of share partitions' states."""
         from barnabas.api.topic_creation import create_internal_topic
-        from barnabas.server.share_persister import LocalPersister
+        from barnabas.share.persister import LocalPersister
 
         services = self._services()
         return LocalPersister(
             self.coordinator,
             services.loop,
-            has_topic=lambda: SHARE_STATE_TOPIC in services.image().topics.by_name,
-            create_topic=lambda: start(create_internal_topic(services, SHARE_STATE_TOPIC), services.loop),
+            has_topic=lambda: SHARE_GROUP_STATE in services.image().topics.by_name,
+            create_topic=lambda: create_internal_topic(services, SHARE_GROUP_STATE),
         )
 
     @property

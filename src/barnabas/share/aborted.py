@@ -1,7 +1,7 @@
-"""Records of aborted transactions, taken out of what a share group has acquired (read_committed). Data plane, pure.
+"""Records of aborted transactions, which members of a share group with read_committed do not get.
 
-A consumer filters aborted records itself; a share group's members do not, since what a member is given counts as delivered. So the
-leader acquires whole ranges, archives the batches of aborted transactions in them, and gives the rest.
+A consumer filters aborted records itself. A member of a share group does not, since a record that it gets counts as delivered. So the
+leader acquires whole ranges, archives the batches of aborted transactions in them, and delivers the rest.
 
 Source: Kafka's `SharePartition.fetchAbortedTransactionRecordBatches`; KIP-932, KIP-98.
 """
@@ -9,20 +9,20 @@ Source: Kafka's `SharePartition.fetchAbortedTransactionRecordBatches`; KIP-932, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from barnabas.records.record_batch import BatchHeader
 from barnabas.share.window import Acquired
 
 __all__ = ["aborted_ranges", "without"]
 
 
 def aborted_ranges(
-    headers: Sequence[Any], aborted: Iterable[tuple[int, int]], abort_markers: Iterable[tuple[int, int]]
+    headers: Sequence[BatchHeader], aborted: Iterable[tuple[int, int]], abort_markers: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Base and last offset of the record batches that belong to aborted transactions.
+    """Return base and last offset of the record batches that belong to aborted transactions.
 
     Args:
-        headers: of the batches read, control batches among them.
+        headers: the headers of the batches read, control batches among them.
         aborted: producer id and first offset of each aborted transaction.
         abort_markers: producer id and offset of each abort marker among the batches.
     """
@@ -46,7 +46,7 @@ def aborted_ranges(
 
 
 def without(acquired: Iterable[Acquired], first: int, last: int) -> list[Acquired]:
-    """The acquired ranges less one range."""
+    """Return the acquired ranges without one range."""
     rest = []
     for part in acquired:
         if part.last < first or part.first > last:

@@ -1,13 +1,13 @@
-"""Giving records to a member of a share group: which, how many, and in what parts. Data plane, pure.
+"""Which records a member of a share group acquires, how many, and in what parts.
 
-    read from the log        |  batch  |  batch  |  batch  |        record batches as they lie in the log
+    read from the log        |  batch  |  batch  |  batch  |        record batches of the log
     in the window already    |   run x2    |                        acquired again if available
     new                                    |         |              acquired for the first time, in whole record batches
 
-- Not more than asked for, rounded up to whole record batches, or strictly so (record_limit); and never more in flight than the
-  group allows.
-- Bad records are kept apart: from half of the delivery limit on a batch is given out in halves, and a record whose last delivery it
-  is goes alone.
+- A request acquires at most max_records, rounded up to whole record batches unless it is strict (record_limit); and never so many that
+  more are in flight than the group allows.
+- Bad records are isolated: from half of the delivery limit on a batch is acquired in halves, and a record before its last delivery is
+  acquired alone.
 
 Sources: KIP-932, KIP-1206; Kafka's `SharePartition.acquire`.
 """
@@ -26,13 +26,13 @@ MINIMUM_THROTTLE_DELIVERIES = 2
 
 
 class Reading(NamedTuple):
-    """What was read for a member.
+    """The record batches that were read for a member.
 
     Attributes:
-        batches: base and last offset of the record batches read.
-        fetch_offset: where reading began; records from there to the first batch are no more in the log.
-        batch_size: the size up to which neighbouring record batches become one range.
-        strict: never more than asked for; otherwise whole record batches.
+        batches: base and last offset of each.
+        fetch_offset: where reading started; the log no longer has records between there and the first batch.
+        batch_size: neighbouring record batches become one range up to this many records.
+        strict: never more than max_records; otherwise whole record batches.
     """
 
     member_id: str
@@ -44,12 +44,12 @@ class Reading(NamedTuple):
 
 
 def acquire(window: ShareWindow, read: Reading, max_records: int) -> list[Acquired]:
-    """Give what was read to a member; ranges in order, none when there is nothing to give."""
+    """Give records that were read to a member; returns ranges in order."""
     return _Acquisition(window, read).run(max_records)
 
 
 class _Acquisition:
-    """One acquisition, with its givens at hand."""
+    """One acquisition."""
 
     def __init__(self, window: ShareWindow, read: Reading) -> None:
         self._window = window
@@ -57,19 +57,18 @@ class _Acquisition:
 
     def run(self, max_records: int) -> list[Acquired]:
         window, batches = self._window, self._read.batches
-        if max_records <= 0 or not batches or batches[-1][1] < window.start_offset:
+        if not batches or batches[-1][1] < window.start_offset:
             return []
         last_offset, allowed = self._room(max_records, batches[-1][1])
         if allowed <= 0:
             return []
         first_base = base = batches[0][0]
         fetch_offset = self._read.fetch_offset
-        if window.batches and fetch_offset < base and window.archive(fetch_offset, base - 1, RecordState.AVAILABLE):
-            window.look_back = True
-        if window.gap_active and fetch_offset < base:
-            # The log has nothing there any more.
-            window.move_gap(base)
-            window.advance()
+        if fetch_offset < base:  # The log no longer has records there.
+            window.archive(fetch_offset, base - 1, RecordState.AVAILABLE)
+            if window.gap_active:
+                window.move_gap(base)
+                window.advance()
         floor = window.floor(base)
         if floor is None:
             base = max(base, window.start_offset)
@@ -81,7 +80,7 @@ class _Acquisition:
         return self._acquire_among(known, base, last_offset, allowed)
 
     def _room(self, max_records: int, last_offset: int) -> tuple[int, int]:
-        """How far, and how many: what is in the window may be delivered again even if it cannot grow."""
+        """Return the last offset and the number of records; a full window allows only records that are in it already."""
         window, fetch_offset = self._window, self._read.fetch_offset
         allowed = min(max_records, self._read.limits.max_record_locks - window.size)
         if allowed <= 0 and fetch_offset <= window.end_offset:
@@ -142,7 +141,7 @@ class _Acquisition:
         )
 
     def _acquire_part(self, batch: InFlightBatch, first: int, last: int, allowed: int) -> list[Acquired]:
-        """Take the available runs of a batch, alone or in halves when they have failed often."""
+        """Acquire available runs of a batch, alone or in halves if they were delivered often."""
         limits = self._read.limits
         throttle_limit = _throttle_limit(limits.max_delivery_count)
         isolates = limits.max_delivery_count > MINIMUM_THROTTLE_DELIVERIES
@@ -173,9 +172,7 @@ class _Acquisition:
         return taken
 
     def _acquire_new(self, first: int, last: int, allowed: int) -> list[Acquired]:
-        """Take records that are not in the window: whole record batches, or exactly so many."""
-        if not self._window.batches and self._window.end_offset > first:
-            first = self._window.end_offset
+        """Acquire records that are not in the window: whole record batches, or exactly `allowed`."""
         if allowed < last - first + 1:
             whole = _end_of_batch(self._read.batches, first + allowed - 1)
             last = min(whole, last) if self._window.gap_active else whole
@@ -185,7 +182,7 @@ class _Acquisition:
             run = Run(first, last, RecordState.AVAILABLE, 0)
             batch = self._window.insert(run)
             if run.size > allowed:
-                # The rest of the batch has never been delivered: it waits for the next fetch.
+                # The rest of the batch waits for the next fetch; it was never delivered.
                 batch.split(0, first + allowed)
                 self._window.look_back = True
             run.acquire(self._read.member_id, limits.lock_until)
@@ -216,7 +213,7 @@ def _append_acquired(acquired: list[Acquired], found: Acquired) -> None:
 
 
 def _end_of_batch(batches: Sequence[tuple[int, int]], offset: int) -> int:
-    """The end of the record batch that an offset is in; the offset itself when it is in none."""
+    """Return the last offset of the record batch that holds an offset; the offset itself if no batch does."""
     for base, last in reversed(batches):
         if base <= offset:
             return max(offset, last) if offset <= last else offset
@@ -224,7 +221,7 @@ def _end_of_batch(batches: Sequence[tuple[int, int]], offset: int) -> int:
 
 
 def _ranges(batches: Sequence[tuple[int, int]], first: int, last: int, batch_size: int) -> list[tuple[int, int]]:
-    """Cut a range at record batches, so that a part is as small as it can be and has `batch_size` records at least."""
+    """Split a range at record batches into the smallest parts of at least `batch_size` records."""
     ranges = []
     if last - first + 1 > batch_size:
         for base, _ in batches:

@@ -1,16 +1,16 @@
-"""Dead letters of share groups: records that were rejected, or delivered too often, written to another topic (KIP-1191). Data plane.
+"""Dead letters of share groups: records that were rejected, or delivered too often, are written to another topic (KIP-1191).
 
     __dlq.errors.topic, .partition, .offset      where the record was
-    __dlq.errors.group, .delivery.count          whose it was, and how often it was delivered
-    __dlq.errors.message                         why
+    __dlq.errors.group, .delivery.count          the group, and how often the record was delivered
+    __dlq.errors.message                         the reason
 
-- A group names its topic (errors.deadletterqueue.topic.name). The topic must allow it (errors.deadletterqueue.group.enable), its name
-  begin with errors.deadletterqueue.topic.name.prefix, and share.version be 2. A topic that is missing is made if
-  errors.deadletterqueue.auto.create.topics.enable says so.
-- The record goes to the partition of its own index, modulo the partitions of the topic; with errors.deadletterqueue.copy.record.enable with
-  its key and value, if they can be read and are small enough, otherwise with headers alone.
-- Whatever happens, the group goes on: a letter that cannot be written is logged and given up.
-- Delivery is at least once: after a crash between the letter and the archived state the letter is written again.
+- A group names its topic (errors.deadletterqueue.topic.name). The topic must allow letters (errors.deadletterqueue.group.enable), its
+  name must start with errors.deadletterqueue.topic.name.prefix, and share.version must be 2. A missing topic is created if
+  errors.deadletterqueue.auto.create.topics.enable is true.
+- A letter is written to the partition of the record's own index, modulo the partitions of the topic. It has headers, and with
+  errors.deadletterqueue.copy.record.enable also the record's key and value if they can be read and are small enough.
+- A letter that cannot be written is logged and given up; the group goes on.
+- Letters are written at least once: after a crash between the letter and the archived state the letter is written again.
 
 Limits: the topic's partition must be led by this broker.
 
@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BATCH_OVERHEAD, iter_batches
@@ -32,6 +33,7 @@ from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.share.settings import GroupSettings
+from barnabas.steps import sleep, turn
 
 __all__ = ["REJECTED", "TOO_OFTEN", "ClusterSettings", "DeadLetterWriter"]
 
@@ -53,26 +55,26 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 class ClusterSettings(Protocol):
-    """What the cluster allows, as of now."""
+    """What the cluster allows now."""
 
     def allows_dead_letters(self) -> bool:
-        """share.version is 2 or more."""
+        """Whether share.version is 2 or more."""
         ...
 
     def auto_creates(self) -> bool:
-        """errors.deadletterqueue.auto.create.topics.enable."""
+        """Return errors.deadletterqueue.auto.create.topics.enable."""
         ...
 
     def prefix(self) -> str:
-        """errors.deadletterqueue.topic.name.prefix."""
+        """Return errors.deadletterqueue.topic.name.prefix."""
         ...
 
     def is_enabled_on(self, topic: str) -> bool:
-        """The topic's errors.deadletterqueue.group.enable."""
+        """Return the topic's errors.deadletterqueue.group.enable."""
         ...
 
-    def create(self, topic: str) -> asyncio.Future[Any]:
-        """Make the topic; a CreateTopicsResponse."""
+    def create(self, topic: str) -> Awaitable[CreateTopicsResponse]:
+        """Create the topic; raises KafkaError."""
         ...
 
 
@@ -98,24 +100,28 @@ class DeadLetterWriter:
         return "<DeadLetterWriter>"
 
     def topic_of(self, group_id: str) -> str:
-        """The group's topic; empty without one."""
+        """Return the group's topic; empty if it names none."""
         return str(self.groups.value(group_id, "errors.deadletterqueue.topic.name") or "")
 
     def is_enabled(self, group_id: str) -> bool:
         """Whether the group names a topic and the cluster allows it."""
         return bool(self.topic_of(group_id)) and self.cluster.allows_dead_letters()
 
-    def write(
+    async def write(
         self, group_id: str, source: Partition, first: int, last: int, delivery_count: int, *, rejected: bool
-    ) -> asyncio.Future[None]:
-        """Write letters for a range of offsets; done when all is tried, never fails."""
+    ) -> None:
+        """Write letters for a range of offsets if possible; never raises."""
         letters = _Letters(self, group_id, source, first, last, delivery_count, REJECTED if rejected else TOO_OFTEN)
-        letters.go_on()
-        return letters.future
+        try:
+            await letters.write()
+        except KafkaError as error:
+            logger.error("%r are not written: %s", letters, error.message)
+        except Exception:
+            logger.exception("%r are not written", letters)
 
 
 class _Letters:
-    """The letters of one range, on their way."""
+    """The letters of one range that are still to be written."""
 
     def __init__(
         self,
@@ -127,7 +133,6 @@ class _Letters:
         delivery_count: int,
         message: str,
     ) -> None:
-        self.future: asyncio.Future[None] = writer.loop.create_future()
         self._writer = writer
         self._group_id = group_id
         self._source = source
@@ -135,105 +140,84 @@ class _Letters:
         self._last = last
         self._delivery_count = delivery_count
         self._message = message
-        self._attempts = 0
 
     def __repr__(self) -> str:
         source = self._source
         return f"<dead letters of {self._group_id}: {source.topic.name}-{source.index} {self._next}..{self._last}>"
 
-    def go_on(self) -> None:
-        """Write the next batch, or find that all is written."""
-        if self.future.done():
-            return
-        if self._next > self._last:
-            self.future.set_result(None)
-            return
-        try:
-            topic = self._topic()
-            if topic not in self._writer.replicas.topics:
-                self._create(topic)
+    async def write(self) -> None:
+        """Write all letters, batch by batch; retry while the topic has no leader here.
+
+        Raises:
+            KafkaError: the letters from `_next` on cannot be written.
+        """
+        attempts = 0
+        while self._next <= self._last:
+            try:
+                topic = self._topic()
+                if topic not in self._writer.replicas.topics:
+                    await self._create(topic)
+                    continue
+                await self._append(topic)
+            except KafkaError as error:
+                attempts += 1
+                if error.code is not ErrorCode.NOT_LEADER_OR_FOLLOWER or attempts == ATTEMPTS:
+                    raise
+                await sleep(min(FIRST_BACKOFF_MS << (attempts - 1), MAX_BACKOFF_MS) / 1000, self._writer.loop)
             else:
-                self._append(topic)
-        except KafkaError as error:
-            self._failed(error)
+                attempts = 0
+                await turn()  # A long range must not hold the loop.
 
     def _topic(self) -> str:
-        """The topic, if it may be written to. Raises: KafkaError."""
+        """Return the group's topic.
+
+        Raises:
+            KafkaError: INVALID_CONFIG if letters may not be written to it.
+        """
         cluster = self._writer.cluster
         topic = self._writer.topic_of(self._group_id)
         if not topic:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, "the group names no dead letter topic any more")
+            raise KafkaError(ErrorCode.INVALID_CONFIG, "the group no longer names a dead letter topic")
         if topic.startswith("__"):
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"a dead letter topic may not begin with __: {topic}")
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"the name of a dead letter topic must not start with __: {topic}"
+            )
         exists = topic in self._writer.replicas.topics
         if exists and not cluster.is_enabled_on(topic):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"{topic} does not allow dead letters (errors.deadletterqueue.group.enable)"
             )
         if not exists and not cluster.auto_creates():
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{topic} does not exist, and may not be made automatically")
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{topic} does not exist and may not be created automatically")
         if not topic.startswith(cluster.prefix()):
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{topic} does not begin with {cluster.prefix()}")
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"the name of {topic} does not start with {cluster.prefix()}")
         return topic
 
-    def _create(self, topic: str) -> None:
-        def created(done: asyncio.Future[Any]) -> None:
-            error = None if done.cancelled() else done.exception()
-            if isinstance(error, KafkaError):
-                self._failed(error)
-                return
-            code = done.result().topics[0].error_code
-            if code not in _CREATED:
-                self._failed(KafkaError(ErrorCode(code), f"{topic} cannot be made"))
-            elif topic in self._writer.replicas.topics:
-                self.go_on()
-            else:
-                self._later(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic} is not there yet"))
+    async def _create(self, topic: str) -> None:
+        created = await self._writer.cluster.create(topic)
+        code = created.topics[0].error_code
+        if code not in _CREATED:
+            raise KafkaError(ErrorCode(code), f"{topic} cannot be created")
+        if topic not in self._writer.replicas.topics:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic} has no leader here yet")
 
-        self._writer.cluster.create(topic).add_done_callback(created)
-
-    def _append(self, topic: str) -> None:
+    async def _append(self, topic: str) -> None:
         replicas = self._writer.replicas
         hosted = replicas.topics[topic]
         partition = replicas.partition(topic, self._source.index % max(1, len(hosted.partitions)))
         batch, last = self._batch(hosted.config.max_message_bytes)
         info = replicas.append_to(partition, memoryview(batch), ACKS_ALL)
-
-        def settled(commits: Sequence[AwaitedCommit]) -> None:
-            code = commits[0].error_code
-            if code is ErrorCode.NONE:
-                self._next = last + 1
-                self._attempts = 0
-                # Not at once: a long range must not hold the loop.
-                self._writer.loop.call_soon(self.go_on)
-            else:
-                assert code is not None
-                self._failed(KafkaError(code))
-
-        replicas.await_commits([AwaitedCommit(partition, info.last_offset + 1)], COMMIT_TIMEOUT_MS, settled)
-
-    def _failed(self, error: KafkaError) -> None:
-        if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._later(error)
-        else:
-            logger.error("%r are not written: %s", self, error.message)
-            if not self.future.done():
-                self.future.set_result(None)
-
-    def _later(self, error: KafkaError) -> None:
-        self._attempts += 1
-        if self._attempts >= ATTEMPTS:
-            logger.error("%r are not written after %d attempts: %s", self, ATTEMPTS, error.message)
-            if not self.future.done():
-                self.future.set_result(None)
-            return
-        delay_ms = min(FIRST_BACKOFF_MS << (self._attempts - 1), MAX_BACKOFF_MS)
-        self._writer.loop.call_later(delay_ms / 1000, self.go_on)
-
-    # -- the batch ---------------------------------------------------------------------------------------------------
+        committed: asyncio.Future[Sequence[AwaitedCommit]] = self._writer.loop.create_future()
+        commit = AwaitedCommit(partition, info.last_offset + 1)
+        replicas.await_commits([commit], COMMIT_TIMEOUT_MS, committed.set_result)
+        await committed
+        assert commit.error_code is not None
+        if commit.error_code is not ErrorCode.NONE:
+            raise KafkaError(commit.error_code)
+        self._next = last + 1
 
     def _batch(self, max_bytes: int) -> tuple[bytearray, int]:
-        """As many letters as the topic takes in one batch, one at least, and the offset of the last."""
+        """Return a batch of as many letters as the topic takes, at least one, and the offset of the last."""
         copies = bool(self._writer.groups.value(self._group_id, "errors.deadletterqueue.copy.record.enable"))
         originals, known_to = self._originals(max_bytes) if copies else ({}, self._last)
         now_ms = self._writer.now_ms()
@@ -261,9 +245,9 @@ class _Letters:
         return [(f"__dlq.errors.{name}", str(value).encode()) for name, value in fields.items()]
 
     def _originals(self, max_bytes: int) -> tuple[dict[int, KeyAndValue], int]:
-        """Keys and values from the next offset on, up to about `max_bytes`, and the offset up to which they are known.
+        """Return keys and values from the next offset on, up to about `max_bytes`, and the offset up to which they are known.
 
-        A record larger than that, or one that cannot be read any more, is left out: its letter has headers alone.
+        A record that is larger, or can no longer be read, is left out: its letter has only headers.
         """
         found: dict[int, KeyAndValue] = {}
         size = 0
@@ -290,17 +274,17 @@ class _Letters:
                 if offset == before:
                     break
         except KafkaError as error:
-            logger.warning("%r: the records cannot be read: %s", self, error.message)
+            logger.warning("%r: cannot read the records: %s", self, error.message)
         return found, self._last
 
 
 def _small_records(batch: memoryview, max_bytes: int) -> list[tuple[bytes | None, bytes | None, int]]:
-    """Key, value and offset of a batch's records; none of a batch that is too large when decompressed."""
+    """Return key, value and offset of a batch's records; nothing for a batch that is too large when decompressed."""
     try:
         return [
             (record.key, record.value, record.offset)
             for record in iter_records(batch, max_bytes=max(max_bytes, len(batch)))
         ]
     except KafkaError as error:
-        logger.info("A batch is left out of dead letters: %s", error.message)
+        logger.info("Cannot copy a batch into dead letters: %s", error.message)
         return []

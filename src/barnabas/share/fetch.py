@@ -1,12 +1,12 @@
-"""A ShareFetch: read where records may be acquired, acquire them, and wait while there are none. Data plane.
+"""DelayedShareFetch: reads where records may be acquired, acquires them, and waits while there are none.
 
-    for each share partition   next_fetch_offset ──► log.read ──► (enough bytes?) ──► acquire ──► slice to what was acquired
+    for each share partition   next_fetch_offset ──► log.read ──► (enough bytes?) ──► acquire ──► cut to the acquired batches
 
-- Acquiring happens only when the answer is made, so records are never held by a request that still waits.
-- The bytes allowed are divided evenly among the partitions that have something to acquire, and one record batch is always read.
-- Waiting fetches look again when records are appended or committed (`delayed_fetches`), and when a share partition has changed: records
-  released, locks run out, a window that may grow again.
-- A request whose connection closes is cancelled, and acquires nothing.
+- Records are acquired only when the fetch is answered, so a waiting fetch never holds records.
+- The bytes allowed are divided evenly among the partitions that may have records, and at least one record batch is read.
+- A waiting fetch looks again when records are appended or committed (`delayed_fetches`), and when a share partition has changed: records
+  were released, locks have ended, or the window may grow again.
+- A fetch whose connection closes is cancelled and acquires nothing.
 
 Sources: KIP-932; Kafka's `DelayedShareFetch`, `ShareFetchUtils`, `PartitionMaxBytesStrategy`.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.log.errors import OffsetOutOfRange
 from barnabas.log.log_slice import LogSlice
@@ -28,8 +28,8 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import BatchHeader
 from barnabas.replication.fetch_reader import READ_COMMITTED
 from barnabas.replication.purgatory import DelayedOperation
-from barnabas.share.records import Acquired
 from barnabas.share.share_partition import SharePartition
+from barnabas.share.window import Acquired
 
 __all__ = ["DelayedShareFetch", "ShareFetchParams", "ShareFetchResults"]
 
@@ -40,7 +40,7 @@ ShareFetchResults = dict[SharePartition, PartitionData]
 
 
 class ShareFetchParams(NamedTuple):
-    """What a ShareFetch asks.
+    """The limits of a ShareFetch.
 
     Attributes:
         strict: record_limit mode: never more than max_records.
@@ -68,7 +68,7 @@ class DelayedShareFetch(DelayedOperation):
 
     Args:
         partitions: in the order of reading.
-        on_error: told of an error that may end a share partition.
+        on_error: called with an error that may end a share partition.
     """
 
     __slots__ = ("_is_scheduled", "_loop", "_on_error", "_params", "_partitions")
@@ -92,16 +92,14 @@ class DelayedShareFetch(DelayedOperation):
             f"<DelayedShareFetch {self._params.group_id}/{self._params.member_id} {len(self._partitions)} partitions>"
         )
 
-    # -- waiting -----------------------------------------------------------------------------------------------------
-
     def notified(self, amount: int) -> None:
-        """Something happened to a partition: look again in a later turn of the loop, once for all that happens in this one."""
+        """Look again in a later turn of the loop, once for all changes of this turn."""
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self.look_again)
 
     def look_again(self) -> None:
-        """Finish if there is enough by now, or an error."""
+        """Finish if there are enough bytes now, or an error."""
         self._is_scheduled = False
         if self.is_finished or self.future.done():
             return
@@ -114,16 +112,14 @@ class DelayedShareFetch(DelayedOperation):
                 self.finish(results)
 
     def expired(self) -> None:
-        """Answer with what there is."""
+        """Finish with the records that there are."""
         self.finish(self._acquire(self._read(self._partitions)))
 
-    # -- reading and acquiring ---------------------------------------------------------------------------------------
-
     def try_complete(self, among: Sequence[SharePartition] | None = None) -> ShareFetchResults | None:
-        """Read and acquire if there is enough, or an error; None: wait.
+        """Read, and acquire if there are enough bytes or an error; returns None if the fetch must wait.
 
         Args:
-            among: the partitions to look at; without it all.
+            among: the partitions to look at; None for all.
         """
         reads = self._read(self._partitions if among is None else among)
         if not reads:
@@ -134,7 +130,7 @@ class DelayedShareFetch(DelayedOperation):
         return None
 
     def _read(self, among: Sequence[SharePartition]) -> dict[SharePartition, _Read]:
-        """Read each partition that has something to acquire."""
+        """Read each partition that may have records to acquire."""
         offsets = {}
         for shared in among:
             offset = shared.next_fetch_offset()
@@ -188,7 +184,7 @@ class DelayedShareFetch(DelayedOperation):
 
     def _failed(self, shared: SharePartition, error: KafkaError, data: PartitionData) -> None:
         if isinstance(error, OffsetOutOfRange):
-            # The log begins later than the group does: the next fetch reads from there.
+            # The log starts above the share partition: the next fetch reads from its start.
             shared.move_start(shared.partition.log.log_start_offset)
             return
         data.error_code = int(error.code)
@@ -222,7 +218,7 @@ class DelayedShareFetch(DelayedOperation):
 
 
 def _cut(records: LogSlice, headers: Sequence[tuple[int, BatchHeader]], first: int, last: int) -> LogSlice:
-    """The record batches that hold a range of offsets."""
+    """Return the record batches that hold a range of offsets."""
     inside = [
         (position, header) for position, header in headers if header.last_offset >= first and header.base_offset <= last
     ]
@@ -234,7 +230,7 @@ def _cut(records: LogSlice, headers: Sequence[tuple[int, BatchHeader]], first: i
 
 
 def _abort_markers(records: LogSlice, headers: Sequence[tuple[int, BatchHeader]]) -> list[tuple[int, int]]:
-    """Producer id and offset of each abort marker."""
+    """Return producer id and offset of each abort marker."""
     found = []
     data: memoryview | None = None
     for position, header in headers:
@@ -242,7 +238,7 @@ def _abort_markers(records: LogSlice, headers: Sequence[tuple[int, BatchHeader]]
             if data is None:
                 data = memoryview(records.read())
             start = position - records.position
-            marker: Any = next(iter(iter_records(data[start : start + header.size])), None)
+            marker = next(iter(iter_records(data[start : start + header.size])), None)
             if marker is not None and control_type(marker.key) is ControlRecordType.ABORT:
                 found.append((header.producer_id, header.base_offset))
     return found

@@ -1,21 +1,21 @@
-"""The records of a share partition that have been fetched and not finished: batches of runs. Data plane, pure.
+"""The records of a share partition that are fetched and not finished: batches of runs.
 
     start offset                                         end offset
     |  batch 0..9                    |  batch 10..14     |
     |  ACQUIRED 0..4 | ACKNOWLEDGED 5..9 |  AVAILABLE 10..14 |   runs
 
     AVAILABLE ──acquire──► ACQUIRED ──accept──► ACKNOWLEDGED
-        ▲                     │ └────reject───► ARCHIVED, or ARCHIVING first when the record goes to a dead letter topic
+        ▲                     │ └────reject───► ARCHIVED, or ARCHIVING first if the record goes to a dead letter topic
         └──release, lock timeout (ARCHIVED or ARCHIVING once the delivery count is at its limit)
 
-A **batch** is what one fetch acquired; it leaves only as a whole. A **run** is a stretch of it with one state, delivery count and
-owner; it is split where an acknowledgement or an acquisition takes a part. Kafka keeps one state for a batch, and one for each of
-its offsets once they differ; runs are both.
+A **batch** is what one fetch acquired; it leaves the window only as a whole. A **run** is a stretch of a batch with one state, delivery
+count and owner; it is split when an acknowledgement or an acquisition concerns only a part of it. Kafka keeps one state for a batch, and
+one for each of its offsets once they differ; a run is both.
 
-A change that must be written down before it counts is a `Transition`: the run shows its new state at once, so that nobody takes
-it, and goes back to the old one if the write fails. A run in transition cannot be acquired or acknowledged.
+A change that counts only once it is written is a `Transition`: the run has its new state at once, so that no member acquires it, and
+returns to the old state if the write fails. A run in transition can be neither acquired nor acknowledged.
 
-Invariants: the runs of a batch cover it without gaps, in order; a run in ACQUIRED has an owner and the time its lock ends.
+Invariants: the runs of a batch cover it without gaps, in order; a run in ACQUIRED has an owner and the time at which its lock ends.
 
 Sources: KIP-932; Kafka's `InFlightBatch`, `InFlightState`, `RecordState`.
 """
@@ -31,7 +31,7 @@ NO_MEMBER = ""
 
 
 class RecordState(IntEnum):
-    """Where a record is in its life; the numbers are those of the protocol and of `__share_group_state`."""
+    """A record's delivery state; the numbers are those of the protocol and of `__share_group_state`."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -41,7 +41,7 @@ class RecordState(IntEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """The record is never delivered again, and the start offset may pass it."""
+        """Whether the record is never delivered again, so that the start offset may pass it."""
         return self is RecordState.ACKNOWLEDGED or self is RecordState.ARCHIVED
 
 
@@ -49,7 +49,7 @@ class Run:
     """A stretch of a batch.
 
     Attributes:
-        lock_until: loop time in seconds at which the acquisition ends; None when nobody holds the records.
+        lock_until: loop time in seconds at which the acquisition ends; None if no member holds the records.
         transition: the change that is being written.
     """
 
@@ -84,11 +84,11 @@ class Run:
 
     @property
     def is_available(self) -> bool:
-        """May be acquired now."""
+        """Whether the run may be acquired now."""
         return self.state is RecordState.AVAILABLE and self.transition is None
 
     def acquire(self, member_id: str, lock_until: float) -> None:
-        """Give the run to a member: one more delivery."""
+        """Give the run to a member, which is one more delivery."""
         assert self.is_available, self
         self.state = RecordState.ACQUIRED
         self.delivery_count += 1
@@ -96,7 +96,7 @@ class Run:
         self.lock_until = lock_until
 
     def leave(self, state: RecordState, max_delivery_count: int, dead_letters: bool) -> RecordState:
-        """End the acquisition; what has been delivered as often as is allowed does not become available again."""
+        """End the acquisition; returns the new state. A run at its delivery limit does not become available again."""
         assert self.state is RecordState.ACQUIRED, self
         if state is RecordState.AVAILABLE and self.delivery_count >= max_delivery_count:
             state = RecordState.ARCHIVING if dead_letters else RecordState.ARCHIVED
@@ -105,7 +105,7 @@ class Run:
         return state
 
     def archive(self) -> None:
-        """Done with, whatever a transition under way would have made of it."""
+        """Finish the run for good; a transition under way no longer changes its state."""
         self.is_final = True
         self.state = RecordState.ARCHIVED
         self.member_id = NO_MEMBER
@@ -116,8 +116,8 @@ class Transition:
     """A change of state that waits for its write.
 
     Args:
-        run: in the new state already.
-        member_id, max_delivery_count: as before the change, for going back.
+        run: already in its new state.
+        member_id, max_delivery_count: as before the change, for rolling back.
     """
 
     __slots__ = ("_max_delivery_count", "_member_id", "runs")
@@ -132,13 +132,13 @@ class Transition:
         return f"<Transition {self.runs}>"
 
     def commit(self) -> None:
-        """The write is down."""
+        """End the transition: the write has succeeded."""
         for run in self.runs:
             run.transition = None
             run.lock_until = None
 
     def roll_back(self, now: float) -> None:
-        """The write failed: the owner has the records again, unless its lock has run out meanwhile."""
+        """Give the records back to their owner, because the write failed; make them available if the lock has ended."""
         for run in self.runs:
             run.transition = None
             if run.is_final:
@@ -171,7 +171,7 @@ class InFlightBatch:
         return self.last - self.first + 1
 
     def cut(self, first: int, last: int) -> Iterator[Run]:
-        """The runs within a range, in order, split so that none reaches out of it; lazily, so that a caller who stops splits no more."""
+        """Yield the runs within a range, in order, split at its ends; lazily, so that a caller that stops early splits fewer."""
         index = 0
         while index < len(self.runs):
             run = self.runs[index]
@@ -200,7 +200,3 @@ class InFlightBatch:
             run.transition.runs.append(rest)
         run.last = at - 1
         self.runs.insert(index + 1, rest)
-
-    def split_run(self, run: Run, at: int) -> None:
-        """Split a run of this batch so that its second part begins at `at`."""
-        self.split(self.runs.index(run), at)

@@ -1,15 +1,15 @@
-"""Share sessions: which partitions a member of a share group reads from this broker. Data plane.
+"""Share sessions: which partitions a member of a share group reads from this broker.
 
     epoch   meaning, in ShareFetch and ShareAcknowledge
-    0       open a session (an older one of the member is replaced); ShareFetch only, and without acknowledgements
-    k       the k-th request of the session; partitions named are added, those forgotten are dropped, all others stay
-    -1      the last request: what the member holds is released
+    0       opens a session, in place of the member's older one; ShareFetch only, without acknowledgements
+    k       the k-th request of the session; adds the partitions that it names, drops those that it forgets
+    -1      the last request: the member's records are released
 
-- A session belongs to a group's member and to the connection that opened it. When the connection closes the member is taken to be
-  gone, and what it holds is released, unless the session has been opened again elsewhere.
-- Epochs go 1, 2, … 2^31 - 1, 1. Another epoch than the expected one is INVALID_SHARE_SESSION_EPOCH, a session that is not there
-  SHARE_SESSION_NOT_FOUND, one more than group.share.max.share.sessions SHARE_SESSION_LIMIT_REACHED.
-- Partitions are rotated by the epoch, so that under a byte limit each comes first in turn.
+- A session belongs to a group's member and to the connection that opened it. When that connection closes, the member's records are
+  released, unless the member has opened a session on another connection.
+- Epochs are 1, 2, … 2^31 - 1, 1, …; another epoch than the expected one gets INVALID_SHARE_SESSION_EPOCH, a missing session
+  SHARE_SESSION_NOT_FOUND, a session beyond group.share.max.share.sessions SHARE_SESSION_LIMIT_REACHED.
+- The epoch rotates the partitions, so that under a byte limit each is first in turn.
 
 Sources: KIP-932; Kafka's `ShareSessionCache`, `ShareSession`, `ShareSessionContext`, `SharePartitionManager.newContext`.
 """
@@ -41,33 +41,31 @@ class SharedPartition:
     """A partition in a session.
 
     Attributes:
-        topic: the topic's name when it was named; None for an id that had none.
-        must_answer: mention it in the next answer even without records: it is new, or was answered with an error.
+        topic: the topic's name when the partition was added; None for an unknown topic id.
+        must_answer: whether the next response has it even without records: it is new, or its last response was an error.
     """
 
-    __slots__ = ("id", "must_answer", "topic")
+    __slots__ = ("must_answer", "topic")
 
-    def __init__(self, partition_id: TopicPartitionId, topic: str | None, must_answer: bool) -> None:
-        self.id = partition_id
+    def __init__(self, topic: str | None, must_answer: bool) -> None:
         self.topic = topic
         self.must_answer = must_answer
 
     def __repr__(self) -> str:
-        return f"<SharedPartition {self.topic}-{self.id.partition}>"
+        return f"<SharedPartition of {self.topic} must_answer={self.must_answer}>"
 
 
 class ShareSession:
     """One member's partitions.
 
     Attributes:
-        epoch: what the next request must carry.
+        epoch: the epoch that the next request must carry.
     """
 
-    __slots__ = ("connection_id", "epoch", "key", "partitions")
+    __slots__ = ("epoch", "key", "partitions")
 
-    def __init__(self, key: SessionKey, connection_id: str) -> None:
+    def __init__(self, key: SessionKey) -> None:
         self.key = key
-        self.connection_id = connection_id
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.partitions: dict[TopicPartitionId, SharedPartition] = {}
 
@@ -75,12 +73,12 @@ class ShareSession:
         return f"<ShareSession {self.key} epoch={self.epoch} partitions={len(self.partitions)}>"
 
     def add(self, partition_id: TopicPartitionId, topic: str | None, *, must_answer: bool) -> None:
-        """Read a partition too; one that is known stays as it is."""
+        """Add a partition, unless the session has it."""
         if partition_id not in self.partitions:
-            self.partitions[partition_id] = SharedPartition(partition_id, topic, must_answer)
+            self.partitions[partition_id] = SharedPartition(topic, must_answer)
 
     def note_answered(self, partition_id: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
-        """Decide whether a partition's part of an answer is worth sending, and let the others go first after records."""
+        """Return whether the response must have a partition; after records, move the partition to the end."""
         shared = self.partitions.get(partition_id)
         if shared is None:
             return True
@@ -99,8 +97,8 @@ class ShareSessionCache:
         slots: group.share.max.share.sessions.
 
     Attributes:
-        on_member_gone: told when a connection closes whose session is still open.
-        on_group_empty: told when the last session of a group has ended with its connection.
+        on_member_gone: called with group and member when a connection closes whose session is still open.
+        on_group_empty: called with the group when its last session has ended with its connection.
     """
 
     def __init__(self, slots: int) -> None:
@@ -127,7 +125,7 @@ class ShareSessionCache:
         partitions: Iterable[tuple[TopicPartitionId, str | None]],
         connection_id: str,
     ) -> ShareSession:
-        """Begin a session, instead of the one that the member has.
+        """Open a session, in place of the member's older one.
 
         Raises:
             KafkaError: SHARE_SESSION_LIMIT_REACHED.
@@ -135,7 +133,7 @@ class ShareSessionCache:
         self.remove(group_id, member_id)
         if len(self._sessions) >= self._slots:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-        session = ShareSession(SessionKey(group_id, member_id), connection_id)
+        session = ShareSession(SessionKey(group_id, member_id))
         for partition_id, topic in partitions:
             session.add(partition_id, topic, must_answer=False)
         self._sessions[session.key] = session
@@ -144,7 +142,7 @@ class ShareSessionCache:
         return session
 
     def advance(self, group_id: str, member_id: str, epoch: int) -> ShareSession:
-        """The session that a request continues, or ends; a continued one expects the next epoch afterwards.
+        """Return the session that a request continues or ends; a continued one then expects the next epoch.
 
         Raises:
             KafkaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
@@ -160,14 +158,14 @@ class ShareSessionCache:
         return session
 
     def remove(self, group_id: str, member_id: str) -> ShareSession | None:
-        """End a session; returns it if there was one."""
+        """End a session; returns it, or None if there was none."""
         session = self._sessions.pop(SessionKey(group_id, member_id), None)
         if session is not None:
             self._members[group_id] -= 1
         return session
 
     def connection_closed(self, connection_id: str) -> None:
-        """Whoever read over this connection reads no more."""
+        """End the session of a closed connection."""
         session = self._of_connection.pop(connection_id, None)
         if session is None:
             return

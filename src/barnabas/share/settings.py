@@ -1,24 +1,18 @@
-"""What a share group may set, and who is asked beyond this broker's logs: the seams of share partitions. Data plane.
+"""ShareSettings: the settings of a share group, typed, as a partition's leader needs them.
 
-    GroupSettings   the group's settings, by name, as they are now
-    Persister       keeps a share partition's state; whoever coordinates it may be another broker
-    DeadLetters     takes the records that could not be delivered (KIP-1191)
-
-Sources: KIP-932; Kafka's `Persister`, `ShareGroupConfigProvider`, `ShareGroupDLQManager`, `ShareGroupAutoOffsetResetStrategy`.
+Sources: KIP-932; Kafka's `ShareGroupConfigProvider`, `ShareGroupDLQManager`, `ShareGroupAutoOffsetResetStrategy`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from barnabas.replication.fetch_reader import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.replication.partition import Partition
 from barnabas.share.window import Limits
 
-__all__ = ["DeadLetters", "GroupSettings", "PersistedState", "Persister", "ShareSettings"]
+__all__ = ["DeadLetters", "GroupSettings", "ShareSettings"]
 
 _DURATION = re.compile(
     r"(?P<sign>[-+]?)P(?:(?P<days>[-+]?\d+)D)?"
@@ -26,55 +20,24 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _BY_DURATION = "by_duration:"
-StateRange = tuple[int, int, int, int]
-"""First offset, last offset, delivery state, delivery count."""
-
-
-class PersistedState(NamedTuple):
-    """A share partition as it was written down; start offset -1: the group has not begun."""
-
-    state_epoch: int
-    start_offset: int
-    batches: Sequence[StateRange]
-
-
-class Persister(Protocol):
-    """Keeps states. Both calls fail with a KafkaError that says whether the leader is still the leader."""
-
-    def read_state(
-        self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
-    ) -> asyncio.Future[PersistedState]: ...
-
-    def write_state(
-        self,
-        group_id: str,
-        topic_id: bytes,
-        partition: int,
-        *,
-        state_epoch: int,
-        leader_epoch: int,
-        start_offset: int,
-        delivery_complete_count: int,
-        batches: Sequence[StateRange],
-    ) -> asyncio.Future[None]: ...
 
 
 class DeadLetters(Protocol):
-    """Writes to dead letter topics."""
+    """Writes records that could not be delivered to dead letter topics; `dead_letters.DeadLetterWriter` is one."""
 
     def is_enabled(self, group_id: str) -> bool:
         """Whether the group names such a topic and the cluster allows it."""
         ...
 
-    def write(
+    async def write(
         self, group_id: str, source: Partition, first: int, last: int, delivery_count: int, *, rejected: bool
-    ) -> asyncio.Future[None]:
-        """Write the records of a range; the future is done when all is tried, it never fails."""
+    ) -> None:
+        """Write the records of a range if possible; never raises."""
         ...
 
 
 class GroupSettings(Protocol):
-    """A group's settings in force, typed."""
+    """The settings in force for a group, by name."""
 
     def value(self, group_id: str, name: str) -> object: ...
 
@@ -92,11 +55,11 @@ class ShareSettings:
         return f"<ShareSettings {self._groups!r}>"
 
     def lock_duration_ms(self, group_id: str) -> int:
-        """How long a member holds a record."""
+        """Return how long a member holds a record."""
         return self._groups.int_value(group_id, "share.record.lock.duration.ms")
 
     def limits(self, group_id: str, now: float) -> Limits:
-        """All that acquiring and acknowledging need; `now` is loop time."""
+        """Return the settings for acquiring and acknowledging; `now` is loop time."""
         groups = self._groups
         return Limits(
             max_delivery_count=groups.int_value(group_id, "share.delivery.count.limit"),
@@ -107,12 +70,12 @@ class ShareSettings:
         )
 
     def isolation_level(self, group_id: str) -> int:
-        """0, read_uncommitted, or 1, read_committed."""
+        """Return 0 for read_uncommitted, 1 for read_committed."""
         level = self._groups.value(group_id, "share.isolation.level")
         return READ_COMMITTED if level == "read_committed" else READ_UNCOMMITTED
 
     def reset_timestamp(self, group_id: str, now_ms: int) -> int:
-        """Where a new group begins, as a timestamp of ListOffsets: -1 latest, -2 earliest, or a time."""
+        """Return where a new group starts, as a timestamp of ListOffsets: -1 latest, -2 earliest, or a time."""
         strategy = str(self._groups.value(group_id, "share.auto.offset.reset")).strip()
         if strategy.lower().startswith(_BY_DURATION):
             return now_ms - duration_ms(strategy[len(_BY_DURATION) :])
@@ -120,7 +83,7 @@ class ShareSettings:
 
 
 def duration_ms(text: str) -> int:
-    """An ISO 8601 duration of days, hours, minutes and seconds (Java's `Duration.parse`), in milliseconds."""
+    """Return the milliseconds of an ISO 8601 duration of days, hours, minutes and seconds (Java's `Duration.parse`)."""
     match = _DURATION.fullmatch(text.strip())
     assert match is not None, f"{text!r} was checked when it was set"
     days, hours, minutes, seconds = (float(match[name] or 0) for name in ("days", "hours", "minutes", "seconds"))

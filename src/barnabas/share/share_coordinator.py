@@ -1,12 +1,10 @@
-"""ShareCoordinator: keeps the delivery state of share groups on the partitions of `__share_group_state` (control plane).
+"""ShareCoordinator: keeps the delivery state of share groups on the partitions of `__share_group_state`.
 
-A share partition's state lives in the partition that Java's hash of `group:topic id:partition` names. Its operations run on the
-`CoordinatorRuntime`; what a coordinator cannot do (it is loading, or elsewhere) becomes an error of that share partition.
+Java's hash of `group:topic id:partition` names the partition of the topic that holds a share partition's state. Operations run on the
+`CoordinatorRuntime`; each raises a KafkaError if this broker does not coordinate the share partition or is still loading its state.
 
-Two jobs keep the topic short, which is not compacted: share partitions without news are written again now and then, and what
-all snapshots have made redundant is deleted from the front.
-
-The code of the shards is imported with the first partition led: a broker without share groups does not pay for it.
+`__share_group_state` is not compacted. Two periodic jobs keep it short: one writes share partitions again that had no change for long,
+the other deletes records from the front that snapshots have made redundant.
 
 Sources: KIP-932; Kafka class `ShareCoordinatorService`.
 """
@@ -17,31 +15,26 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.coordinator.append_error import append_error
-from barnabas.coordinator.future_steps import answered
+from barnabas.coordinator.coordinator_log import CoordinatorLog, RecordSerde
+from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
 from barnabas.coordinator.partition_for import partition_for
+from barnabas.coordinator.result import CoordinatorResult
+from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.records.compression import Compression
+from barnabas.steps import in_background, sleep
 
-if TYPE_CHECKING:
-    from barnabas.coordinator.coordinator_log import CoordinatorLog
-    from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime, Loop
-    from barnabas.coordinator.result import CoordinatorResult
-    from barnabas.coordinator.timer import Cancellable
-    from barnabas.share.share_coordinator_shard import (
-        ShareCoordinatorShard,
-        StateOutcome,
-        StateSummary,
-        StateWrite,
-    )
+if (
+    TYPE_CHECKING
+):  # The shard's code is imported by `new_shard`, with the first partition of the topic that this broker leads.
+    from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
     from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
 
 logger = logging.getLogger(__name__)
-
-SHARE_STATE_TOPIC = "__share_group_state"
 
 T = TypeVar("T")
 
@@ -50,7 +43,6 @@ T = TypeVar("T")
 class ShareCoordinatorConfig:
     """The settings share.coordinator.*."""
 
-    snapshot_update_records_per_snapshot: int = 500
     write_timeout_ms: int = 5_000
     state_topic_prune_interval_ms: int = 300_000
     cold_partition_snapshot_interval_ms: int = 300_000
@@ -58,16 +50,8 @@ class ShareCoordinatorConfig:
     max_batch_bytes: int = 1_048_588
 
 
-class RecordDeleter(Protocol):
-    """Deletes the records of a partition of the topic below an offset."""
-
-    def __call__(self, partition: int, offset: int) -> None:
-        """Raises: KafkaError."""
-        ...
-
-
 def coordinator_key(group_id: str, topic_id: bytes, partition: int) -> str:
-    """What FindCoordinator asks about and the hash is taken of."""
+    """Return the key of a share partition in FindCoordinator; its hash selects the partition of the topic."""
     return f"{group_id}:{uuid_to_str(topic_id)}:{partition}"
 
 
@@ -75,9 +59,9 @@ class ShareCoordinator:
     """The share coordinator of one broker.
 
     Args:
-        partition_count: of `__share_group_state`.
-        topic_partitions: how many partitions the topic of an id has, None when there is none.
-        delete_records: shortens a partition of the topic.
+        partition_count: the number of partitions of `__share_group_state`.
+        new_shard: makes an empty shard.
+        delete_records: deletes the records of a partition of the topic below an offset; raises KafkaError.
     """
 
     def __init__(
@@ -88,18 +72,18 @@ class ShareCoordinator:
         loop: Loop,
         now_ms: Callable[[], int],
         partition_count: Callable[[], int],
-        topic_partitions: Callable[[bytes], int | None],
-        delete_records: RecordDeleter,
+        new_shard: Callable[[], ShareCoordinatorShard],
+        delete_records: Callable[[int, int], None],
     ) -> None:
         self._config = config
         self._log = log
         self._loop = loop
         self._now_ms = now_ms
         self._partition_count = partition_count
-        self._topic_partitions = topic_partitions
+        self._new_shard = new_shard
         self._delete_records = delete_records
         self._runtime: CoordinatorRuntime[ShareCoordinatorShard] | None = None
-        self._timers: dict[str, Cancellable] = {}
+        self._jobs: list[asyncio.Future[None]] = []
         self._pruned: dict[int, int] = {}
 
     def __repr__(self) -> str:
@@ -107,55 +91,45 @@ class ShareCoordinator:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether the topic of states has ever had a partition led here."""
+        """Whether this broker has ever led a partition of the topic."""
         return self._runtime is not None
 
-    # -- elections ---------------------------------------------------------------------------------------------------
-
     def on_elected(self, partition: int, epoch: int) -> None:
-        """This broker leads a partition of the topic: load its states."""
+        """Load the states of a partition of the topic that this broker now leads."""
         if self._runtime is None:
             self._runtime = self._new_runtime()
-            self._every(self._config.state_topic_prune_interval_ms, self.prune)
-            self._every(self._config.cold_partition_snapshot_interval_ms, self.snapshot_cold_partitions)
+            config = self._config
+            self._jobs = [
+                in_background(self._every(config.state_topic_prune_interval_ms, self.prune), self._loop),
+                in_background(
+                    self._every(config.cold_partition_snapshot_interval_ms, self.snapshot_cold_partitions), self._loop
+                ),
+            ]
         self._runtime.on_elected(partition, epoch)
 
     def on_resigned(self, partition: int, epoch: int | None = None) -> None:
-        """This broker leads the partition no more."""
+        """Give up a partition of the topic that another broker leads now."""
         self._pruned.pop(partition, None)
         if self._runtime is not None:
             self._runtime.on_resigned(partition, epoch)
 
     def on_topics_deleted(self, topic_ids: Collection[bytes]) -> None:
-        """Forget the states of topics that are gone."""
-        if self._runtime is not None:
-            for future in self._runtime.schedule_write_all(lambda shard: shard.delete_topics(topic_ids)):
-                future.add_done_callback(_log_failure)
+        """Delete the states of deleted topics."""
+        self._write_in_all_shards(lambda shard: shard.delete_topics(topic_ids))
 
     def close(self) -> None:
         """Give up every partition."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        for job in self._jobs:
+            job.cancel()
         if self._runtime is not None:
             self._runtime.close()
 
     def _new_runtime(self) -> CoordinatorRuntime[ShareCoordinatorShard]:
-        from barnabas.coordinator.coordinator_log import RecordSerde
-        from barnabas.coordinator.coordinator_runtime import CoordinatorRuntime
-        from barnabas.records.compression import Compression
-        from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
-
         return CoordinatorRuntime(
             name="share",
             log=self._log,
             serde=RecordSerde("share"),
-            new_shard=lambda partition, timer: ShareCoordinatorShard(
-                now_ms=self._now_ms,
-                partition_count=self._topic_partitions,
-                updates_per_snapshot=self._config.snapshot_update_records_per_snapshot,
-                cold_interval_ms=self._config.cold_partition_snapshot_interval_ms,
-            ),
+            new_shard=lambda partition, timer: self._new_shard(),
             loop=self._loop,
             now_ms=self._now_ms,
             write_timeout_ms=self._config.write_timeout_ms,
@@ -163,92 +137,83 @@ class ShareCoordinator:
             compression=Compression(self._config.state_topic_compression_codec),
         )
 
-    # -- states ------------------------------------------------------------------------------------------------------
+    # Operations on a share partition's state. Each raises KafkaError: what the shard rejects, NOT_COORDINATOR,
+    # COORDINATOR_LOAD_IN_PROGRESS, or what `append_error` makes of the log's error.
 
-    def partition_of(self, key: SharePartitionKey) -> int:
-        """The partition of the topic where a share partition's state is."""
-        return partition_for(coordinator_key(*key), self._partition_count())
+    async def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        """Start a new state; see `ShareCoordinatorShard.initialize`."""
+        await self._run(key, lambda shard: shard.initialize(key, state_epoch, start_offset))
 
-    def initialize(
-        self, key: SharePartitionKey, state_epoch: int, start_offset: int
-    ) -> asyncio.Future[StateOutcome[None]]:
-        """Begin a share partition's state anew."""
-        return self._run(key, lambda shard: shard.initialize(key, state_epoch, start_offset))
+    async def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        """Return the state to a leader of the partition."""
+        return await self._run(key, lambda shard: shard.read(key, leader_epoch))
 
-    def read(self, key: SharePartitionKey, leader_epoch: int) -> asyncio.Future[StateOutcome[ShareGroupOffset]]:
-        """The state, for a leader of the partition."""
-        return self._run(key, lambda shard: shard.read(key, leader_epoch))
+    async def write(self, key: SharePartitionKey, write: StateWrite) -> None:
+        """Write a leader's change."""
+        await self._run(key, lambda shard: shard.write(key, write))
 
-    def write(self, key: SharePartitionKey, write: StateWrite) -> asyncio.Future[StateOutcome[None]]:
-        """Write down what a leader has done."""
-        return self._run(key, lambda shard: shard.write(key, write))
+    async def summary(self, key: SharePartitionKey) -> StateSummary:
+        """Return start offset and counts."""
+        return await self._run(key, lambda shard: shard.summary(key))
 
-    def summary(self, key: SharePartitionKey) -> asyncio.Future[StateOutcome[StateSummary]]:
-        """Start offset and counts."""
-        return self._run(key, lambda shard: shard.summary(key))
+    async def delete(self, key: SharePartitionKey) -> None:
+        """Delete a share partition's state."""
+        await self._run(key, lambda shard: shard.delete(key))
 
-    def delete(self, key: SharePartitionKey) -> asyncio.Future[StateOutcome[None]]:
-        """Forget a share partition."""
-        return self._run(key, lambda shard: shard.delete(key))
-
-    def _run(
-        self,
-        key: SharePartitionKey,
-        operation: Callable[[ShareCoordinatorShard], CoordinatorResult[StateOutcome[T]]],
-    ) -> asyncio.Future[StateOutcome[T]]:
-        from barnabas.share.share_coordinator_shard import StateOutcome
-
+    async def _run(
+        self, key: SharePartitionKey, operation: Callable[[ShareCoordinatorShard], CoordinatorResult[T]]
+    ) -> T:
         if self._runtime is None:
-            nowhere: asyncio.Future[StateOutcome[T]] = self._loop.create_future()
-            nowhere.set_result(StateOutcome.refused(ErrorCode.NOT_COORDINATOR))
-            return nowhere
-        future = self._runtime.schedule_write(self.partition_of(key), operation)
-        return answered(
-            self._loop,
-            future,
-            lambda outcome: outcome,
-            lambda error: StateOutcome.refused(append_error(error), error.message),
-        )
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
-    # -- keeping the topic short -------------------------------------------------------------------------------------
+        def run(shard: ShareCoordinatorShard) -> CoordinatorResult[Any]:
+            try:
+                return operation(shard)
+            except KafkaError as rejection:  # The shard's own answer: not to be taken for an error of the log.
+                return CoordinatorResult(rejection)
 
-    def _every(self, interval_ms: int, work: Callable[[], None]) -> None:
-        name = work.__name__
+        partition = partition_for(coordinator_key(*key), self._partition_count())
+        try:
+            outcome: T | KafkaError = await self._runtime.schedule_write(partition, run)
+        except KafkaError as error:
+            raise KafkaError(append_error(error), error.message) from error
+        if isinstance(outcome, KafkaError):
+            raise outcome
+        return outcome
 
-        def again() -> None:
-            self._timers[name] = self._loop.call_later(interval_ms / 1000, again)
-            work()
-
-        self._timers[name] = self._loop.call_later(interval_ms / 1000, again)
+    async def _every(self, interval_ms: int, job: Callable[[], None]) -> None:
+        while True:
+            await sleep(interval_ms / 1000, self._loop)
+            job()
 
     def snapshot_cold_partitions(self) -> None:
-        """Write again what has had no news for long."""
-        if self._runtime is not None:
-            for future in self._runtime.schedule_write_all(lambda shard: shard.snapshot_cold_partitions()):
-                future.add_done_callback(_log_failure)
+        """Write again the share partitions that had no change for long."""
+        self._write_in_all_shards(lambda shard: shard.snapshot_cold_partitions())
 
     def prune(self) -> None:
-        """Delete what the snapshots have made redundant."""
-        if self._runtime is None:
-            return
-        for partition in self._runtime.active_partitions():
-            future = self._runtime.schedule_read(partition, lambda shard: shard.redundant_offset())
-            future.add_done_callback(partial(self._prune, partition))
+        """Delete the records that snapshots have made redundant."""
+        if self._runtime is not None:
+            for partition in self._runtime.active_partitions():
+                redundant = self._runtime.schedule_read(partition, lambda shard: shard.redundant_offset())
+                in_background(self._prune(partition, redundant), self._loop)
 
-    def _prune(self, partition: int, future: asyncio.Future[int | None]) -> None:
-        if future.cancelled() or future.exception() is not None:
-            return  # The partition is loading or elsewhere; another turn comes.
-        offset = future.result()
-        if offset is None or self._pruned.get(partition) == offset:
-            return
+    async def _prune(self, partition: int, redundant: asyncio.Future[int | None]) -> None:
         try:
-            self._delete_records(partition, offset)
+            offset = await redundant
+            if offset is not None and self._pruned.get(partition) != offset:
+                self._delete_records(partition, offset)
+                self._pruned[partition] = offset
         except KafkaError as error:
-            logger.warning("%s-%d cannot be pruned to %d: %s", SHARE_STATE_TOPIC, partition, offset, error)
-        else:
-            self._pruned[partition] = offset
+            logger.warning("cannot prune %s-%d, will retry: %s", SHARE_GROUP_STATE, partition, error)
+
+    def _write_in_all_shards(self, operation: Callable[[ShareCoordinatorShard], CoordinatorResult[None]]) -> None:
+        if self._runtime is not None:
+            for written in self._runtime.schedule_write_all(operation):
+                in_background(_log_failure(written), self._loop)
 
 
-def _log_failure(future: asyncio.Future[None]) -> None:
-    if not future.cancelled() and future.exception() is not None:
-        logger.info("Share coordinator: %s", future.exception())
+async def _log_failure(written: asyncio.Future[None]) -> None:
+    try:
+        await written
+    except KafkaError as error:
+        logger.info("share coordinator: %s", error)

@@ -1,31 +1,30 @@
-"""ShareCoordinatorShard: the delivery state of the share partitions that live in one partition of `__share_group_state` (control plane).
+"""ShareCoordinatorShard: the delivery state of the share partitions that live in one partition of `__share_group_state`.
 
-    initialize   a snapshot with nothing delivered                 start offset may be unknown (-1)
-    read         the state, for a new leader; notes its leader epoch
-    write        an update, or a snapshot after so many updates    refused to an older leader or an older state epoch
-    summary      start offset and counts, for those who watch
+    initialize   a snapshot with nothing delivered             the start offset may be unknown (-1)
+    read         the state, for a new leader                   records the leader epoch
+    write        an update, or a snapshot after many updates   rejects an older leader epoch or state epoch
+    summary      start offset and counts, for tools
     delete       a tombstone
 
-The leader of a share partition reads once and then writes what changes; the coordinator only keeps it. Two epochs fence writers: the
-leader epoch (a leader that lost the partition) and the state epoch (a leader that read before the state was begun anew).
+The leader of a share partition reads the state once and then writes each change; the coordinator only keeps it. Two epochs fence
+writers: the leader epoch (a leader that lost the partition) and the state epoch (a leader that read an earlier state).
 
-Snapshots also bound the log: everything before the oldest snapshot still needed is redundant, and `redundant_offset` says how far.
-A share partition that is never written would hold that back, so `snapshot_cold_partitions` writes it again.
+Snapshots also bound the log: no record before the oldest snapshot that is still needed is needed, and `redundant_offset` returns that
+snapshot's offset. A share partition without writes would hold it back, so `snapshot_cold_partitions` writes such partitions again.
 
-Limits: one share partition for each operation; the requests that name several are taken apart before.
+Limits: an operation takes one share partition; the API handlers split requests that name several.
 
 Sources: KIP-932; Kafka classes `ShareCoordinatorShard`, `ShareCoordinatorOffsetsManager`.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import replace
+from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.share.state_batches import StateBatch, combine
 from barnabas.share.state_records import (
     SHARE_SNAPSHOT,
@@ -37,12 +36,9 @@ from barnabas.share.state_records import (
     share_snapshot_record,
     share_state_tombstone,
     share_update_record,
-    state_batches,
 )
 
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
+__all__ = ["ShareCoordinatorShard", "StateSummary", "StateWrite"]
 
 NEGATIVE_PARTITION = "The partition id cannot be a negative number."
 NEGATIVE_LEADER_EPOCH = "The leader epoch cannot be a negative number."
@@ -51,21 +47,8 @@ WRITE_UNINITIALIZED = "Write operation on uninitialized share partition not allo
 READ_UNINITIALIZED = "Read operation on uninitialized share partition not allowed."
 
 
-@dataclass(frozen=True, slots=True)
-class StateOutcome(Generic[T]):
-    """What became of one share partition's part of a request; a refusal is an answer, not a failure of the coordinator."""
-
-    value: T | None = None
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-
-    @classmethod
-    def refused(cls, error: ErrorCode, message: str | None = None) -> StateOutcome[T]:
-        return cls(None, error, error.default_message if message is None else message)
-
-
 class StateWrite(NamedTuple):
-    """What a leader writes down. Offsets of -1 leave the start where it is."""
+    """A change that a leader writes; start offset -1 leaves the start where it is."""
 
     state_epoch: int
     leader_epoch: int
@@ -75,7 +58,7 @@ class StateWrite(NamedTuple):
 
 
 class StateSummary(NamedTuple):
-    """What is told to those who watch a share partition; -1 where nothing is known yet."""
+    """Epochs, start offset and count of a share partition; -1 where nothing is known yet."""
 
     state_epoch: int
     leader_epoch: int
@@ -90,7 +73,7 @@ class ShareCoordinatorShard:
     """One partition's state machine.
 
     Args:
-        partition_count: how many partitions the topic of an id has; None when there is no such topic.
+        partition_count: the number of partitions of a topic id; None if the topic does not exist.
         updates_per_snapshot: share.coordinator.snapshot.update.records.per.snapshot.
         cold_interval_ms: share.coordinator.cold.partition.snapshot.interval.ms.
     """
@@ -108,7 +91,7 @@ class ShareCoordinatorShard:
         self._updates_per_snapshot = updates_per_snapshot
         self._cold_interval_ms = cold_interval_ms
         self._states: dict[SharePartitionKey, ShareGroupOffset] = {}
-        # The largest epochs seen; records of a state that was begun anew carry leader epoch 0.
+        # The largest epochs seen: after a new `initialize` the state itself carries leader epoch 0.
         self._leader_epochs: dict[SharePartitionKey, int] = {}
         self._state_epochs: dict[SharePartitionKey, int] = {}
         self._updates: dict[SharePartitionKey, int] = {}
@@ -118,10 +101,8 @@ class ShareCoordinatorShard:
     def __repr__(self) -> str:
         return f"<ShareCoordinatorShard {len(self._states)} share partitions>"
 
-    # -- what the runtime calls --------------------------------------------------------------------------------------
-
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        """Move the state by one record."""
+        """Apply one record to the state."""
         key = SharePartitionKey(record.key.group_id, bytes(record.key.topic_id), record.key.partition)
         if record.type_id == SHARE_SNAPSHOT:
             self._replay_snapshot(key, record.value, offset)
@@ -166,28 +147,25 @@ class ShareCoordinatorShard:
         )
 
     def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
-        """Nobody writes here within a transaction."""
+        """Do nothing: no client writes here in a transaction."""
 
     def on_loaded(self) -> None:
-        """There are no timers."""
+        """Do nothing: there are no timers."""
 
     def on_unloaded(self) -> None:
-        """Nobody waits inside."""
+        """Do nothing: no request waits inside."""
 
-    # -- operations --------------------------------------------------------------------------------------------------
+    def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> CoordinatorResult[None]:
+        """Start a new state: nothing is delivered from `start_offset` on (-1: the leader decides).
 
-    def initialize(
-        self, key: SharePartitionKey, state_epoch: int, start_offset: int
-    ) -> CoordinatorResult[StateOutcome[None]]:
-        """Begin anew: nothing delivered from `start_offset` on (-1: the leader will decide)."""
-        if key.partition < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION)
-        if state_epoch < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_STATE_EPOCH)
+        Raises:
+            KafkaError: INVALID_REQUEST, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        _check_not_negative(key.partition, NEGATIVE_PARTITION)
+        _check_not_negative(state_epoch, NEGATIVE_STATE_EPOCH)
         if self._state_epochs.get(key, 0) > state_epoch:
-            return _refuse(ErrorCode.FENCED_STATE_EPOCH)
-        if not self._exists(key):
-            return _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
+        self._check_exists(key)
         known = self._states.get(key)
         unknown_start = start_offset == UNINITIALIZED_START_OFFSET
         now = self._now_ms()
@@ -196,81 +174,83 @@ class ShareCoordinatorShard:
             state_epoch=state_epoch,
             leader_epoch=0,
             start_offset=start_offset,
-            # Without a start there is no lag to tell; from a given one on nothing is finished.
+            # Without a start offset the lag is unknown; from a given one on nothing is finished.
             delivery_complete_count=UNINITIALIZED_DELIVERY_COMPLETE_COUNT if unknown_start else 0,
             create_timestamp=now,
             write_timestamp=now,
         )
-        return CoordinatorResult(StateOutcome(), [share_snapshot_record(key, state)])
+        return CoordinatorResult(None, [share_snapshot_record(key, state)])
 
-    def read(self, key: SharePartitionKey, leader_epoch: int) -> CoordinatorResult[StateOutcome[ShareGroupOffset]]:
-        """The state for a leader; a leader epoch that is new is written down, so that older leaders are fenced."""
-        if key.partition < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION)
-        if leader_epoch < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_LEADER_EPOCH)
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> CoordinatorResult[ShareGroupOffset]:
+        """Return the state to a leader; a new leader epoch is written, which fences older leaders.
+
+        Raises:
+            KafkaError: INVALID_REQUEST, also for a state that was not initialized; FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        _check_not_negative(key.partition, NEGATIVE_PARTITION)
+        _check_not_negative(leader_epoch, NEGATIVE_LEADER_EPOCH)
         state = self._states.get(key)
         if state is None:
-            return _refuse(ErrorCode.INVALID_REQUEST, READ_UNINITIALIZED)
+            raise KafkaError(ErrorCode.INVALID_REQUEST, READ_UNINITIALIZED)
         if self._leader_epochs[key] > leader_epoch:
-            return _refuse(ErrorCode.FENCED_LEADER_EPOCH)
-        if not self._exists(key):
-            return _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        outcome = StateOutcome(state)
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+        self._check_exists(key)
         if self._leader_epochs[key] == leader_epoch:
-            return CoordinatorResult(outcome)
+            return CoordinatorResult(state)
         write = StateWrite(state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count, ())
-        return CoordinatorResult(outcome, [self._state_record(key, state, write, leader_epoch)])
+        return CoordinatorResult(state, [self._state_record(key, state, write, leader_epoch)])
 
-    def write(self, key: SharePartitionKey, write: StateWrite) -> CoordinatorResult[StateOutcome[None]]:
-        """Write down what a leader has done."""
-        if key.partition < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION)
-        if write.leader_epoch < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_LEADER_EPOCH)
-        if write.state_epoch < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_STATE_EPOCH)
+    def write(self, key: SharePartitionKey, write: StateWrite) -> CoordinatorResult[None]:
+        """Write a leader's change.
+
+        Raises:
+            KafkaError: as `read`, and FENCED_STATE_EPOCH.
+        """
+        _check_not_negative(key.partition, NEGATIVE_PARTITION)
+        _check_not_negative(write.leader_epoch, NEGATIVE_LEADER_EPOCH)
+        _check_not_negative(write.state_epoch, NEGATIVE_STATE_EPOCH)
         state = self._states.get(key)
         if state is None:
-            return _refuse(ErrorCode.INVALID_REQUEST, WRITE_UNINITIALIZED)
+            raise KafkaError(ErrorCode.INVALID_REQUEST, WRITE_UNINITIALIZED)
         if self._leader_epochs[key] > write.leader_epoch:
-            return _refuse(ErrorCode.FENCED_LEADER_EPOCH)
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
         if self._state_epochs.get(key, 0) > write.state_epoch:
-            return _refuse(ErrorCode.FENCED_STATE_EPOCH)
-        if not self._exists(key):
-            return _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return CoordinatorResult(StateOutcome(), [self._state_record(key, state, write, state.leader_epoch)])
+            raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
+        self._check_exists(key)
+        return CoordinatorResult(None, [self._state_record(key, state, write, state.leader_epoch)])
 
-    def summary(self, key: SharePartitionKey) -> CoordinatorResult[StateOutcome[StateSummary]]:
-        """Start offset and counts, also of a share partition without state."""
-        if key.partition < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION)
-        if not self._exists(key):
-            return _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def summary(self, key: SharePartitionKey) -> CoordinatorResult[StateSummary]:
+        """Return start offset and counts; `NO_STATE` for a share partition without state.
+
+        Raises:
+            KafkaError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        _check_not_negative(key.partition, NEGATIVE_PARTITION)
+        self._check_exists(key)
         state = self._states.get(key)
         if state is None:
-            return CoordinatorResult(StateOutcome(NO_STATE))
+            return CoordinatorResult(NO_STATE)
         summary = StateSummary(state.state_epoch, state.leader_epoch, state.start_offset, state.delivery_complete_count)
-        return CoordinatorResult(StateOutcome(summary))
+        return CoordinatorResult(summary)
 
-    def delete(self, key: SharePartitionKey) -> CoordinatorResult[StateOutcome[None]]:
-        """Forget a share partition; one that is not known is forgotten already."""
-        if key.partition < 0:
-            return _refuse(ErrorCode.INVALID_REQUEST, NEGATIVE_PARTITION)
-        if not self._exists(key):
-            return _refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def delete(self, key: SharePartitionKey) -> CoordinatorResult[None]:
+        """Delete the state of a share partition, if it has one.
+
+        Raises:
+            KafkaError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        _check_not_negative(key.partition, NEGATIVE_PARTITION)
+        self._check_exists(key)
         records = [share_state_tombstone(key)] if key in self._states else []
-        return CoordinatorResult(StateOutcome(), records)
+        return CoordinatorResult(None, records)
 
     def delete_topics(self, topic_ids: Collection[bytes]) -> CoordinatorResult[None]:
-        """Forget every share partition of topics that are gone."""
+        """Delete the states of deleted topics."""
         gone = [share_state_tombstone(key) for key in self._states if key.topic_id in topic_ids]
         return CoordinatorResult(None, gone, atomic=False)
 
-    # -- keeping the log short ---------------------------------------------------------------------------------------
-
     def snapshot_cold_partitions(self) -> CoordinatorResult[None]:
-        """Snapshots of what has not had one for long, unless all that there is has been written for that reason already."""
+        """Write a snapshot of each state that had none for long; nothing if every state was last written for that reason."""
         if all(state.create_timestamp != state.write_timestamp for state in self._states.values()):
             return CoordinatorResult(None)
         now = self._now_ms()
@@ -282,20 +262,19 @@ class ShareCoordinatorShard:
         return CoordinatorResult(None, records, atomic=False)
 
     def redundant_offset(self) -> int | None:
-        """The first offset still needed; what lies before it may be deleted. None when nothing may."""
+        """Return the first offset still needed, below which records may be deleted; None if none may be."""
         needed = min(self._snapshot_offsets.values(), default=self._last_snapshot_offset)
         return needed if needed > 0 else None
 
-    # -- helpers -----------------------------------------------------------------------------------------------------
-
-    def _exists(self, key: SharePartitionKey) -> bool:
+    def _check_exists(self, key: SharePartitionKey) -> None:
         count = self._partition_count(key.topic_id)
-        return count is not None and key.partition < count
+        if count is None or key.partition >= count:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _state_record(
         self, key: SharePartitionKey, current: ShareGroupOffset, write: StateWrite, leader_epoch: int
     ) -> CoordinatorRecord:
-        """An update or, after enough of them, a snapshot. A start offset never goes back."""
+        """Return an update or, after enough of them, a snapshot. A start offset never decreases."""
         start_offset = max(write.start_offset, current.start_offset)
         complete = write.delivery_complete_count
         if write.start_offset == current.start_offset:
@@ -330,8 +309,6 @@ class ShareCoordinatorShard:
         )
 
 
-def _refuse(error: ErrorCode, message: str | None = None) -> CoordinatorResult[StateOutcome[T]]:
-    return CoordinatorResult(StateOutcome.refused(error, message))
-
-
-__all__ = ["ShareCoordinatorShard", "StateOutcome", "StateSummary", "StateWrite", "state_batches"]
+def _check_not_negative(number: int, message: str) -> None:
+    if number < 0:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, message)

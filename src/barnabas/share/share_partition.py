@@ -1,15 +1,16 @@
-"""One partition as a share group sees it, at the partition's leader. Data plane.
+"""SharePartition: one partition as a share group sees it, at the partition's leader.
 
-    EMPTY ──initialize──► INITIALIZING ──► ACTIVE ──► FENCED        another leader, another state, or nobody left
+    EMPTY ──initialize──► INITIALIZING ──► ACTIVE ──► FENCED     another leader or state, or no member left
                                └─────────► FAILED ──►  ┘
 
-The window (`ShareRecords`) is in memory; each change is given to the persister, and an answer waits for that. When the state has been
-lost to another leader or begun anew, the persister refuses, and the share partition is fenced: whoever comes next reads afresh.
+The window (`ShareWindow`) is in memory. The persister writes each change, and the answer to an acknowledgement waits for that write.
+If another leader has taken over the state, or the state was started again, the persister rejects the write and the share partition is
+fenced: the next fetch makes a new one, which reads the state again.
 
-Locks end on one timer, set for the earliest of them.
+One timer, set for the earliest lock, ends locks.
 
-Acquisitions are not persisted: after a crash the records are delivered again, with the count of their last persisted release.
-A finished record whose acknowledgement was answered is persisted and never comes back.
+Acquisitions are not persisted: after a crash the records are delivered again, with the delivery count of their last persisted release.
+A finished record whose acknowledgement was answered is persisted and is never delivered again.
 
 Sources: KIP-932; Kafka's `SharePartition`.
 """
@@ -20,26 +21,28 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.record_batch import BatchHeader
+from barnabas.replication.fetch_reader import READ_UNCOMMITTED
 from barnabas.replication.offset_lookup import lookup_offset
 from barnabas.replication.partition import Partition
 from barnabas.share.aborted import aborted_ranges, without
-from barnabas.share.acquisition import Reading
+from barnabas.share.acknowledgement import Acknowledgement, Change, acknowledge, expire, release, settle
+from barnabas.share.acquisition import Reading, acquire
 from barnabas.share.in_flight import RecordState
-from barnabas.share.records import Acknowledgement, Acquired, Change, ShareRecords
-from barnabas.share.settings import PersistedState, Persister, ShareSettings
+from barnabas.share.persister import Persister
+from barnabas.share.settings import ShareSettings
+from barnabas.share.share_coordinator_shard import StateWrite
+from barnabas.share.state_batches import StateBatch
+from barnabas.share.state_records import SharePartitionKey
+from barnabas.share.window import Acquired, Limits, ShareWindow
+from barnabas.steps import in_background
 
-__all__ = ["SharePartition", "SharePartitionState"]
+__all__ = ["ENDS_SHARE_PARTITION", "SharePartition", "SharePartitionState"]
 
 logger = logging.getLogger(__name__)
 
-_FENCED = frozenset({ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH})
-_COORDINATOR = frozenset(
-    {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-)
-_AS_THEY_ARE = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 ENDS_SHARE_PARTITION = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -48,8 +51,17 @@ ENDS_SHARE_PARTITION = frozenset(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-"""After these the state in memory is not the state of the group any more."""
-READ_UNCOMMITTED = 0
+"""After these errors the state in memory is no longer the group's state."""
+_FOR_CLIENTS = {
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+"""The error that a client gets for the share coordinator's; UNKNOWN_SERVER_ERROR for any other."""
 
 
 class SharePartitionState(Enum):
@@ -64,16 +76,16 @@ class SharePartition:
     """A group's share of one partition.
 
     Args:
-        on_change: called when a fetch that waits may find something now.
+        on_change: called when a waiting fetch may find records now.
 
     Attributes:
-        leader_epoch: the partition's, when this was made; with another one this is fenced.
-        records: the window; None until it has been read.
+        leader_epoch: the partition's when this was made; with another one this is stale.
+        window: the records in flight; None until the state has been read.
     """
 
     def __init__(
         self,
-        group_id: str,
+        key: SharePartitionKey,
         partition: Partition,
         *,
         persister: Persister,
@@ -82,11 +94,11 @@ class SharePartition:
         now_ms: Callable[[], int],
         on_change: Callable[[SharePartition], None],
     ) -> None:
-        self.group_id = group_id
+        self.key = key
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.state = SharePartitionState.EMPTY
-        self.records: ShareRecords | None = None
+        self.window: ShareWindow | None = None
         self.state_epoch = 0
         self._persister = persister
         self._settings = settings
@@ -98,8 +110,8 @@ class SharePartition:
 
     def __repr__(self) -> str:
         return (
-            f"<SharePartition {self.group_id} {self.partition.topic.name}-{self.partition.index} "
-            f"{self.state.value} {self.records!r}>"
+            f"<SharePartition {self.key.group_id} {self.partition.topic.name}-{self.partition.index} "
+            f"{self.state.value} {self.window!r}>"
         )
 
     @property
@@ -108,99 +120,76 @@ class SharePartition:
 
     @property
     def is_stale(self) -> bool:
-        """The replica is gone, led elsewhere, or led anew."""
+        """Whether the replica was deleted, or its partition has had an election."""
         partition = self.partition
         return partition.is_deleted or not partition.is_leader or partition.leader_epoch != self.leader_epoch
 
     def fence(self) -> None:
-        """Do nothing any more."""
+        """Stop: nothing is delivered, acknowledged or written from now on."""
         self.state = SharePartitionState.FENCED
         self._cancel_timer()
 
-    # -- beginning ---------------------------------------------------------------------------------------------------
-
-    def initialize(self, on_active: Callable[[SharePartition], None]) -> asyncio.Future[None] | None:
-        """Read the state unless that has been begun; None when there is nothing to wait for.
-
-        Args:
-            on_active: called as soon as the state has been read, before another share partition's can be looked at.
+    def needs_state(self) -> bool:
+        """Whether `initialize` is to be called: the first fetch does.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER once fenced, UNKNOWN_SERVER_ERROR when it has failed.
+            KafkaError: NOT_LEADER_OR_FOLLOWER once fenced, UNKNOWN_SERVER_ERROR if the state could not be read.
         """
-        if self.state in (SharePartitionState.ACTIVE, SharePartitionState.INITIALIZING):
-            return None
         if self.state is SharePartitionState.FENCED:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if self.state is SharePartitionState.FAILED:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{self!r} could not be read")
+        return self.state is SharePartitionState.EMPTY
+
+    async def initialize(self) -> None:
+        """Read the state.
+
+        Raises:
+            KafkaError: the error for the client.
+        """
+        assert self.state is SharePartitionState.EMPTY, self
         self.state = SharePartitionState.INITIALIZING
-        future: asyncio.Future[None] = self._loop.create_future()
-        read = self._persister.read_state(
-            self.group_id, self.partition.topic.topic_id, self.partition.index, self.leader_epoch
-        )
-
-        def done(result: asyncio.Future[PersistedState]) -> None:
-            error = self._begin(result)
-            if error is None:
-                on_active(self)
-            if not future.done():
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(error)
-
-        _when_done(read, done)
-        return future
-
-    def _begin(self, read: asyncio.Future[PersistedState]) -> KafkaError | None:
-        if self.state is not SharePartitionState.INITIALIZING:
-            _observe(read)
-            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
-            persisted = read.result()
-            start_offset = persisted.start_offset
-            if start_offset < 0:
-                start_offset = self._first_offset()
-            self.records = ShareRecords.restored(start_offset, persisted.batches)
-        except KafkaError as error:
-            self.state = SharePartitionState.FAILED
-            return _persister_error(error)
-        except ValueError as error:
-            logger.error("%r: %s", self, error)
-            self.state = SharePartitionState.FAILED
-            return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            persisted = await self._persister.read_state(self.key, self.leader_epoch)
+            if self.state is not SharePartitionState.INITIALIZING:
+                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+            start_offset = persisted.start_offset if persisted.start_offset >= 0 else self._first_offset()
+            self.window = ShareWindow.restored(start_offset, persisted.state_batches)
+        except Exception as error:
+            if self.state is SharePartitionState.INITIALIZING:
+                self.state = SharePartitionState.FAILED
+            raise self._for_client(error) from error
         self.state_epoch = persisted.state_epoch
         self.state = SharePartitionState.ACTIVE
-        max_delivery_count = self._settings.limits(self.group_id, 0.0).max_delivery_count
-        for run in self.records.archiving():
-            # Whether it was rejected is not persisted: the count tells.
-            self._bury(run.first, run.last, run.delivery_count, rejected=run.delivery_count < max_delivery_count)
-        return None
+        max_delivery_count = self._limits().max_delivery_count
+        for run in self.window.archiving():
+            # The state does not tell whether a record was rejected; its delivery count does.
+            rejected = run.delivery_count < max_delivery_count
+            in_background(self._bury(run.first, run.last, run.delivery_count, rejected=rejected), self._loop)
 
     def _first_offset(self) -> int:
-        """Where a group begins that has no state, by its share.auto.offset.reset."""
-        timestamp = self._settings.reset_timestamp(self.group_id, self._now_ms())
+        """Return where a group without state starts, by its share.auto.offset.reset."""
+        timestamp = self._settings.reset_timestamp(self.key.group_id, self._now_ms())
         found = lookup_offset(self.partition, timestamp, READ_UNCOMMITTED)
         if found.offset >= 0:
             return found.offset
         return lookup_offset(self.partition, -1, READ_UNCOMMITTED).offset
 
-    # -- what fetches ask --------------------------------------------------------------------------------------------
+    def _limits(self) -> Limits:
+        return self._settings.limits(self.key.group_id, self._loop.time())
 
     def next_fetch_offset(self) -> int | None:
-        """Where to read for a member, or None when there is nothing to acquire now."""
-        if not self.is_active or self.records is None:
+        """Return where to read for a member; None if there is nothing to acquire now."""
+        if not self.is_active or self.window is None:
             return None
-        limits = self._settings.limits(self.group_id, 0.0)
-        if not self.records.can_acquire(limits.max_record_locks):
+        if not self.window.can_acquire(self._limits().max_record_locks):
             return None
-        return self.records.next_fetch_offset()
+        return self.window.next_fetch_offset()
 
     def acquire(
         self,
         member_id: str,
-        batches: Sequence[Any],
+        batches: Sequence[BatchHeader],
         *,
         fetch_offset: int,
         max_records: int,
@@ -209,134 +198,117 @@ class SharePartition:
         aborted: Iterable[tuple[int, int]] = (),
         abort_markers: Iterable[tuple[int, int]] = (),
     ) -> list[Acquired]:
-        """Give what was read to a member; see `acquisition`.
+        """Give what was read to a member, as `acquisition` describes.
 
         Args:
             batches: headers of the record batches read.
-            aborted: producer id and first offset of the aborted transactions of the range, with read_committed.
-            abort_markers: producer id and offset of the markers among the batches that end such a transaction.
+            aborted: producer id and first offset of the range's aborted transactions, for read_committed.
+            abort_markers: producer id and offset of the abort markers among the batches.
         """
-        if not self.is_active or self.records is None:
+        if not self.is_active or self.window is None:
             return []
-        limits = self._settings.limits(self.group_id, self._loop.time())
+        limits = self._limits()
         offsets = [(header.base_offset, header.last_offset) for header in batches]
         read = Reading(member_id, offsets, fetch_offset, batch_size, strict, limits)
-        acquired = self.records.acquire(read, max_records)
+        acquired = acquire(self.window, read, max_records)
         for first, last in aborted_ranges(batches, aborted, abort_markers) if acquired else ():
-            self.records.archive(first, last, RecordState.ACQUIRED)
+            self.window.archive(first, last, RecordState.ACQUIRED)
             acquired = without(acquired, first, last)
         if acquired:
             self._watch_locks(limits.lock_until)
         return acquired
 
     def move_start(self, log_start_offset: int) -> None:
-        """The log begins later than the group does."""
-        if self.records is not None:
-            self.records.move_start(log_start_offset)
+        """Move the start offset to the log's, which is beyond it."""
+        if self.window is not None:
+            self.window.move_start(log_start_offset)
             self._on_change(self)
 
-    # -- what members say --------------------------------------------------------------------------------------------
+    async def acknowledge(self, member_id: str, acknowledgements: Iterable[Acknowledgement]) -> None:
+        """Apply a member's acknowledgements and write them.
 
-    def acknowledge(self, member_id: str, acknowledgements: Iterable[Acknowledgement]) -> asyncio.Future[None]:
-        """Take a member's word; the future is done when it is written down, and fails with a KafkaError."""
-        future: asyncio.Future[None] = self._loop.create_future()
-        if self.records is None or not self.is_active:
-            future.set_exception(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-            return future
-        limits = self._settings.limits(self.group_id, self._loop.time())
-        try:
-            changes = self.records.acknowledge(member_id, acknowledgements, limits)
-        except KafkaError as error:
-            future.set_exception(error)
-            return future
+        The caller must not cancel this: records whose change is not settled can be neither delivered nor finished.
+
+        Raises:
+            KafkaError: the error for the client.
+        """
+        if self.window is None or not self.is_active:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        limits = self._limits()
+        changes = acknowledge(self.window, member_id, acknowledgements, limits)
         if limits.renew_enabled:
             self._watch_locks(limits.lock_until)
-        return self._write(changes, future)
+        await self._write(changes)
 
-    def release(self, member_id: str) -> asyncio.Future[None]:
-        """Take back all that a member holds; as `acknowledge`."""
-        future: asyncio.Future[None] = self._loop.create_future()
-        if self.records is None or not self.is_active:
-            future.set_result(None)
-            return future
-        return self._write(
-            self.records.release(member_id, self._settings.limits(self.group_id, self._loop.time())), future
-        )
+    async def release(self, member_id: str) -> None:
+        """Release all records that a member holds; cancellation and errors as in `acknowledge`."""
+        if self.window is not None and self.is_active:
+            await self._write(release(self.window, member_id, self._limits()))
 
-    def _write(self, changes: list[Change], future: asyncio.Future[None]) -> asyncio.Future[None]:
+    async def _write(self, changes: list[Change]) -> None:
         if not changes:
-            future.set_result(None)
-            return future
+            return
+        assert self.window is not None
+        error: Exception | None = None
+        try:
+            await self._persist(changes)
+        except Exception as failure:
+            error = failure
+        moved = settle(self.window, changes, committed=error is None, now=self._loop.time())
+        if error is None:
+            self._bury_all(changes)
+        if moved or error is not None or any(change.state is RecordState.AVAILABLE for change in changes):
+            self._on_change(self)
+        if error is not None:
+            raise self._for_client(error) from error
 
-        def written(result: asyncio.Future[None]) -> None:
-            error = _persister_failure(result)
-            records = self.records
-            assert records is not None
-            moved = records.settle(changes, committed=error is None, now=self._loop.time())
-            if not future.done():
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(error)
-            if error is None:
-                self._bury_all(changes)
-            available = any(change.state is RecordState.AVAILABLE for change in changes)
-            if moved or available or error is not None:
-                self._on_change(self)
-
-        _when_done(self._persist(changes), written)
-        return future
-
-    def _persist(self, changes: Iterable[Change]) -> asyncio.Future[None]:
-        assert self.records is not None
-        return self._persister.write_state(
-            self.group_id,
-            self.partition.topic.topic_id,
-            self.partition.index,
-            state_epoch=self.state_epoch,
-            leader_epoch=self.leader_epoch,
-            start_offset=self.records.start_offset,
-            delivery_complete_count=self.records.delivery_complete_count,
-            batches=[(change.first, change.last, int(change.state), change.delivery_count) for change in changes],
+    async def _persist(self, changes: Iterable[Change]) -> None:
+        assert self.window is not None
+        batches = tuple(
+            StateBatch(change.first, change.last, int(change.state), change.delivery_count) for change in changes
+        )
+        await self._persister.write_state(
+            self.key,
+            StateWrite(
+                self.state_epoch,
+                self.leader_epoch,
+                self.window.start_offset,
+                self.window.delivery_complete_count,
+                batches,
+            ),
         )
 
-    # -- dead letters ------------------------------------------------------------------------------------------------
+    def _for_client(self, error: Exception) -> KafkaError:
+        """Return the error for the client; log one that is a bug."""
+        if isinstance(error, KafkaError):
+            return KafkaError(_FOR_CLIENTS.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR), error.message)
+        logger.error("%r failed", self, exc_info=error)
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    async def _write_anyway(self, changes: Iterable[Change]) -> None:
+        """Write changes that hold even if the write fails, then advance the start offset."""
+        try:
+            await self._persist(changes)
+        except KafkaError as error:
+            logger.info("%r: a change was not persisted: %s", self, error)
+        if self.window is not None and self.window.advance():
+            self._on_change(self)
 
     def _bury_all(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if change.state is RecordState.ARCHIVING:
-                self._bury(change.first, change.last, change.delivery_count, rejected=change.rejected)
+                in_background(
+                    self._bury(change.first, change.last, change.delivery_count, rejected=change.rejected), self._loop
+                )
 
-    def _bury(self, first: int, last: int, delivery_count: int, *, rejected: bool) -> None:
-        """Write dead letters, then archive the records, whatever became of the letters."""
+    async def _bury(self, first: int, last: int, delivery_count: int, *, rejected: bool) -> None:
+        """Write dead letters, then archive the records even if there are no letters."""
         letters = self._settings.dead_letters
-        if letters is None:
-            self._archived(first, last, delivery_count)
-            return
-        done = letters.write(self.group_id, self.partition, first, last, delivery_count, rejected=rejected)
-
-        def written(result: asyncio.Future[None]) -> None:
-            _observe(result)
-            self._archived(first, last, delivery_count)
-
-        _when_done(done, written)
-
-    def _archived(self, first: int, last: int, delivery_count: int) -> None:
-        if not self.is_active or self.records is None:
-            return
-        self.records.finish_archiving(first, last)
-        change = Change(first, last, RecordState.ARCHIVED, delivery_count, None)
-        _when_done(self._persist([change]), self._advance_after)
-
-    def _advance_after(self, result: asyncio.Future[None]) -> None:
-        """A change that stands anyway has been written, or has not."""
-        error = _persister_failure(result)
-        if error is not None:
-            logger.info("%r: a change was not persisted: %s", self, error)
-        if self.records is not None and self.records.advance():
-            self._on_change(self)
-
-    # -- locks -------------------------------------------------------------------------------------------------------
+        if letters is not None:
+            await letters.write(self.key.group_id, self.partition, first, last, delivery_count, rejected=rejected)
+        if self.is_active and self.window is not None:
+            self.window.finish_archiving(first, last)
+            await self._write_anyway([Change(first, last, RecordState.ARCHIVED, delivery_count, None)])
 
     def _watch_locks(self, until: float) -> None:
         if self._timer is None or until < self._timer_at:
@@ -351,50 +323,17 @@ class SharePartition:
 
     def _expire(self) -> None:
         self._timer = None
-        if not self.is_active or self.records is None:
+        if not self.is_active or self.window is None:
             return
         now = max(self._loop.time(), self._timer_at)
-        changes = self.records.expire(now, self._settings.limits(self.group_id, now))
-        earliest = self.records.earliest_lock
+        changes = expire(self.window, now, self._settings.limits(self.key.group_id, now))
+        earliest = self.window.earliest_lock
         if earliest is not None:
             self._watch_locks(earliest)
         if changes:
-
-            def written(result: asyncio.Future[None]) -> None:
-                self._advance_after(result)
-                self._bury_all(changes)
-
-            _when_done(self._persist(changes), written)
+            in_background(self._write_expired(changes), self._loop)
             self._on_change(self)
 
-
-def _when_done(future: asyncio.Future[Any], callback: Callable[[asyncio.Future[Any]], None]) -> None:
-    if future.done():
-        callback(future)
-    else:
-        future.add_done_callback(callback)
-
-
-def _observe(future: asyncio.Future[Any]) -> None:
-    if not future.cancelled():
-        future.exception()
-
-
-def _persister_failure(result: asyncio.Future[None]) -> KafkaError | None:
-    error = result.exception()
-    if error is None:
-        return None
-    if isinstance(error, KafkaError):
-        return _persister_error(error)
-    raise error
-
-
-def _persister_error(error: KafkaError) -> KafkaError:
-    """What a client is told about the coordinator's answer."""
-    if error.code in _COORDINATOR:
-        return KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
-    if error.code in _FENCED:
-        return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, error.message)
-    if error.code in _AS_THEY_ARE:
-        return error
-    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message)
+    async def _write_expired(self, changes: Sequence[Change]) -> None:
+        await self._write_anyway(changes)
+        self._bury_all(changes)

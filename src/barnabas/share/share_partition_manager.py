@@ -1,13 +1,15 @@
-"""The share partitions of this broker: where ShareFetch and ShareAcknowledge enter. Data plane.
+"""SharePartitionManager: the share partitions of this broker, where ShareFetch and ShareAcknowledge enter the room.
 
-    ShareFetch       ──► fetch ──────► SharePartition (read its state first) ──► DelayedShareFetch
+    ShareFetch       ──► fetch ──────► SharePartition (reads its state first) ──► DelayedShareFetch
     ShareAcknowledge ──► acknowledge ─►
     a member leaves  ──► release_session
 
-- A share partition is made by the first fetch of a group and kept until it is fenced, its leader changes, or the last member of
-  the group that read here is gone.
-- An acknowledgement for a share partition that is not here is UNKNOWN_TOPIC_OR_PARTITION: after a change of leader, or a restart, nobody
-  holds a lock any more.
+- The first fetch of a group makes a share partition. It stays until it is fenced, its leader changes, or the group's last member
+  that reads here is gone.
+- An acknowledgement for a share partition that is not here gets UNKNOWN_TOPIC_OR_PARTITION: after an election or a restart no member
+  holds a lock.
+- When a client closes its connection, its fetch is cancelled and acquires nothing. Its acknowledgements, and the reading of a state
+  that its fetch began, go on to their end.
 
 Sources: KIP-932; Kafka's `SharePartitionManager`.
 """
@@ -18,37 +20,36 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareFetchResponse
-from barnabas.replication.partition import Partition
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import DelayedShareFetch, ShareFetchParams, ShareFetchResults
-from barnabas.share.records import Acknowledgement
+from barnabas.share.persister import Persister
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
-from barnabas.share.settings import Persister, ShareSettings
+from barnabas.share.settings import ShareSettings
 from barnabas.share.share_partition import ENDS_SHARE_PARTITION, SharePartition
+from barnabas.share.state_records import SharePartitionKey
+from barnabas.steps import gather, in_background, shielded
 
-__all__ = ["SharePartitionManager"]
+__all__ = ["AcknowledgeAnswer", "FetchAnswer", "SharePartitionManager"]
 
 logger = logging.getLogger(__name__)
 
 PartitionData = ShareFetchResponse.PartitionData
 FetchAnswer = dict[TopicPartitionId, PartitionData]
 AcknowledgeAnswer = dict[TopicPartitionId, KafkaError | None]
-_Key = tuple[str, TopicPartitionId]
 
 
 class SharePartitionManager:
     """All share partitions whose partitions this broker leads.
 
     Attributes:
-        sessions: of the members that read here.
-        settings: of the groups.
-        records_acquired: how many records have been given to members.
-        records_acknowledged: how many have been acknowledged, by type (`AcknowledgeType`).
+        sessions: the sessions of the members that read here.
+        settings: the groups' settings.
+        records_acquired: how many records members have acquired.
+        records_acknowledged: how many records members have acknowledged, by type (`AcknowledgeType`).
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class SharePartitionManager:
         self._persister = persister
         self._loop = loop
         self._now_ms = now_ms
-        self._partitions: dict[_Key, SharePartition] = {}
+        self._partitions: dict[SharePartitionKey, SharePartition] = {}
         sessions.on_member_gone = self._member_gone
         sessions.on_group_empty = self._group_empty
 
@@ -79,91 +80,63 @@ class SharePartitionManager:
     def __len__(self) -> int:
         return len(self._partitions)
 
-    # -- fetching ----------------------------------------------------------------------------------------------------
-
-    def fetch(
-        self, params: ShareFetchParams, partitions: Sequence[TopicPartitionId], epoch: int
-    ) -> asyncio.Future[FetchAnswer]:
+    async def fetch(self, params: ShareFetchParams, partitions: Sequence[TopicPartitionId], epoch: int) -> FetchAnswer:
         """Acquire records for a member, waiting for some if there are none.
 
         Args:
-            partitions: known to the metadata.
-            epoch: of the session; decides which partition comes first.
+            partitions: partitions that exist.
+            epoch: the session's; decides which partition is read first.
 
-        Returns:
-            The answer's parts of the partitions about which there is something to say.
+        Returns: the response's parts of the partitions that have records or errors.
         """
         answer: FetchAnswer = {}
         if not partitions or not params.max_records or not params.max_bytes:
-            return self._done(answer)
+            return answer
         turn = epoch % len(partitions) if epoch > 0 else 0
         found = []
         fresh = []
         for partition_id in (*partitions[turn:], *partitions[:turn]):
             try:
-                shared = self._share_partition(params.group_id, partition_id)
-                starting = shared.initialize(self._answer_waiting)
-                if starting is not None:
-                    self._when_initialized(shared, starting, partial(_note_failure, answer, partition_id))
-                    if partition_id in answer:
-                        continue
-                    fresh.append(shared)
+                shared = self._share_partition(SharePartitionKey(params.group_id, *partition_id))
+                is_fresh = shared.needs_state()
             except KafkaError as error:
                 answer[partition_id] = _failed(partition_id, error)
                 continue
+            if is_fresh:
+                in_background(self._initialize(shared, answer), self._loop)
+                if partition_id in answer:
+                    continue
+                fresh.append(shared)
             found.append(shared)
-        if not found:
-            return self._done(answer)
-        operation = DelayedShareFetch(self._loop, params, found, self._on_error)
+        if found:
+            for shared, data in (await self._wait(params, found, fresh)).items():
+                self.records_acquired += sum(part.last_offset - part.first_offset + 1 for part in data.acquired_records)
+                answer[_id_of(shared)] = data
+        return answer
+
+    def _wait(
+        self, params: ShareFetchParams, found: Sequence[SharePartition], fresh: Sequence[SharePartition]
+    ) -> asyncio.Future[ShareFetchResults]:
+        operation = DelayedShareFetch(self._loop, params, found, self._remove_on_error)
         results = _first_results(operation, found, fresh)
-        if results is None and params.max_wait_ms <= 0:
-            operation.expired()
-        elif results is not None:
+        if results is not None:
             operation.finish(results)
+        elif params.max_wait_ms <= 0:
+            operation.expired()
         else:
             keys: list[Hashable] = [*found, *(shared.partition for shared in found)]
             self._replicas.delayed_fetches.watch(operation, keys, params.max_wait_ms)
-        return self._answered(operation, answer)
+        return operation.future
 
-    def _answered(self, operation: DelayedShareFetch, answer: FetchAnswer) -> asyncio.Future[FetchAnswer]:
-        future: asyncio.Future[FetchAnswer] = self._loop.create_future()
-
-        def done(result: asyncio.Future[ShareFetchResults]) -> None:
-            if future.done():
-                return
-            if result.cancelled():
-                future.cancel()
-                return
-            error = result.exception()
-            if error is not None:
-                future.set_exception(error)
-                return
-            for shared, data in result.result().items():
-                self.records_acquired += sum(part.last_offset - part.first_offset + 1 for part in data.acquired_records)
-                answer[_id_of(shared.partition)] = data
-            future.set_result(answer)
-
-        if operation.future.done():
-            done(operation.future)
-        else:
-            operation.future.add_done_callback(done)
-            # Who waits for the answer may go away: then nothing must be acquired.
-            future.add_done_callback(lambda _: operation.future.cancel() if future.cancelled() else None)
-        return future
-
-    def _share_partition(self, group_id: str, partition_id: TopicPartitionId) -> SharePartition:
-        key = (group_id, partition_id)
-        shared = self._partitions.get(key)
-        if shared is not None and shared.is_stale:
-            self._remove(shared)
-            shared = None
+    def _share_partition(self, key: SharePartitionKey) -> SharePartition:
+        shared = self._known(key)
         if shared is None:
-            hosted = self._replicas.topics_by_id.get(partition_id.topic_id)
-            partition = None if hosted is None else hosted.partitions.get(partition_id.partition)
+            hosted = self._replicas.topics_by_id.get(key.topic_id)
+            partition = None if hosted is None else hosted.partitions.get(key.partition)
             if partition is None or not partition.is_leader:
                 raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             shared = self._partitions[key] = SharePartition(
-                group_id,
+                key,
                 partition,
                 persister=self._persister,
                 settings=self.settings,
@@ -173,133 +146,84 @@ class SharePartitionManager:
             )
         return shared
 
-    def _when_initialized(
-        self, shared: SharePartition, starting: asyncio.Future[None], on_failure: Callable[[KafkaError], None]
-    ) -> None:
-        """Forget a share partition that cannot be read."""
-
-        def done(future: asyncio.Future[None]) -> None:
-            error = future.exception()
-            if isinstance(error, KafkaError):
-                on_failure(error)
-                self._remove(shared)
-            elif error is not None:
-                raise error
-
-        if starting.done():
-            done(starting)
-        else:
-            starting.add_done_callback(done)
-
-    def _answer_waiting(self, shared: SharePartition) -> None:
-        """Let the fetches that wait for a share partition look at once, now that it has been read (`_first_results`)."""
-        for operation in tuple(self._replicas.delayed_fetches.watchers.get(shared, ())):
-            if isinstance(operation, DelayedShareFetch):
-                operation.look_again()
-
-    # -- acknowledging -----------------------------------------------------------------------------------------------
-
-    def acknowledge(
-        self, group_id: str, member_id: str, batches: Mapping[TopicPartitionId, Sequence[Acknowledgement]]
-    ) -> asyncio.Future[AcknowledgeAnswer]:
-        """Take a member's word on records; the answer has an error or None for each partition."""
-        waits: dict[TopicPartitionId, asyncio.Future[None]] = {}
-        for partition_id, acknowledgements in batches.items():
-            shared = self._known(group_id, partition_id)
-            if shared is None:
-                waits[partition_id] = self._unknown()
-                continue
-            waits[partition_id] = shared.acknowledge(member_id, acknowledgements)
-            self._end_on_error(shared, waits[partition_id])
-            self._count(acknowledgements, waits[partition_id])
-        return self._gathered(waits)
-
-    def _count(self, acknowledgements: Sequence[Acknowledgement], future: asyncio.Future[None]) -> None:
-        """Count what has been taken."""
-
-        def done(result: asyncio.Future[None]) -> None:
-            if result.cancelled() or result.exception() is not None:
-                return
-            for asked in acknowledgements:
-                if len(asked.types) == 1:
-                    self.records_acknowledged[asked.types[0]] += asked.last - asked.first + 1
-                else:
-                    self.records_acknowledged.update(asked.types)
-
-        if future.done():
-            done(future)
-        else:
-            future.add_done_callback(done)
-
-    def release_session(self, group_id: str, member_id: str) -> asyncio.Future[AcknowledgeAnswer]:
-        """End a member's session and take back all that it holds.
-
-        Raises:
-            KafkaError: SHARE_SESSION_NOT_FOUND.
-        """
-        session = self.sessions.remove(group_id, member_id)
-        if session is None:
-            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
-        waits = {}
-        for partition_id in session.partitions:
-            shared = self._known(group_id, partition_id)
-            if shared is not None:
-                waits[partition_id] = shared.release(member_id)
-                self._end_on_error(shared, waits[partition_id])
-        return self._gathered(waits)
-
-    def _known(self, group_id: str, partition_id: TopicPartitionId) -> SharePartition | None:
-        shared = self._partitions.get((group_id, partition_id))
+    def _known(self, key: SharePartitionKey) -> SharePartition | None:
+        shared = self._partitions.get(key)
         if shared is not None and shared.is_stale:
             self._remove(shared)
             return None
         return shared
 
-    def _unknown(self) -> asyncio.Future[None]:
-        future: asyncio.Future[None] = self._loop.create_future()
-        future.set_exception(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        return future
+    async def _initialize(self, shared: SharePartition, answer: FetchAnswer) -> None:
+        """Read a share partition's state; if that fails, put the error into the answer and forget the share partition."""
+        try:
+            await shared.initialize()
+        except KafkaError as error:
+            answer[_id_of(shared)] = _failed(_id_of(shared), error)
+            self._remove(shared)
+            return
+        # At once, before another state is read (`_first_results`).
+        for operation in tuple(self._replicas.delayed_fetches.watchers.get(shared, ())):
+            if isinstance(operation, DelayedShareFetch):
+                operation.look_again()
 
-    def _end_on_error(self, shared: SharePartition, future: asyncio.Future[None]) -> None:
-        def done(result: asyncio.Future[None]) -> None:
-            error = None if result.cancelled() else result.exception()
-            if isinstance(error, KafkaError):
-                self._on_error(shared, error)
+    async def acknowledge(
+        self, group_id: str, member_id: str, batches: Mapping[TopicPartitionId, Sequence[Acknowledgement]]
+    ) -> AcknowledgeAnswer:
+        """Apply a member's acknowledgements and write them.
 
-        if future.done():
-            done(future)
-        else:
-            future.add_done_callback(done)
+        Returns: an error or None for each partition.
+        """
+        outcomes = await gather(
+            (
+                shielded(
+                    self._acknowledge(SharePartitionKey(group_id, *partition_id), member_id, acknowledgements),
+                    self._loop,
+                )
+                for partition_id, acknowledgements in batches.items()
+            ),
+            self._loop,
+        )
+        return dict(zip(batches, outcomes, strict=True))
 
-    def _gathered(self, waits: Mapping[TopicPartitionId, asyncio.Future[None]]) -> asyncio.Future[AcknowledgeAnswer]:
-        answer: asyncio.Future[AcknowledgeAnswer] = self._loop.create_future()
-        left = len(waits)
-
-        def done(_: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left <= 0 and not answer.done():
-                answer.set_result({partition_id: _outcome(future) for partition_id, future in waits.items()})
-
-        if not waits:
-            done(None)
-        for future in waits.values():
-            if future.done():
-                done(future)
+    async def _acknowledge(
+        self, key: SharePartitionKey, member_id: str, acknowledgements: Sequence[Acknowledgement]
+    ) -> KafkaError | None:
+        shared = self._known(key)
+        if shared is None:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        try:
+            await shared.acknowledge(member_id, acknowledgements)
+        except KafkaError as error:
+            self._remove_on_error(shared, error)
+            return error
+        for asked in acknowledgements:
+            if len(asked.types) == 1:
+                self.records_acknowledged[asked.types[0]] += asked.last - asked.first + 1
             else:
-                future.add_done_callback(done)
-        return answer
+                self.records_acknowledged.update(asked.types)
+        return None
 
-    # -- ending ------------------------------------------------------------------------------------------------------
+    def release_session(self, group_id: str, member_id: str) -> None:
+        """End a member's session, if it has one, and release all records that it holds."""
+        session = self.sessions.remove(group_id, member_id)
+        for partition_id in () if session is None else session.partitions:
+            shared = self._known(SharePartitionKey(group_id, *partition_id))
+            if shared is not None:
+                in_background(self._release(shared, member_id), self._loop)
 
-    def _on_error(self, shared: SharePartition, error: KafkaError) -> None:
+    async def _release(self, shared: SharePartition, member_id: str) -> None:
+        try:
+            await shared.release(member_id)
+        except KafkaError as error:
+            self._remove_on_error(shared, error)
+
+    def _remove_on_error(self, shared: SharePartition, error: KafkaError) -> None:
         if error.code in ENDS_SHARE_PARTITION:
             self._remove(shared)
 
     def _remove(self, shared: SharePartition) -> None:
-        key = (shared.group_id, _id_of(shared.partition))
-        if self._partitions.get(key) is shared:
-            del self._partitions[key]
+        if self._partitions.get(shared.key) is shared:
+            del self._partitions[shared.key]
         shared.fence()
         self._replicas.delayed_fetches.notify(shared)
 
@@ -308,13 +232,13 @@ class SharePartitionManager:
         self.release_session(group_id, member_id)
 
     def _group_empty(self, group_id: str) -> None:
-        for shared in [shared for (group, _), shared in self._partitions.items() if group == group_id]:
+        for shared in [shared for key, shared in self._partitions.items() if key.group_id == group_id]:
             self._remove(shared)
 
     def topics_deleted(self, topic_ids: Iterable[bytes]) -> None:
-        """Forget the share partitions of topics that are gone."""
-        gone = frozenset(topic_ids)
-        for shared in [shared for (_, at), shared in self._partitions.items() if at.topic_id in gone]:
+        """Forget the share partitions of deleted topics."""
+        deleted = frozenset(topic_ids)
+        for shared in [shared for key, shared in self._partitions.items() if key.topic_id in deleted]:
             self._remove(shared)
 
     def close(self) -> None:
@@ -323,20 +247,15 @@ class SharePartitionManager:
             shared.fence()
         self._partitions.clear()
 
-    def _done(self, answer: FetchAnswer) -> asyncio.Future[FetchAnswer]:
-        future: asyncio.Future[FetchAnswer] = self._loop.create_future()
-        future.set_result(answer)
-        return future
-
 
 def _first_results(
     operation: DelayedShareFetch, found: Sequence[SharePartition], fresh: Sequence[SharePartition]
 ) -> ShareFetchResults | None:
-    """Look at the partitions of a fetch in the order in which they come to be known.
+    """Look at the partitions of a fetch in the order in which their states are read.
 
-    Those whose state is there already are first, then one after the other those whose state this fetch has had read (`fresh`), and
-    last all together. So the first of a group's fetches has the records of one partition, as in Kafka, where each state
-    comes by itself and completes the fetch; tests of clients rest on that.
+    Partitions whose state was there before are first, then one by one those whose state this fetch had read (`fresh`), and
+    last all together. So a group's first fetch returns the records of one partition, as in Kafka, where each state that is read
+    completes the fetch; tests of clients rest on that.
     """
     if fresh:
         new = set(fresh)
@@ -348,19 +267,8 @@ def _first_results(
     return operation.try_complete()
 
 
-def _note_failure(answer: FetchAnswer, partition_id: TopicPartitionId, error: KafkaError) -> None:
-    answer[partition_id] = _failed(partition_id, error)
-
-
-def _id_of(partition: Partition) -> TopicPartitionId:
-    return TopicPartitionId(bytes(partition.topic.topic_id), partition.index)
-
-
-def _outcome(future: asyncio.Future[None]) -> KafkaError | None:
-    error = future.exception()
-    if error is not None and not isinstance(error, KafkaError):
-        raise error
-    return error
+def _id_of(shared: SharePartition) -> TopicPartitionId:
+    return TopicPartitionId(shared.key.topic_id, shared.key.partition)
 
 
 def _failed(partition_id: TopicPartitionId, error: KafkaError) -> PartitionData:

@@ -1,11 +1,11 @@
-"""Delivery states over ranges of offsets, and how old and new ones become one list (control plane, pure).
+"""Delivery states over ranges of offsets, and how older and newer ranges become one list.
 
     so far   0..9 AVAILABLE x1        new   5..14 AVAILABLE x2      start offset 3
     combined 3..4 AVAILABLE x1, 5..14 AVAILABLE x2
 
-Where ranges overlap the one with more deliveries wins, and among equals the later state (AVAILABLE < ACKNOWLEDGED < ARCHIVING <
-ARCHIVED): states only move that way, so the order in which writes are read does not matter. Neighbours that say the same become one.
-What lies below the start offset is dropped.
+Where ranges overlap, the one with more deliveries wins, and among equals the later state (AVAILABLE < ACKNOWLEDGED < ARCHIVING <
+ARCHIVED). States only move that way, so the order of the ranges does not matter. Equal neighbours are joined. Ranges below the start
+offset are dropped.
 
 Sources: Kafka classes `PersisterStateBatch`, `PersisterStateBatchCombiner`.
 """
@@ -30,10 +30,10 @@ class StateBatch(NamedTuple):
 
 
 def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
-    """One sorted list without overlaps.
+    """Return one sorted list without overlaps.
 
     Args:
-        start_offset: drop what lies below; -1 keeps all.
+        start_offset: ranges below it are dropped; -1 keeps all.
     """
     kept = sorted(
         batch if batch.first_offset >= start_offset else batch._replace(first_offset=start_offset)

@@ -1,10 +1,10 @@
-"""The records of `__share_group_state`: a share partition's delivery state, whole or as an update (control plane).
+"""The records of `__share_group_state`: a share partition's delivery state, complete or as an update.
 
-    type 0  ShareSnapshotKey(group, topic id, partition) -> ShareSnapshotValue   all there is to know; a tombstone ends it
-    type 1  ShareUpdateKey(group, topic id, partition)   -> ShareUpdateValue     what changed since, by the snapshot's epoch
+    type 0  ShareSnapshotKey(group, topic id, partition) -> ShareSnapshotValue   the complete state; a tombstone ends it
+    type 1  ShareUpdateKey(group, topic id, partition)   -> ShareUpdateValue     a change since the snapshot of that epoch
 
 An update with start offset -1 leaves the start where it is. The topic is not compacted: a snapshot makes everything before it
-redundant, and the coordinator deletes from the front (`share_coordinator`).
+redundant, and the coordinator deletes records from the front (`share_coordinator`).
 
 Sources: KIP-932; Kafka classes `ShareCoordinatorRecordHelpers`, `ShareGroupOffset`.
 """
@@ -13,10 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord
-from barnabas.protocol.messages import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from barnabas.protocol.messages import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    WriteShareGroupStateRequest,
+)
 from barnabas.share.state_batches import StateBatch
 
 SHARE_SNAPSHOT = 0
@@ -40,11 +46,11 @@ class ShareGroupOffset:
 
     Attributes:
         snapshot_epoch: counts the snapshots.
-        state_epoch: grows whenever the state is begun anew; an older one is fenced.
-        leader_epoch: of the partition leader that read the state last.
-        start_offset: -1 until the leader has decided where the group begins.
-        delivery_complete_count: finished records at or above the start offset, -1 when unknown.
-        create_timestamp, write_timestamp: of the last snapshot; they differ when it was made because nothing happened for long.
+        state_epoch: grows with each initialization; writes with an older one are rejected.
+        leader_epoch: the epoch of the partition's leader that read the state last.
+        start_offset: -1 until the leader has decided where the group starts.
+        delivery_complete_count: finished records at or above the start offset; -1 if unknown.
+        create_timestamp, write_timestamp: of the last snapshot; they differ if it was written because there was no change for long.
     """
 
     snapshot_epoch: int
@@ -71,7 +77,7 @@ class ShareGroupOffset:
 
     @classmethod
     def from_update(cls, value: ShareUpdateValue) -> ShareGroupOffset:
-        """An update whose snapshot is gone stands for itself."""
+        """Return the state of an update without a snapshot."""
         return cls(
             value.snapshot_epoch,
             0,
@@ -82,13 +88,17 @@ class ShareGroupOffset:
         )
 
 
-def state_batches(batches: Iterable[Any]) -> tuple[StateBatch, ...]:
-    """The batches of any message that carries them."""
+def state_batches(
+    batches: Iterable[
+        ShareSnapshotValue.StateBatch | ShareUpdateValue.StateBatch | WriteShareGroupStateRequest.StateBatch
+    ],
+) -> tuple[StateBatch, ...]:
+    """Return the batches of a message."""
     return tuple(StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count) for b in batches)
 
 
 def share_snapshot_record(key: SharePartitionKey, state: ShareGroupOffset) -> CoordinatorRecord:
-    """The whole state."""
+    """Return the record of a complete state."""
     value = ShareSnapshotValue(
         snapshot_epoch=state.snapshot_epoch,
         state_epoch=state.state_epoch,
@@ -103,7 +113,7 @@ def share_snapshot_record(key: SharePartitionKey, state: ShareGroupOffset) -> Co
 
 
 def share_update_record(key: SharePartitionKey, state: ShareGroupOffset) -> CoordinatorRecord:
-    """A change; of the state only what `ShareUpdateValue` has is written."""
+    """Return the record of a change: the fields of the state that `ShareUpdateValue` has."""
     value = ShareUpdateValue(
         snapshot_epoch=state.snapshot_epoch,
         leader_epoch=state.leader_epoch,
@@ -117,7 +127,7 @@ def share_update_record(key: SharePartitionKey, state: ShareGroupOffset) -> Coor
 
 
 def share_state_tombstone(key: SharePartitionKey) -> CoordinatorRecord:
-    """The end of a share partition's state."""
+    """Return the record that deletes a share partition's state."""
     return CoordinatorRecord(SHARE_SNAPSHOT, _snapshot_key(key), None)
 
 

@@ -1,13 +1,13 @@
-"""The sliding window of a share partition: batches in flight between the start offset and the end offset. Data plane, pure.
+"""ShareWindow: the batches in flight of a share partition, between its start offset and its end offset.
 
     start offset                                   end offset
     |  batch  |  batch  |      gap      |  batch   |            next_fetch_offset: the first available record, or the end
 
-- The start offset passes records that are finished, and batches that lie before it are forgotten as a whole.
+- The start offset passes finished records; batches below it are forgotten.
 - The end offset is that of the last record ever acquired.
-- After a restart the window is what was persisted. Offsets between the persisted batches were never finished, so they are read again: the
-  *gap window* runs from the first such gap to the end offset as of the restart.
-- What the log does not have any more (its start moved, compaction) is archived if nobody holds it.
+- After a restart the window is restored from its persisted state. Offsets between the persisted batches were never finished, so they are
+  read again: the *gap window* runs from the first such gap to the end offset at the restart.
+- Records that the log no longer has (its start moved, compaction) are archived if no member holds them.
 
 Invariants: batches ascend without overlap; start offset ≤ end offset + 1.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from barnabas.share.in_flight import InFlightBatch, RecordState, Run
 
@@ -26,15 +26,13 @@ __all__ = ["Acquired", "Limits", "ShareWindow"]
 
 UNKNOWN_OFFSET = -1
 
-W = TypeVar("W", bound="ShareWindow")
-
 
 class Limits(NamedTuple):
-    """The group's settings as of this moment.
+    """The group's settings now.
 
     Attributes:
-        lock_until: loop time at which a lock given now ends.
-        dead_letters: records that are rejected, or delivered too often, are written to another topic before they are archived.
+        lock_until: loop time at which a lock that starts now ends.
+        dead_letters: whether records that are rejected, or delivered too often, go to another topic before they are archived.
     """
 
     max_delivery_count: int
@@ -45,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """A range given to a member, and which delivery it is."""
+    """A range that a member acquired, and the number of its deliveries."""
 
     first: int
     last: int
@@ -60,11 +58,11 @@ class ShareWindow:
     """One share partition's batches.
 
     Args:
-        start_offset: the first offset not finished.
+        start_offset: the first offset that is not finished.
 
     Attributes:
         end_offset: the last offset acquired so far; with an empty window, the next to read.
-        look_back: some record below the end offset may be available: it is looked for before reading on.
+        look_back: whether a record below the end offset may be available, so that reading starts there.
     """
 
     def __init__(self, start_offset: int) -> None:
@@ -77,17 +75,17 @@ class ShareWindow:
         self._gap_end = -1
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.start_offset}..{self.end_offset} batches={len(self._batches)}>"
+        return f"<ShareWindow {self.start_offset}..{self.end_offset} batches={len(self._batches)}>"
 
     @classmethod
-    def restored(cls: type[W], start_offset: int, states: Iterable[tuple[int, int, int, int]]) -> W:
-        """The window as it was persisted.
+    def restored(cls, start_offset: int, states: Iterable[tuple[int, int, int, int]]) -> ShareWindow:
+        """Restore a window from its persisted state.
 
         Args:
             states: first offset, last offset, delivery state and delivery count, in order.
 
         Raises:
-            ValueError: the states are no window.
+            ValueError: the states overlap, descend, or start below the start offset.
         """
         window = cls(start_offset)
         expected = start_offset
@@ -105,21 +103,19 @@ class ShareWindow:
             window.advance()
         return window
 
-    # -- looking -----------------------------------------------------------------------------------------------------
-
     @property
     def batches(self) -> Sequence[InFlightBatch]:
-        """What is in flight, in order; not to be changed."""
+        """The batches in flight, in order; not to be changed."""
         return self._batches
 
     @property
     def size(self) -> int:
-        """How many records the window spans."""
+        """The number of records that the window spans."""
         return self.end_offset - self.start_offset + 1 if self._batches else 0
 
     @property
     def delivery_complete_count(self) -> int:
-        """Finished records in the window, also those whose change is being written."""
+        """The number of finished records in the window, also those whose change is being written."""
         start = self.start_offset
         return sum(
             run.last - max(run.first, start) + 1
@@ -130,7 +126,7 @@ class ShareWindow:
 
     @property
     def earliest_lock(self) -> float | None:
-        """When the first lock runs out; None when nothing is acquired."""
+        """When the first lock ends; None if no records are acquired."""
         return min(
             (
                 run.lock_until
@@ -142,7 +138,7 @@ class ShareWindow:
         )
 
     def archiving(self) -> list[Run]:
-        """Runs on their way to the dead letter topic."""
+        """Return the runs that are being written to the dead letter topic."""
         return [run for batch in self._batches for run in batch.runs if run.state is RecordState.ARCHIVING]
 
     @property
@@ -150,7 +146,7 @@ class ShareWindow:
         return not self._batches or self.start_offset > self._batches[-1].last
 
     def next_fetch_offset(self) -> int:
-        """Where to read: the first available record, or the first beyond the window."""
+        """Return where to read: the first available record, or the first beyond the window."""
         if self._is_drained:
             self.look_back = False
             return self.end_offset
@@ -174,7 +170,7 @@ class ShareWindow:
         return None
 
     def can_acquire(self, max_record_locks: int) -> bool:
-        """Whether reading is worth it: something is to be delivered again, or the window may grow."""
+        """Whether reading may give records: one is available again, or the window may grow."""
         return self.next_fetch_offset() != self.end_offset + 1 or self.size < max_record_locks
 
     @property
@@ -182,17 +178,15 @@ class ShareWindow:
         return self._gap_start is not None and self._gap_end == self.end_offset
 
     def move_gap(self, offset: int) -> None:
-        """All gaps below an offset are filled: the next one begins after the batches that follow."""
+        """Move the gap to an offset, below which all gaps are filled, or behind the batches there."""
         floor = self.floor(offset)
         while self.gap_active and floor is not None and floor.last >= offset:
             offset = floor.last + 1
             floor = self.floor(offset)
         self._gap_start = offset if self.gap_active and offset <= self._gap_end else None
 
-    # -- the log -----------------------------------------------------------------------------------------------------
-
     def archive(self, first: int, last: int, state: RecordState) -> bool:
-        """Finish the records of a range that are in a state; returns whether there were any."""
+        """Archive the records of a range that are in a state; returns whether there were any."""
         found = False
         for batch in self._batches:
             if batch.first > last:
@@ -207,29 +201,25 @@ class ShareWindow:
         return found
 
     def finish_archiving(self, first: int, last: int) -> None:
-        """Dead letters are written (or cannot be): the records are done with."""
+        """Archive records whose dead letters are written, or cannot be."""
         self.archive(first, last, RecordState.ARCHIVING)
 
     def move_start(self, log_start_offset: int) -> None:
-        """The log begins later now: what is below can be delivered no more."""
+        """Move the start offset to the log's, below which records can no longer be delivered."""
         if log_start_offset <= self.start_offset:
             return
-        if not self._batches:
-            self.start_offset = self.end_offset = log_start_offset
-            return
-        if self.archive(self.start_offset, log_start_offset - 1, RecordState.AVAILABLE):
-            self.look_back = True
+        self.archive(self.start_offset, log_start_offset - 1, RecordState.AVAILABLE)
         self.start_offset = log_start_offset
         self.end_offset = max(self.end_offset, log_start_offset)
 
     def advance(self) -> bool:
-        """Let the start offset pass finished records, and forget batches that lie wholly before it; returns whether it moved."""
+        """Move the start offset past finished records and forget the batches below it; returns whether it moved."""
         if not self._batches:
             return False
         floor = self.floor(self.start_offset)
         if floor is None:
             if self.gap_active and self._gap_start is not None and self._gap_start < self._firsts[0]:
-                return False  # A gap that must be read again begins the window.
+                return False  # The window starts with a gap that must be read again.
             self.start_offset = self._firsts[0]
         finished = self._last_finished()
         if finished < self.start_offset:
@@ -253,14 +243,14 @@ class ShareWindow:
         return True
 
     def _last_finished(self) -> int:
-        """The end of the finished records at the front; -1 when the first is not finished."""
+        """Return the last of the finished records at the front; -1 if the first is not finished."""
         last = UNKNOWN_OFFSET
         for batch in self._batches:
             if self.gap_active and self._gap_start is not None and batch.last >= self._gap_start:
                 return last
             for run in batch.runs:
                 if run.last < self.start_offset:
-                    # Below the start there is nothing to wait for, unless a write is under way.
+                    # Below the start only a write under way holds the start offset.
                     if run.transition is not None:
                         return last
                     last = run.last
@@ -270,15 +260,13 @@ class ShareWindow:
                 last = run.last
         return last
 
-    # -- the batches -------------------------------------------------------------------------------------------------
-
     def floor(self, offset: int) -> InFlightBatch | None:
-        """The batch with the largest first offset at or below an offset."""
+        """Return the batch with the largest first offset at or below an offset."""
         index = bisect_right(self._firsts, offset) - 1
         return self._batches[index] if index >= 0 else None
 
     def between(self, first: int, last: int) -> list[InFlightBatch]:
-        """The batches that begin in a range."""
+        """Return the batches that start in a range."""
         return self._batches[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
 
     def insert(self, run: Run) -> InFlightBatch:

@@ -1,9 +1,9 @@
-"""Setting and deleting the offsets of a share group, in the group's shard (control plane).
+"""Altering and deleting the offsets of a share group, in the group's shard.
 
-The offsets themselves are the share coordinator's; the group keeps which partitions have some. So each change has two halves: here the
-partitions are noted and the caller told what to do with the share coordinator, and afterwards the outcome is noted.
+The share coordinator keeps the offsets; the group keeps which partitions have some. So each change has two halves: the group first
+records the partitions and returns what the share coordinator must do, and afterwards records the outcome.
 
-Both need an empty group. Setting makes a group that is not there.
+Both need an empty group. Altering creates a missing group.
 
 Source: Kafka class `GroupMetadataManager` (`alterShareGroupOffsets`, `sharePartitionsEligibleForOffsetDeletion`,
 `shareGroupBuildPartitionDeleteRequest`, `completeDeleteShareGroupOffsets`).
@@ -34,7 +34,7 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTo
 
 
 class Alteration(NamedTuple):
-    """The answer so far, and the offsets to begin partitions with."""
+    """The response so far, and the offsets to initialize partitions with."""
 
     topics: list[AlteredTopic]
     state_epoch: int
@@ -44,7 +44,7 @@ class Alteration(NamedTuple):
 class Deletion(NamedTuple):
     """The topics that cannot be deleted, and the partitions to delete."""
 
-    refused: list[DeletedTopic]
+    rejected: list[DeletedTopic]
     partitions: PartitionIds
 
 
@@ -53,7 +53,7 @@ def alter(
     group_id: str,
     topics: Iterable[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic],
 ) -> CoordinatorResult[Alteration]:
-    """Note partitions as initializing, to be begun at new offsets.
+    """Record partitions as initializing, at new offsets.
 
     Raises:
         KafkaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another type.
@@ -90,7 +90,7 @@ def alter(
 
 
 def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> CoordinatorResult[Deletion]:
-    """Note the partitions of topics as being deleted.
+    """Record topics as deleting.
 
     Raises:
         KafkaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
@@ -98,7 +98,7 @@ def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> Coord
     group = env.require(group_id, ShareGroup)
     group.validate_delete_group()
     state = group.state_partitions
-    refused = []
+    rejected = []
     partitions: dict[bytes, frozenset[int]] = {}
     initialized, deleting = dict(state.initialized), dict(state.deleting)
     for name in topics:
@@ -106,17 +106,17 @@ def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> Coord
         topic_id = None if known is None else bytes(known.topic_id)
         if known is None or topic_id is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(DeletedTopic(topic_name=name, error_code=error, error_message=error.default_message))
+            rejected.append(DeletedTopic(topic_name=name, error_code=error, error_message=error.default_message))
         elif topic_id in initialized:
             partitions[topic_id] = initialized.pop(topic_id).partitions
             deleting[topic_id] = name
         elif topic_id in deleting:
             partitions[topic_id] = frozenset(known.partitions)
         else:
-            refused.append(
+            rejected.append(
                 DeletedTopic(topic_name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=NO_OFFSETS)
             )
-    found = Deletion(refused, partitions)
+    found = Deletion(rejected, partitions)
     if not partitions:
         return CoordinatorResult(found)
     new = StatePartitions(state.initializing, initialized, deleting)
@@ -124,7 +124,7 @@ def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> Coord
 
 
 def complete_delete(env: GroupEnvironment, group_id: str, topic_ids: Iterable[bytes]) -> CoordinatorResult[None]:
-    """The share coordinator has deleted the states of topics."""
+    """Record that the share coordinator has deleted the states of topics."""
     group = env.find(group_id, ShareGroup)
     if group is None:
         return CoordinatorResult(None)
@@ -135,7 +135,7 @@ def complete_delete(env: GroupEnvironment, group_id: str, topic_ids: Iterable[by
 
 
 def delete_all(env: GroupEnvironment, group_id: str) -> CoordinatorResult[PartitionIds | None]:
-    """Note every partition of a group that is about to be deleted; None when there is no such share group.
+    """Record every partition of a group as deleting, before the group is deleted; the response is None if it is not a share group.
 
     Raises:
         KafkaError: NON_EMPTY_GROUP.

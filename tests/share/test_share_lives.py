@@ -2,7 +2,7 @@
 
     members ──► SharePartitionManager ──► Store (a real ShareCoordinatorShard) ──► read again by the next leader
 
-A record whose acceptance was confirmed is never delivered again, and none is lost: each one ends as confirmed, as told without an
+A record whose acceptance was confirmed is never delivered again, and none is lost: each one ends as confirmed, as acknowledged without an
 answer, or with its deliveries used up.
 """
 
@@ -10,22 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.share.acknowledgement import Acknowledgement
 from barnabas.share.fetch import ShareFetchParams
-from barnabas.share.records import Acknowledgement
 from barnabas.share.sessions import ShareSessionCache, TopicPartitionId
-from barnabas.share.settings import PersistedState, ShareSettings
-from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateOutcome, StateWrite
+from barnabas.share.settings import ShareSettings
+from barnabas.share.share_coordinator_shard import ShareCoordinatorShard, StateSummary, StateWrite
 from barnabas.share.share_partition_manager import SharePartitionManager
-from barnabas.share.state_batches import StateBatch
-from barnabas.share.state_records import SharePartitionKey
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
+from barnabas.steps import sleep, start
 from tests.replication.hosting import Hosting
+
+T = TypeVar("T")
 
 ACCEPT, RELEASE, REJECT = 1, 2, 3
 MEMBERS = ("a", "b", "c")
@@ -66,7 +69,7 @@ class Store:
         self._offset = 0
         self.apply(self.shard.initialize(self.key, 1, -1))
 
-    def apply(self, result: Any) -> Any:
+    def apply(self, result: CoordinatorResult[T]) -> T:
         for record in result.records:
             self.shard.replay(record, self._offset, -1)
             self._offset += 1
@@ -81,54 +84,34 @@ class Persister:
         self.loop = loop
         self.dead = False
 
-    def _ask(self, operation: Callable[[], Any], result_of: Callable[[Any], Any]) -> asyncio.Future[Any]:
-        answer: asyncio.Future[Any] = self.loop.create_future()
-        if self.dead:
-            return answer
-        kind = self.store.rng.random() if self.store.trouble else 1.0
+    async def _call(self, operation: Callable[[], CoordinatorResult[T]]) -> T:
+        kind = self.store.rng.random() if self.store.trouble and not self.dead else 1.0
         if kind < 0.05:
-            answer.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-            return answer
-        outcome: StateOutcome[Any] = self.store.apply(operation())
-        error = ErrorCode.COORDINATOR_NOT_AVAILABLE if kind < 0.1 else outcome.error
-
-        def finish() -> None:
-            if self.dead or answer.done():
-                return
-            if error is ErrorCode.NONE:
-                answer.set_result(result_of(outcome.value))
-            else:
-                answer.set_exception(KafkaError(error))
-
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if not self.dead:
+            response = self.store.apply(operation())
         if kind < 0.4:
-            self.loop.call_later(self.store.rng.choice((0.001, 0.01, 2.0)), finish)
-        else:
-            finish()
-        return answer
+            await sleep(self.store.rng.choice((0.001, 0.01, 2.0)), self.loop)
+        if self.dead:
+            await self.loop.create_future()
+        if kind < 0.1:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return response
 
-    def read_state(
-        self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int
-    ) -> asyncio.Future[PersistedState]:
-        return self._ask(
-            lambda: self.store.shard.read(self.store.key, leader_epoch),
-            lambda state: PersistedState(state.state_epoch, state.start_offset, state.state_batches),
-        )
+    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        return await self._call(lambda: self.store.shard.read(key, leader_epoch))
 
-    def write_state(
-        self,
-        group_id: str,
-        topic_id: bytes,
-        partition: int,
-        *,
-        state_epoch: int,
-        leader_epoch: int,
-        start_offset: int,
-        delivery_complete_count: int,
-        batches: Sequence[tuple[int, int, int, int]],
-    ) -> asyncio.Future[None]:
-        states = tuple(StateBatch(*batch) for batch in batches)
-        write = StateWrite(state_epoch, leader_epoch, start_offset, delivery_complete_count, states)
-        return self._ask(lambda: self.store.shard.write(self.store.key, write), lambda _: None)
+    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+        await self._call(lambda: self.store.shard.write(key, write))
+
+    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        raise NotImplementedError
+
+    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        raise NotImplementedError
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        raise NotImplementedError
 
 
 class Life:
@@ -182,7 +165,7 @@ class Life:
 
     def fetch(self, member: str, *, strict: bool, most: int) -> None:
         params = ShareFetchParams("g", member, 0, 1, 1 << 20, most, 10, strict, 0)
-        future = self.manager.fetch(params, [self.id], 1)
+        future = start(self.manager.fetch(params, [self.id], 1), self.hosting.loop)
         held = self.held[member]
         future.add_done_callback(lambda done: self.deliver(held, done))
         self.hosting.advance(1)
@@ -207,7 +190,8 @@ class Life:
             last += 1
         offsets = range(first, last + 1)
         in_time = [offset for offset in offsets if self.hosting.now_ms() < held[offset]]
-        future = self.manager.acknowledge("g", member, {self.id: [Acknowledgement(first, last, (kind,))]})
+        batches = {self.id: [Acknowledgement(first, last, (kind,))]}
+        future = start(self.manager.acknowledge("g", member, batches), self.hosting.loop)
         if kind != RELEASE:
             self.unanswered.update(offsets)
 
@@ -263,10 +247,9 @@ def test_confirmed_records_stay_finished_and_none_is_lost(seed: int, tmp_path: P
     life.finish()
     assert set(range(RECORDS)) - life.confirmed - life.unanswered - life.spent == set()
     (shared,) = life.manager._partitions.values()
-    assert shared.records is not None
-    assert shared.records.start_offset == RECORDS
-    summary = life.store.shard.summary(life.store.key).response.value
-    assert summary is not None
+    assert shared.window is not None
+    assert shared.window.start_offset == RECORDS
+    summary = life.store.shard.summary(life.store.key).response
     lag = RECORDS - summary.start_offset - summary.delivery_complete_count
     assert 0 <= lag <= len(life.unanswered - life.confirmed), "only what was written unheard is not counted yet"
     life.close()
@@ -282,17 +265,8 @@ def test_an_election_fences_the_leader_before(tmp_path: Path) -> None:
     life.elect()
     life.fetch("b", strict=False, most=1)
     assert list(life.held["b"]) == [0]
-    late = life.persister.write_state(
-        "g",
-        life.id.topic_id,
-        0,
-        state_epoch=1,
-        leader_epoch=0,
-        start_offset=1,
-        delivery_complete_count=0,
-        batches=(),
-    )
-    error = late.exception()
+    late = life.persister.write_state(life.store.key, StateWrite(1, 0, 1, 0, ()))
+    error = start(late, life.hosting.loop).exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.FENCED_LEADER_EPOCH
     life.close()

@@ -1,0 +1,138 @@
+"""One broker's share groups in virtual time, with a share coordinator that waits or fails as a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.share.group import ShareGroup
+from barnabas.group.share.service import ShareGroupService
+from barnabas.metadata.config_entries import ConfigResolver
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import ShareGroupHeartbeatRequest
+from barnabas.server.config_table import config_schema
+from barnabas.share.share_coordinator_shard import StateSummary, StateWrite
+from barnabas.share.state_records import ShareGroupOffset, SharePartitionKey
+from barnabas.steps import start
+from tests.coordinator.memory_log import MemoryLog
+from tests.coordinator.virtual_loop import VirtualLoop
+from tests.group.cluster_metadata import ClusterMetadata
+
+INTERVAL_MS = 1_000
+SESSION_MS = 45_000
+
+
+class FakePersister:
+    """A share coordinator that waits or fails as a test wants."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.begun: list[tuple[str, bytes, int, int, int]] = []
+        self.deleted: list[tuple[bytes, int]] = []
+        self.fails: set[int] = set()
+        self.bug: Exception | None = None
+        self.waits = False
+        self.waiting: list[asyncio.Future[None]] = []
+
+    async def _answer(self, key: SharePartitionKey) -> None:
+        if self.waits:
+            waiting: asyncio.Future[None] = self.loop.create_future()
+            self.waiting.append(waiting)
+            await waiting
+        if self.bug is not None:
+            raise self.bug
+        if key.partition in self.fails:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def go_on(self) -> None:
+        """Let every call that waits end."""
+        self.waits = False
+        for each in self.waiting:
+            if not each.done():
+                each.set_result(None)
+        self.loop.run_ready()
+
+    async def initialize_state(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
+        self.begun.append((*key, state_epoch, start_offset))
+        await self._answer(key)
+
+    async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        await self._answer(key)
+        return StateSummary(1, 0, 10, 3)
+
+    async def delete_state(self, key: SharePartitionKey) -> None:
+        self.deleted.append((key.topic_id, key.partition))
+        await self._answer(key)
+
+    async def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareGroupOffset:
+        raise NotImplementedError
+
+    async def write_state(self, key: SharePartitionKey, write: StateWrite) -> None:
+        raise NotImplementedError
+
+
+class Host:
+    """One broker's share groups."""
+
+    def __init__(self, **topics: int) -> None:
+        self.loop = VirtualLoop()
+        self.log = MemoryLog(self.loop)
+        self.metadata = ClusterMetadata()
+        for name, partitions in (topics or {"q": 2}).items():
+            self.metadata.set_topic(name, partitions)
+        self.persister = FakePersister(self.loop)
+        self.epoch = 0
+        self.fail_over()
+
+    def fail_over(self) -> None:
+        self.epoch += 1
+        self.coordinator = GroupCoordinator(
+            GroupCoordinatorConfig(offsets_topic_num_partitions=1),
+            self.log,
+            loop=self.loop,
+            now_ms=lambda: self.loop.now_ms,
+            rng=random.Random(1),
+            image=lambda: self.metadata.image,
+            group_configs=GroupConfigs(ConfigResolver(config_schema(), 1, {}, {}), lambda: self.metadata.image.configs),
+        )
+        self.service = ShareGroupService(
+            self.coordinator,
+            self.persister,
+            loop=self.loop,
+            image=lambda: self.metadata.image,
+            end_offset=lambda topic, index: 25,
+        )
+        self.coordinator.on_elected(0, self.epoch)
+        self.loop.run_ready()
+
+    def heartbeat(self, member: str, epoch: int, *topics: str) -> Any:
+        request = ShareGroupHeartbeatRequest(
+            group_id="g", member_id=member, member_epoch=epoch, subscribed_topic_names=list(topics) or None
+        )
+        answer = start(self.service.heartbeat(request, "client", "/host"), self.loop)
+        self.loop.run_ready()
+        return answer.result()
+
+    def join(self, member: str, *topics: str) -> int:
+        """Join, and go on until nothing changes; returns the member's epoch."""
+        epoch = int(self.heartbeat(member, 0, *(topics or ("q",))).member_epoch)
+        for _ in range(3):
+            self.loop.advance(INTERVAL_MS)
+            epoch = int(self.heartbeat(member, epoch).member_epoch)
+        return epoch
+
+    @property
+    def group(self) -> ShareGroup:
+        found = self.coordinator._runtime._contexts[0].shard.groups["g"]
+        assert isinstance(found, ShareGroup)
+        return found
+
+    def assigned(self, member: str) -> dict[bytes, frozenset[int]]:
+        return dict(self.group.members[member].assigned)
+
+    @property
+    def q(self) -> bytes:
+        return bytes(self.metadata.image.topics.by_name["q"].topic_id)
