@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.records.builder import build_batch
 from barnabas.records.compression import XERIAL_MAGIC, Compression, compress, decompress
 from barnabas.records.errors import CorruptRecord, RecordError
 from tests.records.strategies import bounded
@@ -49,8 +50,14 @@ def test_reads_kafka_pythons(codec: Compression) -> None:
 
 @codecs
 def test_levels(codec: Compression) -> None:
+    sizes = set()
     for level in (1, 9):
-        assert decompress(codec, compress(codec, TEXT, level), len(TEXT)) == TEXT
+        compressed = compress(codec, TEXT, level)
+        assert decompress(codec, compressed, len(TEXT)) == TEXT
+        sizes.add(len(compressed))
+        records = build_batch([(0, None, TEXT, [])], compression=codec, level=level)
+        assert abs(len(records) - 61 - len(compressed)) < 100
+    assert len(sizes) == (1 if codec is Compression.SNAPPY else 2), "snappy has no levels"
 
 
 def test_default_levels_are_those_of_the_java_producer() -> None:

@@ -64,6 +64,12 @@ def test_several_in_one_batch_as_a_snapshot_begins() -> None:
     assert [parse_control_record(record) for record in check_records(batch)] == messages
 
 
+def test_a_message_of_a_negative_version_is_refused() -> None:
+    value = b"\xff\xff" + LeaderChangeMessage(version=1, leader_id=1).encode(1)[2:]
+    with pytest.raises(InvalidRecord):
+        parse_control_record(Record(0, 0, b"\0\0\0\2", value, []))
+
+
 def test_a_snapshot_ends_with_its_footer() -> None:
     footer = SnapshotFooterRecord(version=0)
     (record,) = check_records(build_control_batch([(ControlRecordType.SNAPSHOT_FOOTER, footer)], timestamp=5))

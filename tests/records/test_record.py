@@ -170,6 +170,19 @@ def test_a_valid_twin_of_the_broken_layouts() -> None:
     assert check_records(raw_batch(bytes.fromhex("0c000000010100"), count=1)) == [Record(100, 0, None, None, [])]
 
 
+def test_a_varint_may_have_five_bytes_and_a_varlong_ten() -> None:
+    five, ten = "80" * 4 + "00", "80" * 9 + "00"
+    assert check_records(raw_batch(bytes.fromhex(f"14 00 00 {five} 01 01 00"), count=1))[0].offset == 100
+    assert check_records(raw_batch(bytes.fromhex(f"1e 00 {ten} 00 01 01 00"), count=1))[0].timestamp == 0
+
+
+def test_a_wrong_checksum_is_refused_before_any_record_is_read() -> None:
+    batch = build_batch([(1, b"k", b"v", [])])
+    batch[17] ^= 1
+    with pytest.raises(CorruptRecord):
+        check_records(batch)
+
+
 def test_no_headers_may_be_counted_in_two_bytes() -> None:
     assert check_records(raw_batch(bytes.fromhex("0e0000000101 8000"), count=1)) == [Record(100, 0, None, None, [])]
 

@@ -19,6 +19,7 @@ from barnabas.records.record_batch import (
     check_client_batch,
     iter_batches,
     patch,
+    producer_of,
     read_header,
     stamp_log_append_time,
 )
@@ -160,6 +161,18 @@ def test_impossible_counts(last_offset_delta: int, count: int) -> None:
     with pytest.raises(InvalidRecord) as raised:
         check_batch(refit(batch))
     assert raised.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_that_is_cut_in_the_middle_of_a_buffer() -> None:
+    batch = one_batch()
+    assert check_batch(b"x" * 50 + bytes(batch), 50).size == len(batch)
+    with pytest.raises(CorruptRecord):
+        check_batch(b"x" * 50 + bytes(batch[:-1]), 50)
+
+
+def test_the_producer_is_read_without_the_rest() -> None:
+    assert producer_of(one_batch(producer_id=2**40, producer_epoch=3, base_sequence=5)) == (2**40, 3, 5)
+    assert producer_of(one_batch()) == (-1, -1, -1)
 
 
 def test_unknown_codec() -> None:
