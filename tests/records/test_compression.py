@@ -138,6 +138,23 @@ def test_zstd_frames_with_a_content_size_of_each_width(size: int, checksum: bool
     assert decompress(Compression.ZSTD, frame * 3, 3 * size) == data * 3
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"\x00\x00",  # a window, no size
+        b"\x20\x05",  # a single segment and a size of one byte
+        b"\x80\x00\x05\0\0\0",  # a window and a size of four bytes
+        b"\xa0\x05\0\0\0",
+        b"\xc0\x00\x05\0\0\0\0\0\0\0",  # a window and a size of eight bytes
+        b"\xe0\x05\0\0\0\0\0\0\0",
+    ],
+    ids=bytes.hex,
+)
+def test_zstd_frame_headers_of_each_layout(header: bytes) -> None:
+    frame = b"\x28\xb5\x2f\xfd" + header + (1 | 5 << 3).to_bytes(3, "little") + b"hello"
+    assert decompress(Compression.ZSTD, frame * 3, 15) == b"hello" * 3
+
+
 def test_gzip_several_members() -> None:
     data = compress(Compression.GZIP, b"one") + compress(Compression.GZIP, b"two")
     assert decompress(Compression.GZIP, data, 6) == b"onetwo"
