@@ -160,8 +160,8 @@ class TestInit:
     def test_exhausted_epochs_take_a_new_producer_id(self, empty: Subject) -> None:
         empty.at_epoch(LAST_GIVEN)
         assert empty.init(fresh=-1) is None
-        assert empty.init(fresh=200) == Initialized(200, 0)
-        assert empty.tx.previous_producer_id == ID
+        assert empty.init(fresh=200, timeout_ms=7) == Initialized(200, 0)
+        assert (empty.tx.previous_producer_id, empty.tx.timeout_ms) == (ID, 7)
 
     def test_a_lost_answer_with_a_new_producer_id_is_repeated(self, empty: Subject) -> None:
         empty.at_epoch(LAST_GIVEN)
@@ -181,11 +181,15 @@ class TestInit:
 class TestKeep:
     def test_an_open_transaction_may_be_kept(self, ongoing: Subject) -> None:
         assert ongoing.init(keep_prepared=True) == Initialized(ID, 1, ongoing=(ID, 0))
-        assert ongoing.tx.state is TransactionState.ONGOING
+        assert (ongoing.tx.state, ongoing.tx.partitions) == (TransactionState.ONGOING, {T0})
+        assert ongoing.tx.timeout_ms == 60_000
+        assert ongoing.init(keep_prepared=True, timeout_ms=7) == Initialized(ID, 2, ongoing=(ID, 0))
+        assert ongoing.tx.timeout_ms == 7
         assert code_of(lambda: ongoing.add(0)) is ErrorCode.PRODUCER_FENCED, "its client may only end it"
-        ended = ongoing.end(1)
-        assert (ended.producer_id, ended.producer_epoch) == (ID, 2)
-        assert ended.prepared.producer_epoch == 2
+        assert code_of(lambda: ongoing.end(1)) is ErrorCode.PRODUCER_FENCED
+        ended = ongoing.end(2)
+        assert (ended.producer_id, ended.producer_epoch) == (ID, 3)
+        assert ended.prepared.producer_epoch == 3
 
     def test_a_kept_transaction_ends_without_a_bump_too(self, ongoing: Subject) -> None:
         ongoing.init(keep_prepared=True)
