@@ -6,11 +6,11 @@
         print(broker.bootstrap_servers)
 
 - `Broker` is a real broker inside this process, see `barnabas.server.embedded`.
-- `ConfigError`: a setting has a value that it cannot take.
-- `CannotStart`: the broker cannot start; a directory is in use or broken, or the port is taken.
+- `ConfigError`: a setting has an invalid value.
+- `CannotStart`: the broker cannot start, because a directory is in use or broken, or the port is taken.
 - `KafkaError`: an error of Kafka's protocol, with its `code`.
 
-Each is imported when it is first used, so `import barnabas` is cheap for those who want one part.
+Each is imported when it is first used, so that `import barnabas` is cheap.
 """
 
 from __future__ import annotations

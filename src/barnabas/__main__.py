@@ -1,4 +1,4 @@
-"""`python -m barnabas` is the `barnabas` command. Shell."""
+"""`python -m barnabas` is the `barnabas` command."""
 
 from barnabas.main import main
 

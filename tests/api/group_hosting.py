@@ -12,7 +12,9 @@ from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
 from barnabas.group.group_config import GroupCoordinatorConfig
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
+from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.messages import AllocateProducerIdsResponse, JoinGroupRequest, SyncGroupRequest
 from barnabas.steps import step
@@ -44,12 +46,13 @@ class GroupHosting:
                 "transaction.state.log.segment.bytes": 104_857_600,
             }.__getitem__,
         )
+        config = GroupCoordinatorConfig(offsets_topic_num_partitions=PARTITIONS, group_initial_rebalance_delay_ms=20)
         self.coordinator = GroupCoordinator(
-            GroupCoordinatorConfig(offsets_topic_num_partitions=PARTITIONS, group_initial_rebalance_delay_ms=20),
-            ReplicaCoordinatorLog(hosting.replicas, GROUP_METADATA_TOPIC),
+            config,
+            ReplicaCoordinatorLog(hosting.replicas, GROUP_METADATA),
+            shard_factory(config, now_ms=hosting.now_ms, rng=random.Random(5)),
             loop=self.loop,
             now_ms=hosting.now_ms,
-            rng=random.Random(5),
         )
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
@@ -60,7 +63,7 @@ class GroupHosting:
             self.create_offsets_topic()
 
     def create_offsets_topic(self) -> None:
-        self.hosting.create_topic(GROUP_METADATA_TOPIC, PARTITIONS)
+        self.hosting.create_topic(GROUP_METADATA, PARTITIONS)
         for partition in range(PARTITIONS):
             self.coordinator.on_elected(partition, 0)
         self.hosting.spin()

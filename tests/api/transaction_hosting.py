@@ -6,9 +6,8 @@ import asyncio
 from typing import Any
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC
 from barnabas.log.log_config import LogConfig
-from barnabas.metadata.topic_names import TRANSACTION_STATE
+from barnabas.metadata.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.protocol.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -35,7 +34,7 @@ class TransactionHosting(GroupHosting):
     """The services that the APIs of transactions use; topic "t" has two partitions."""
 
     def __init__(self, hosting: Hosting, *, create: bool = True, **config: Any) -> None:
-        hosting.configs[GROUP_METADATA_TOPIC] = VERIFYING
+        hosting.configs[GROUP_METADATA] = VERIFYING
         super().__init__(hosting, create=create)
         self.level = 2
         self.transactions = TransactionCoordinator(

@@ -9,9 +9,10 @@ from typing import Any
 
 from barnabas.group.classic.consumer_protocol import read_assignment, write_assignment
 from barnabas.group.consumer.group import ConsumerGroup
-from barnabas.group.consumer.heartbeat import Beating
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
+from barnabas.group.sender import Sender
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
@@ -36,15 +37,15 @@ class ConsumerScriptRunner(ScriptRunner):
 
     def _new_coordinator(self) -> GroupCoordinator:
         resolver = ConfigResolver(config_schema(), 1, self.broker_settings, {})
-        return GroupCoordinator(
-            GroupCoordinatorConfig(**self.config),
-            self.log,
-            loop=self.loop,
+        config = GroupCoordinatorConfig(**self.config)
+        new_shard = shard_factory(
+            config,
             now_ms=lambda: self.loop.now_ms,
             rng=self.rng,
             image=lambda: self.cluster.image,
             group_configs=GroupConfigs(resolver, lambda: self.cluster.image.configs),
         )
+        return GroupCoordinator(config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms)
 
     def _settle(self) -> None:
         """Also what was put off by no time at all."""
@@ -106,11 +107,11 @@ class ConsumerScriptRunner(ScriptRunner):
             self.owned[name] = assigned
             return f"epoch={response.member_epoch} assigned=[{self._topics(assigned)}]"
 
-        beating = Beating(request, name, "/127.0.0.1")
-        self._expect_or_error(f"{name}: beat", self._beat(beating), show)
+        self._expect_or_error(f"{name}: beat", self._beat(request, name), show)
 
-    def _beat(self, beating: Beating) -> Any:
-        return self.coordinator.write(beating.request.group_id, lambda shard: shard.consumer_group_heartbeat(beating))
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, client_id: str) -> Any:
+        sender = Sender(client_id, "/127.0.0.1", 1)
+        return self.coordinator.write(request.group_id, lambda shard: shard.consumer.heartbeat(request, sender))
 
     def _owned(self, name: str, owned: str | None) -> Any:
         if owned is None:
@@ -140,7 +141,7 @@ class ConsumerScriptRunner(ScriptRunner):
         def show(response: Any) -> str:
             return " ".join(str(p.committed_offset) for t in response.topics for p in t.partitions)
 
-        self._expect(f"{name}: fetch", self.coordinator.offset_fetch(request, False), show)
+        self._expect(f"{name}: fetch", self.requests.offset_fetch(self.coordinator, request, False), show)
 
     def do_describe_consumers(self, group: str) -> None:
         """describe-consumers GROUP"""
@@ -160,7 +161,7 @@ class ConsumerScriptRunner(ScriptRunner):
         self._expect_or_error("describe", self._describe_consumers(group), show)
 
     def _describe_consumers(self, group: str) -> Any:
-        return self.coordinator.read(group, lambda shard: shard.describe_consumer_group(group))
+        return self.coordinator.read(group, lambda shard: shard.consumer.describe(group))
 
     def do_why(self, group: str) -> None:
         """why GROUP: the history of its rebalances"""

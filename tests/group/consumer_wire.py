@@ -10,10 +10,10 @@ import asyncio
 import time
 from typing import Any
 
-from barnabas.group.consumer.heartbeat import Beating
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import (
     ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
     CreatePartitionsRequest,
@@ -39,13 +39,13 @@ class ConsumerWire(WireCoordinator):
     def bare(self, name: str) -> str:
         return name.removeprefix(self._prefix)
 
-    def beat(self, beating: Beating) -> asyncio.Future[Any]:
-        request = self._prefixed(beating.request)
+    def beat(self, request: ConsumerGroupHeartbeatRequest, client_id: str) -> asyncio.Future[Any]:
+        self._prefixed(request)
         if request.subscribed_topic_names is not None:
             request.subscribed_topic_names = [self.topic(name) for name in request.subscribed_topic_names]
         if request.subscribed_topic_regex:
             request.subscribed_topic_regex = f"{self._prefix}(?:{request.subscribed_topic_regex})"
-        return self._or_error(self._ask(68, request, 1, beating.client_id), lambda response: response)
+        return self._or_error(self._ask(68, request, 1, client_id), lambda response: response)
 
     def describe(self, group: str) -> asyncio.Future[Any]:
         def bare(response: Any) -> Any:
@@ -88,14 +88,14 @@ class ConsumerWire(WireCoordinator):
             self._loop.listen(0.05)
         return future.result()
 
-    def offset_commit(self, request: Any, version: int) -> asyncio.Future[Any]:
-        return self._bare_topics(super().offset_commit(self._with_topics(request), version))
+    def offset_commit(self, wire: Any, request: Any, version: int) -> asyncio.Future[Any]:
+        return self._bare_topics(super().offset_commit(wire, self._with_topics(request), version))
 
-    def offset_delete(self, request: Any) -> asyncio.Future[Any]:
-        return self._bare_topics(super().offset_delete(self._with_topics(request)))
+    def offset_delete(self, wire: Any, request: Any) -> asyncio.Future[Any]:
+        return self._bare_topics(super().offset_delete(wire, self._with_topics(request)))
 
-    def offset_fetch(self, request: Any, require_stable: bool) -> asyncio.Future[Any]:
-        return self._bare_topics(super().offset_fetch(self._with_topics(request), require_stable))
+    def offset_fetch(self, wire: Any, request: Any, require_stable: bool) -> asyncio.Future[Any]:
+        return self._bare_topics(super().offset_fetch(wire, self._with_topics(request), require_stable))
 
     def _with_topics(self, request: Any) -> Any:
         for topic in request.topics or ():
@@ -117,7 +117,7 @@ class ConsumerWireRunner(ConsumerScriptRunner):
     def __init__(self, address: tuple[str, int], prefix: str) -> None:
         super().__init__()
         self.loop: SocketLoop = SocketLoop()
-        self._wire = ConsumerWire(self.loop, address, prefix)
+        self._wire = self.requests = self.classic = ConsumerWire(self.loop, address, prefix)
         for group in "gh":
             self.do_group_config(group, "consumer.assignment.interval.ms=0")
         self.loop.run_ready()
@@ -133,8 +133,8 @@ class ConsumerWireRunner(ConsumerScriptRunner):
             self.loop.listen(0.02)
         self.loop.run_ready()
 
-    def _beat(self, beating: Beating) -> Any:
-        return self._wire.beat(beating)
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, client_id: str) -> Any:
+        return self._wire.beat(request, client_id)
 
     def _describe_consumers(self, group: str) -> Any:
         return self._wire.describe(group)

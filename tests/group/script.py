@@ -20,8 +20,12 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType
+from barnabas.group import requests
+from barnabas.group.classic import requests as classic_requests
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
@@ -36,9 +40,11 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
+from barnabas.steps import start
 from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.virtual_loop import VirtualLoop
 
+SENDER = Sender("c", "/127.0.0.1", 0)
 _TIME = re.compile(r"(\d+)(ms|s|m|h|d)$")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MEMBER_ID = re.compile(r"(\w+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -59,7 +65,14 @@ class Client:
 
 
 class ScriptRunner:
-    """Runs one script against a coordinator on an in-memory log, in virtual time."""
+    """Runs one script against a coordinator on an in-memory log, in virtual time.
+
+    Attributes:
+        requests, classic: what sends the requests of all groups and of classic ones; `WireRunner` has others.
+    """
+
+    requests: Any = requests
+    classic: Any = classic_requests
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
@@ -85,13 +98,9 @@ class ScriptRunner:
         return self._coordinator
 
     def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(
-            GroupCoordinatorConfig(**self.config),
-            self.log,
-            loop=self.loop,
-            now_ms=lambda: self.loop.now_ms,
-            rng=self.rng,
-        )
+        config = GroupCoordinatorConfig(**self.config)
+        new_shard = shard_factory(config, now_ms=lambda: self.loop.now_ms, rng=self.rng)
+        return GroupCoordinator(config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms)
 
     def run(self, text: str) -> str:
         """Run a script; returns it with the traces that came out."""
@@ -142,6 +151,8 @@ class ScriptRunner:
             ],
         )
 
+        sender = Sender(name, "/127.0.0.1", version)
+
         def show(response: Any) -> str:
             client.member_id = response.member_id
             if response.error_code:
@@ -154,7 +165,7 @@ class ScriptRunner:
                 f"id={self._alias(response.member_id)} leader={self._alias(response.leader)} members=[{members}]{skip}"
             )
 
-        self._expect(f"{name}: join", self.coordinator.join_group(request, version, name, "/127.0.0.1"), show)
+        self._expect(f"{name}: join", self.classic.join_group(self.coordinator, request, sender), show)
 
     def _subscription(self, given: dict[str, str]) -> bytes:
         topics = given.get("topics", "t").split(",")
@@ -187,7 +198,7 @@ class ScriptRunner:
         )
         self._expect(
             f"{name}: sync",
-            self.coordinator.sync_group(request),
+            self.classic.sync_group(self.coordinator, request, SENDER),
             lambda r: f"assignment={self._show_assignment(r.assignment)}",
         )
 
@@ -201,7 +212,7 @@ class ScriptRunner:
             member_id=self._given_id(client, given),
             group_instance_id=client.instance_id,
         )
-        self._expect(f"{name}: heartbeat", self.coordinator.heartbeat(request))
+        self._expect(f"{name}: heartbeat", self.classic.heartbeat(self.coordinator, request, SENDER))
 
     def do_leave(self, *who: str) -> None:
         """leave CLIENT|instance=I|id=M ..."""
@@ -223,7 +234,8 @@ class ScriptRunner:
                 for m in response.members
             )
 
-        self._expect("leave", self.coordinator.leave_group(LeaveGroupRequest(group_id="g", members=members)), show)
+        request = LeaveGroupRequest(group_id="g", members=members)
+        self._expect("leave", self.classic.leave_group(self.coordinator, request, SENDER), show)
 
     def do_commit(self, name: str, *what: str) -> None:
         """commit CLIENT|- TOPIC:PARTITION=OFFSET ... [generation=N] [id=M] [metadata=M] [retention=T] [version=N]"""
@@ -261,7 +273,7 @@ class ScriptRunner:
                 for partition in topic.partitions
             )
 
-        self._expect(f"{name}: commit", self.coordinator.offset_commit(request, version), show)
+        self._expect(f"{name}: commit", self.requests.offset_commit(self.coordinator, request, version), show)
 
     def _topic_id(self, topic: str) -> bytes:
         """The id that the API finds for a name."""
@@ -289,7 +301,7 @@ class ScriptRunner:
                 for p in topic.partitions
             )
 
-        self._expect("fetch", self.coordinator.offset_fetch(request, "stable" in partitions), show)
+        self._expect("fetch", self.requests.offset_fetch(self.coordinator, request, "stable" in partitions), show)
 
     def do_offset_delete(self, *partitions: str) -> None:
         """offset-delete TOPIC:PARTITION ..."""
@@ -310,7 +322,7 @@ class ScriptRunner:
                 for p in topic.partitions
             )
 
-        self._expect("offset-delete", self.coordinator.offset_delete(request), show)
+        self._expect("offset-delete", self.requests.offset_delete(self.coordinator, request), show)
 
     def do_delete(self, *groups: str) -> None:
         """delete GROUP ..."""
@@ -318,7 +330,7 @@ class ScriptRunner:
         def show(results: Any) -> str:
             return " ".join(f"{result.group_id}={ErrorCode(result.error_code).name}" for result in results)
 
-        self._expect("delete", self.coordinator.delete_groups(groups), show)
+        self._expect("delete", self.requests.delete_groups(self.coordinator, groups), show)
 
     def do_describe(self, group: str, *options: str) -> None:
         """describe GROUP [version=N]"""
@@ -334,7 +346,7 @@ class ScriptRunner:
             return f"{one.group_state} type={one.protocol_type} protocol={one.protocol_data}{error}{members}"
 
         version = int(_options(options).get("version", 6))
-        self._expect("describe", self.coordinator.describe_groups([group], version), show)
+        self._expect("describe", self.classic.describe(self.coordinator, [group], version), show)
 
     def do_list(self, *options: str) -> None:
         """list [states=S,T] [types=T,U]"""
@@ -347,7 +359,7 @@ class ScriptRunner:
         def show(response: Any) -> str:
             return " ".join(f"{g.group_id}:{g.protocol_type}:{g.group_state}:{g.group_type}" for g in response.groups)
 
-        self._expect("list", self.coordinator.list_groups(request), show)
+        self._expect("list", self.requests.list_groups(self.coordinator, request), show)
 
     def do_topic_deleted(self, topic: str) -> None:
         """topic-deleted TOPIC"""
@@ -401,7 +413,10 @@ class ScriptRunner:
 
     # -- the trace ---------------------------------------------------------------------------------------------------
 
-    def _expect(self, what: str, future: asyncio.Future[Any], show: Callable[[Any], str] = lambda r: "") -> None:
+    def _expect(self, what: str, answer: Any, show: Callable[[Any], str] = lambda r: "") -> None:
+        """Trace an answer, a coroutine or a future, when it comes."""
+        future = self._started(answer)
+
         def done(done: asyncio.Future[Any]) -> None:
             response = done.result()
             self._trace_log()
@@ -416,6 +431,9 @@ class ScriptRunner:
             done(future)
         else:
             future.add_done_callback(done)
+
+    def _started(self, answer: Any) -> asyncio.Future[Any]:
+        return start(answer, self.loop) if asyncio.iscoroutine(answer) else answer
 
     def _trace_log(self) -> None:
         batches = self.log.batches.get(0, [])

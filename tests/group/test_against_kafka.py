@@ -25,10 +25,10 @@ PLAYED = (
     "classic/join_group/pending_member_expires",
     "classic/join_group/protocol_selection",
     "classic/rebalance/rebalance_timeout",
-    "classic/membership/requests_of_strangers",
+    "classic/heartbeat/requests_of_strangers",
     "classic/rebalance/session_timeout",
     "group_shard/simple_group",
-    "classic/membership/static_member_fenced",
+    "classic/heartbeat/static_member_fenced",
     "classic/join_group/static_member_restarts",
     "classic/rebalance/static_members_keep_their_place",
 )

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from barnabas.coordinator.coordinator_log import RecordSerde
+from barnabas.group import requests
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
 from barnabas.log.append_checks import AppendOrigin
 from barnabas.log.cleanable_log import CleanerConfig
 from barnabas.log.cleaner_worker import InlineWorker
@@ -25,6 +27,7 @@ from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
+from barnabas.steps import start
 from barnabas.transaction.records import metadata_of, transaction_record
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import TransactionState
@@ -84,13 +87,9 @@ def opened(folder: Path, topic: str, now_ms: Callable[[], int]) -> tuple[LogMana
 
 
 def coordinator(loop: VirtualLoop, log: PartitionLog) -> GroupCoordinator:
-    made = GroupCoordinator(
-        GroupCoordinatorConfig(offsets_topic_num_partitions=1),
-        FileLog(loop, log),
-        loop=loop,
-        now_ms=lambda: loop.now_ms,
-        rng=random.Random(1),
-    )
+    config = GroupCoordinatorConfig(offsets_topic_num_partitions=1)
+    new_shard = shard_factory(config, now_ms=lambda: loop.now_ms, rng=random.Random(1))
+    made = GroupCoordinator(config, FileLog(loop, log), new_shard, loop=loop, now_ms=lambda: loop.now_ms)
     made.on_elected(0, 0)
     loop.run_ready()
     return made
@@ -120,7 +119,7 @@ def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
     rounds = COMMITS // PARTITIONS
     for i in range(rounds):
         before = log.log_end_offset
-        answer = groups.offset_commit(commit(i % GROUPS, i), 8)
+        answer = start(requests.offset_commit(groups, commit(i % GROUPS, i), 8), loop)
         loop.run_ready()
         assert answer.done()
         written += log.log_end_offset - before
@@ -144,7 +143,7 @@ def test_a_million_offset_commits_leave_a_few_segments(tmp_path: Path) -> None:
                 OffsetFetchRequest.OffsetFetchRequestTopics(name="orders", partition_indexes=list(range(PARTITIONS)))
             ],
         )
-        fetched = groups.offset_fetch(request, require_stable=False)
+        fetched = start(requests.offset_fetch(groups, request, require_stable=False), loop)
         loop.run_ready()
         last = rounds - GROUPS + group
         [topic] = fetched.result().topics

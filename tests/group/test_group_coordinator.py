@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Coroutine
 from typing import Any
 
+from barnabas.group import requests
+from barnabas.group.classic import requests as classic_requests
 from barnabas.group.group_config import GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListGroupsRequest, OffsetCommitRequest
+from barnabas.steps import start
 from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.virtual_loop import VirtualLoop
 
@@ -17,23 +22,24 @@ class Hosted:
     def __init__(self, partitions: int = 3) -> None:
         self.loop = VirtualLoop()
         self.log = MemoryLog(self.loop)
+        config = GroupCoordinatorConfig(offsets_topic_num_partitions=partitions)
+        new_shard = shard_factory(config, now_ms=lambda: self.loop.now_ms, rng=random.Random(0))
         self.coordinator = GroupCoordinator(
-            GroupCoordinatorConfig(offsets_topic_num_partitions=partitions),
-            self.log,
-            loop=self.loop,
-            now_ms=lambda: self.loop.now_ms,
-            rng=random.Random(0),
+            config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms
         )
         for partition in range(partitions):
             self.coordinator.on_elected(partition, 0)
         self.loop.run_ready()
+
+    def ask(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        return start(answer, self.loop).result()
 
     def commit(self, group_id: str) -> Any:
         Topic = OffsetCommitRequest.OffsetCommitRequestTopic
         Partition = OffsetCommitRequest.OffsetCommitRequestPartition
         partitions = [Partition(partition_index=0, committed_offset=1, committed_metadata=None)]
         request = OffsetCommitRequest(group_id=group_id, topics=[Topic(name="t", partitions=partitions)])
-        return self.coordinator.offset_commit(request, 9).result()
+        return self.ask(requests.offset_commit(self.coordinator, request, 9))
 
 
 def test_groups_live_in_their_partitions() -> None:
@@ -42,7 +48,7 @@ def test_groups_live_in_their_partitions() -> None:
     for group_id in groups:
         host.commit(group_id)
     assert sorted(host.log.batches) == [0, 1, 2]
-    listed = host.coordinator.list_groups(ListGroupsRequest()).result()
+    listed = host.ask(requests.list_groups(host.coordinator, ListGroupsRequest()))
     assert sorted(group.group_id for group in listed.groups) == sorted(groups)
 
 
@@ -50,10 +56,10 @@ def test_answers_keep_the_order_asked() -> None:
     host = Hosted()
     groups = [f"group-{index}" for index in range(6)]
     host.commit(groups[2])
-    described = host.coordinator.describe_groups(groups, 6).result()
+    described = host.ask(classic_requests.describe(host.coordinator, groups, 6))
     assert [group.group_id for group in described] == groups
     assert [group.error_code for group in described].count(ErrorCode.NONE) == 1
-    deleted = host.coordinator.delete_groups([*groups, groups[2]]).result()
+    deleted = host.ask(requests.delete_groups(host.coordinator, [*groups, groups[2]]))
     assert [group.group_id for group in deleted] == groups, "a group named twice is deleted once"
 
 
@@ -64,7 +70,7 @@ def test_one_partition_lost() -> None:
     host.coordinator.on_resigned(lost)
     response = host.commit("g")
     assert response.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
-    listed = host.coordinator.list_groups(ListGroupsRequest()).result()
+    listed = host.ask(requests.list_groups(host.coordinator, ListGroupsRequest()))
     assert (listed.error_code, listed.groups) == (ErrorCode.NONE, []), "its groups are another broker's to list"
 
 
@@ -74,7 +80,7 @@ def test_filters_ignore_case() -> None:
 
     def count(states: list[str], types: list[str]) -> int:
         request = ListGroupsRequest(states_filter=states, types_filter=types)
-        return len(host.coordinator.list_groups(request).result().groups)
+        return len(host.ask(requests.list_groups(host.coordinator, request)).groups)
 
     assert count(["eMPTY", " stable "], ["Classic"]) == 1
     assert count(["Stable"], []) == 0
@@ -85,13 +91,10 @@ def test_filters_ignore_case() -> None:
 
 def test_as_many_partitions_as_the_topic_has() -> None:
     loop = VirtualLoop()
+    config = GroupCoordinatorConfig()
+    new_shard = shard_factory(config, now_ms=lambda: 0, rng=random.Random(0))
     coordinator = GroupCoordinator(
-        GroupCoordinatorConfig(),
-        MemoryLog(loop),
-        loop=loop,
-        now_ms=lambda: 0,
-        rng=random.Random(0),
-        partition_count=lambda: 7,
+        config, MemoryLog(loop), new_shard, loop=loop, now_ms=lambda: 0, partition_count=lambda: 7
     )
     assert coordinator.partition_of("hello") == 99162322 % 7
 
@@ -103,4 +106,4 @@ def test_a_thousand_commits_are_cheap_to_load_again() -> None:
     host.coordinator.on_resigned(0)
     host.coordinator.on_elected(0, 1)
     host.loop.run_ready()
-    assert len(host.coordinator.list_groups(ListGroupsRequest()).result().groups) == 10
+    assert len(host.ask(requests.list_groups(host.coordinator, ListGroupsRequest())).groups) == 10

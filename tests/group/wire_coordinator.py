@@ -1,7 +1,7 @@
 """The golden scripts over sockets: the same commands sent to a running broker, Apache Kafka or ours, in real time.
 
-`WireCoordinator` has the methods of `GroupCoordinator`, each of which sends one request on a connection of its own and returns a
-future of the response; `SocketLoop` stands for the loop, and waits for answers where the virtual one runs what is ready.
+`WireCoordinator` has the functions of `group.requests` and `group.classic.requests`; each sends one request on a connection of its own and
+returns a future of the response. `SocketLoop` stands for the loop, and waits for answers where the virtual one runs what is ready.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import struct
 import time
 from typing import Any
 
+from barnabas.group.sender import Sender
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import api, request_header_version, response_header_version
 from barnabas.protocol.messages import (
@@ -77,33 +78,33 @@ class WireCoordinator:
                 return
         raise AssertionError("no coordinator")
 
-    def join_group(self, request: Any, version: int, client_id: str, client_host: str) -> asyncio.Future[Any]:
-        return self._ask(11, self._prefixed(request), version, client_id)
+    def join_group(self, _: Any, request: Any, sender: Sender) -> asyncio.Future[Any]:
+        return self._ask(11, self._prefixed(request), sender.version, sender.client_id)
 
-    def sync_group(self, request: Any) -> asyncio.Future[Any]:
+    def sync_group(self, _: Any, request: Any, sender: Sender) -> asyncio.Future[Any]:
         # Before version 5 the protocol type and name need not be given.
         version = 4 if request.protocol_name is None else 5
         return self._ask(14, self._prefixed(request), version)
 
-    def heartbeat(self, request: Any) -> asyncio.Future[Any]:
+    def heartbeat(self, _: Any, request: Any, sender: Sender) -> asyncio.Future[Any]:
         return self._ask(12, self._prefixed(request), 4)
 
-    def leave_group(self, request: LeaveGroupRequest) -> asyncio.Future[Any]:
+    def leave_group(self, _: Any, request: LeaveGroupRequest, sender: Sender) -> asyncio.Future[Any]:
         return self._ask(13, self._prefixed(request), 5)
 
-    def offset_commit(self, request: Any, version: int) -> asyncio.Future[Any]:
+    def offset_commit(self, _: Any, request: Any, version: int) -> asyncio.Future[Any]:
         version = version if request.retention_time_ms == -1 else 4
         return self._ask(8, self._prefixed(request), version)
 
-    def offset_fetch(self, request: Any, require_stable: bool) -> asyncio.Future[Any]:
+    def offset_fetch(self, _: Any, request: Any, require_stable: bool) -> asyncio.Future[Any]:
         self._prefixed(request)
         response = self._ask(9, OffsetFetchRequest(groups=[request], require_stable=require_stable), 9)
         return self._part(response, lambda r: r.groups[0])
 
-    def offset_delete(self, request: Any) -> asyncio.Future[Any]:
+    def offset_delete(self, _: Any, request: Any) -> asyncio.Future[Any]:
         return self._ask(47, self._prefixed(request), 0)
 
-    def describe_groups(self, group_ids: list[str], version: int) -> asyncio.Future[Any]:
+    def describe(self, _: Any, group_ids: list[str], version: int) -> asyncio.Future[Any]:
         request = DescribeGroupsRequest(groups=[self._prefix + group_id for group_id in group_ids])
 
         def groups(response: Any) -> Any:
@@ -114,7 +115,7 @@ class WireCoordinator:
 
         return self._part(self._ask(15, request, version), groups)
 
-    def list_groups(self, request: Any) -> asyncio.Future[Any]:
+    def list_groups(self, _: Any, request: Any) -> asyncio.Future[Any]:
         def ours(response: Any) -> Any:
             response.groups = [group for group in response.groups if group.group_id.startswith(self._prefix)]
             for group in response.groups:
@@ -124,7 +125,7 @@ class WireCoordinator:
 
         return self._part(self._ask(16, request, 5), ours)
 
-    def delete_groups(self, group_ids: list[str]) -> asyncio.Future[Any]:
+    def delete_groups(self, _: Any, group_ids: list[str]) -> asyncio.Future[Any]:
         def results(response: Any) -> Any:
             for result in response.results:
                 result.group_id = result.group_id.removeprefix(self._prefix)
@@ -175,7 +176,7 @@ class WireRunner(ScriptRunner):
     def __init__(self, address: tuple[str, int], prefix: str) -> None:
         super().__init__()
         self.loop: SocketLoop = SocketLoop()
-        self._wire = WireCoordinator(self.loop, address, prefix)
+        self._wire = self.requests = self.classic = WireCoordinator(self.loop, address, prefix)
         self.loop.run_ready()
 
     @property

@@ -25,7 +25,7 @@ def append(hosting: Hosting, acks: int, topic: str = "t") -> int:
 def test_a_sole_replica_commits_at_once(hosting: Hosting) -> None:
     hosting.create_topic("t")
     partition = hosting.replicas.partition("t", 0)
-    assert repr(partition) == "<Partition t-0 leader epoch=0 isr=[1]>"
+    assert repr(partition) == "<Partition name=t-0 leader=1 epoch=0 isr=[1]>"
     assert partition.open_log is None
     assert append(hosting, acks=1) == 0
     assert partition.log.high_watermark == partition.log.log_end_offset == 1
@@ -89,7 +89,7 @@ def test_leader_epochs_fence(hosting: Hosting, asked: int, code: ErrorCode | Non
 def test_a_follower_refuses_clients(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     hosting.change(id_, leader=2)
-    assert repr(hosting.replicas.partition("t", 0)) == "<Partition t-0 follower of 2 epoch=1 isr=[1, 2]>"
+    assert repr(hosting.replicas.partition("t", 0)) == "<Partition name=t-0 leader=2 epoch=1 isr=[1, 2]>"
     with pytest.raises(KafkaError) as refused:
         append(hosting, acks=1)
     assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -39,10 +39,10 @@ def test_a_notification_finishes_and_leaves_nothing_behind(hosting: Hosting) -> 
     purgatory.notify("a", 1)
     purgatory.notify("x", 9)
     assert not operation.future.done()
-    assert repr(purgatory) == "<Purgatory test watched=1 keys=3>"
+    assert repr(purgatory) == "<Purgatory name=test watched=1 keys=3>"
     purgatory.notify("c", 2)
     assert operation.future.result() == "enough"
-    assert repr(purgatory) == "<Purgatory test watched=0 keys=0>"
+    assert repr(purgatory) == "<Purgatory name=test watched=0 keys=0>"
     hosting.advance(1000)
     assert operation.future.result() == "enough"
 
@@ -69,7 +69,7 @@ def test_a_cancelled_future_leaves(hosting: Hosting) -> None:
     operation.future.cancel()
     hosting.spin()
     assert operation.is_finished
-    assert repr(purgatory) == "<Purgatory test watched=0 keys=0>"
+    assert repr(purgatory) == "<Purgatory name=test watched=0 keys=0>"
     purgatory.notify("a", 1)
 
 

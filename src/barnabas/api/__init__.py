@@ -1,16 +1,15 @@
-"""The APIs this broker serves, in key order: one module each, imported at its first request. Both planes.
+"""The APIs this broker serves, in key order: one module each, imported at its first request.
 
-`APIS` is the whole truth about what is served: `dispatch` finds handlers here, `ApiVersions` advertises these ranges, and
-a test holds the table against the message schemas. A key that is missing is known to Kafka but not served yet; it is not
-advertised, and a client that sends it anyway gets an error answer (`dispatch`).
+`APIS` alone decides what is served: `dispatch` finds handlers here, ApiVersions advertises these ranges, and a test compares the
+table with the message schemas. Kafka has keys that are missing here: they are not advertised, and `dispatch` returns an error for them.
 
-- Produce is advertised from version 0 although 0 to 2 are refused: librdkafka drops compression otherwise (KAFKA-18659).
-- InitProducerId stops at 5: version 6 (KIP-939) is unstable, as in Kafka, and served to brokers' and clients' eyes only where the
-  broker's settings allow two-phase commit, or unstable versions at all (`UNSTABLE`).
-- SASL and ACLs are answered as by a Kafka that has neither configured.
-- WriteTxnMarkers and AddPartitionsToTxn from version 4 on are for brokers, and for administrators who end transactions.
+- Produce is advertised from version 0 although versions 0 to 2 are rejected: else librdkafka drops compression (KAFKA-18659).
+- InitProducerId ends at 5: version 6 (KIP-939) is unstable, as in Kafka, and served only if the broker's settings allow two-phase
+  commit or unstable versions (`UNSTABLE`).
+- SASL and ACL requests get the responses of a Kafka without either.
+- Brokers, and administrators who end transactions, send WriteTxnMarkers and AddPartitionsToTxn from version 4.
 
-Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for what a range promises.
+Sources: `ApiKeys` and `ApiMessageType` of Kafka 4.4; KIP-35 and KIP-511 for the meaning of a range.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Switches(Protocol):
 
 
 class Api(NamedTuple):
-    """One served API: its module in this package, the versions advertised, and the lowest version truly answered."""
+    """One served API: its module in this package, the advertised versions, and the lowest version that is not rejected."""
 
     module: str
     min_version: int
@@ -115,16 +114,15 @@ APIS: dict[int, Api] = {
 }
 
 UNSTABLE = {22: (6, ("unstable.api.versions.enable", "transaction.two.phase.commit.enable"))}
-"""Versions that Kafka does not call stable, and the settings any of which opens them."""
-
+"""Versions that Kafka does not call stable, and the settings of which any one enables them."""
 
 RECEIVER = "barnabas.metrics.listen"
 TELEMETRY = frozenset({71, 72})
-"""Advertised only where somebody reads what clients push, that is where `RECEIVER` is set, as in Kafka with its plugin."""
+"""Advertised only if `RECEIVER` is set, so that the metrics have a reader, as in Kafka with its plugin."""
 
 
 def max_version(key: int, config: Switches) -> int:
-    """The highest version of an API that this broker answers, and advertises."""
+    """Return the highest version of an API that this broker serves and advertises."""
     unstable = UNSTABLE.get(key)
     if unstable is not None and any(config.bool_value(name) for name in unstable[1]):
         return unstable[0]

@@ -1,13 +1,9 @@
-"""AddOffsetsToTxn (25): a transaction is about to commit offsets of a group. Control plane.
-
-Versions: 0-4. Flexible from 3.
-
-Behaviour:
+"""AddOffsetsToTxn (API key 25, versions 0-4): add a group's offsets partition to a transaction.
 
 - Adds the group's partition of `__consumer_offsets` to the transaction, as AddPartitionsToTxn would.
-- Only clients before transaction version 2 send it; later ones add the partition with TxnOffsetCommit itself.
+- Only clients before transaction version 2 send it; for later ones TxnOffsetCommit adds the partition.
 
-Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 TRANSACTION_ABORTABLE (KIP-890).
+Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexible, 4 adds TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ FENCED_SINCE = 2
 
 
 async def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
-    """Add the group's partition."""
+    """Add the group's partition to the transaction."""
     services = context.services
     partition = (GROUP_METADATA, services.group_coordinator.partition_of(request.group_id))
     try:

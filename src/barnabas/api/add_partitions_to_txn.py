@@ -1,16 +1,12 @@
-"""AddPartitionsToTxn (24): the partitions a transaction is about to write to. Control plane.
+"""AddPartitionsToTxn (API key 24, versions 0-5): add partitions to a transaction before writing to them.
 
-Versions: 0-5. Flexible from 3.
+- Up to version 3 a request holds one transaction of a client. From version 4 brokers send it for their clients, with any number of
+  transactions. With `verify_only` a broker only asks: TRANSACTION_ABORTABLE for a partition that the transaction does not include.
+- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION. Up to version 3 a partition of a coordinator's topic is
+  TOPIC_AUTHORIZATION_FAILED. In both cases nothing of the transaction is added: its other partitions are OPERATION_NOT_ATTEMPTED.
+- A request of version 4 or later belongs to a client of transaction version 2.
 
-Behaviour:
-
-- Until version 3 one transaction of a client, from 4 on any number of them, of brokers that ask for their clients; a broker may only
-  want to know (`verify_only`): TRANSACTION_ABORTABLE for a partition that the transaction does not include.
-- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, one of a coordinator's topic is TOPIC_AUTHORIZATION_FAILED to a client
-  (until version 3; brokers that ask for theirs know better), and then none of its transaction is added: OPERATION_NOT_ATTEMPTED.
-- A request of version 4 or later is of a client of transaction version 2.
-
-Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 batches and verification (KIP-890); 5
+Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexible, 4 adds batches and verification (KIP-890), 5
 TRANSACTION_ABORTABLE.
 """
 
@@ -34,7 +30,7 @@ _Partition = tuple[str, int]
 
 
 async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-    """Add, or look up, the partitions of each transaction."""
+    """Add or verify the partitions of each transaction."""
     if context.version >= BATCHED_SINCE:
         transactions = list(request.transactions)
     else:

@@ -1,14 +1,12 @@
-"""The address at which a client finds a broker, as responses name it.
+"""The address of a broker in responses.
 
-Metadata, FindCoordinator, DescribeCluster and Produce's leader hints all name brokers by host and port. Kafka answers with
-the address configured for the listener the client came in by. `advertised.listeners=auto` goes one further: for this
-node it answers with the address the client itself dialled, which is an address that works, through a port mapping too. A
-listener that is configured with a name, such as localhost, is answered by that name, as by Kafka.
+Metadata, FindCoordinator, DescribeCluster and the leader hints of Produce name brokers by host and port.
 
-- Explicit listeners are respected: the entry whose name is the connection's listener.
-- Another broker's address comes from its registration, again by the name of the connection's listener; a broker without
-  such a listener is left out by the callers, as in Kafka.
-- Behind address translation the dialled port may differ from the one bound; the socket cannot know. Then set
+- With explicit listeners it is the entry with the name of the connection's listener, as in Kafka.
+- With `advertised.listeners=auto` it is, for this node, the address that the client dialled. That address works, through a port
+  mapping too.
+- For another broker it is the registered address of the listener with that name. Callers leave out a broker without one, as in Kafka.
+- Behind address translation the dialled port may differ from the bound one, and the socket cannot know. Then set
   `advertised.listeners`.
 
 Source: Kafka's `MetadataCache.getAliveBrokerNode`, KIP-103 for listeners by name.
@@ -25,7 +23,7 @@ __all__ = ["advertised_endpoint", "name_leaders"]
 
 
 def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, int] | None:
-    """Return host and port of a broker for this client; None if the broker is unknown or has no listener of the connection's name."""
+    """Return host and port of a broker for this client, None if it is unknown or lacks the connection's listener."""
     services, connection = context.services, context.connection
     if broker_id == services.node_id:
         advertised = services.config.advertised_listeners
@@ -33,7 +31,7 @@ def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, i
             return connection.local_host, connection.local_port
         for listener in advertised:
             if listener.name == connection.listener_name:
-                # Port 0 asked for any free port: what was bound is what the client dialled.
+                # Port 0 means any free port: the client dialled the bound one.
                 return listener.host or connection.local_host, listener.port or connection.local_port
         return None
     broker = services.image().cluster.brokers.get(broker_id)
@@ -44,10 +42,11 @@ def advertised_endpoint(context: RequestContext, broker_id: int) -> tuple[str, i
 
 
 def name_leaders(context: RequestContext, response: Any, leaders: Iterable[int]) -> None:
-    """Add the addresses of the leaders that a response points to (KIP-951); -1 stands for no leader.
+    """Add the addresses of the leaders that a response names (KIP-951).
 
     Args:
-        response: of Produce, Fetch, ShareFetch or ShareAcknowledge, each with a `NodeEndpoint` of its own.
+        response: of Produce, Fetch, ShareFetch or ShareAcknowledge; each has its own `NodeEndpoint`.
+        leaders: node ids, -1 for no leader.
     """
     for leader in sorted(set(leaders)):
         endpoint = advertised_endpoint(context, leader) if leader >= 0 else None

@@ -1,19 +1,11 @@
-"""AlterClientQuotas (key 49), versions 0-1. Control plane.
+"""AlterClientQuotas (API key 49, versions 0-1): set and remove limits of users, client ids and addresses.
 
-- Sets and removes limits of users, client ids and addresses; see `metadata.client_quota_control` for what is allowed.
-- `validate_only` checks and changes nothing.
+- `metadata.client_quota_control` has the rules.
+- `validate_only` checks the request and changes nothing.
 
-v1 flexible. KIP-546, KIP-612.
+Version 1 is flexible (KIP-546, KIP-612).
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 
-
-def handle(context: RequestContext, request: AlterClientQuotasRequest) -> asyncio.Future[AlterClientQuotasResponse]:
-    return forward(context, request)
+handle = forward

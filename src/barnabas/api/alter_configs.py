@@ -1,22 +1,12 @@
-"""AlterConfigs (key 33), versions 0-2. Control plane.
+"""AlterConfigs (API key 33, versions 0-2): replace a resource's whole configuration.
 
-- Replaces a resource's whole configuration; what is not named returns to its default. Deprecated in favour of
-  IncrementalAlterConfigs, still sent by librdkafka.
-- Any broker takes it; the active controller answers, after its records are committed.
+- A setting that the request does not name returns to its default. Deprecated in favour of IncrementalAlterConfigs, still sent by
+  librdkafka.
+- The broker forwards the request to the active controller, which responds after its records are committed.
 
-v1 throttle time; v2 flexible.
+Version 1 adds the throttle time, 2 is flexible.
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
 
-__all__ = ["handle"]
-
-
-def handle(context: RequestContext, request: AlterConfigsRequest) -> asyncio.Future[AlterConfigsResponse]:
-    return forward(context, request)
+handle = forward

@@ -1,16 +1,12 @@
-"""AlterReplicaLogDirs (34): in which directory of this broker a replica is to lie. Data plane.
+"""AlterReplicaLogDirs (API key 34, versions 1-2): move replicas to another directory of this broker.
 
-Versions: 1-2. Flexible from 2.
+- A broker has one data directory. A replica that is to move there is there already, which is no error; any other directory is
+  LOG_DIR_NOT_FOUND. Directories are compared as text, in the form that DescribeLogDirs returns.
+- The checks have Kafka's order: a topic name too long for the directory of a moving replica, the directory, the replica. A replica
+  on other brokers is REPLICA_NOT_AVAILABLE here, not NOT_LEADER_OR_FOLLOWER.
+- For a partition that is named more than once the last directory counts, and the response has it once.
 
-Behaviour:
-
-- A broker has one data directory, so a replica is either there already, which is no error, or asked into a directory that the broker
-  does not have: LOG_DIR_NOT_FOUND. Directories are compared as they are written, as DescribeLogDirs gives them.
-- The checks are made in Kafka's order: a topic whose name leaves no room for the name of a directory of a replica that moves, the
-  directory, the replica. A replica of other brokers is REPLICA_NOT_AVAILABLE here, not NOT_LEADER_OR_FOLLOWER.
-- A partition that is named more than once is answered once, for the directory named last.
-
-Version notes: 2 flexible.
+Version 2 is flexible.
 
 Sources: KIP-113; `ReplicaManager.alterReplicaLogDirs`, `AlterReplicaLogDirsRequest.partitionDirs`.
 """
@@ -24,11 +20,11 @@ from barnabas.replication.replica_manager import ReplicaManager
 
 _MAX_NAME = 255
 _MOVING_SUFFIX = len(".") + 32 + len("-future")
-"""What Kafka appends to the name of a partition's directory while the replica moves: an id in hexadecimal, and a word."""
+"""Kafka adds a hexadecimal id and a word to the name of a partition's directory while the replica moves."""
 
 
 def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """Say of each replica whether it is where it should be."""
+    """Check for each replica whether it is in the requested directory."""
     wanted: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

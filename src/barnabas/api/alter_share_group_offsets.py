@@ -1,6 +1,5 @@
-"""AlterShareGroupOffsets (API key 91): start a share group's partitions at other offsets.
+"""AlterShareGroupOffsets (API key 91, version 0): start a share group's partitions at other offsets.
 
-Versions served: 0.
 
 - A group with members gets NON_EMPTY_GROUP. A missing group is created.
 - Acquired records and all delivery counts are forgotten.

@@ -1,21 +1,11 @@
-"""AlterUserScramCredentials (key 51), version 0. Control plane.
+"""AlterUserScramCredentials (API key 51, version 0): set and delete users' SCRAM credentials.
 
-- Sets and deletes what users' passwords are checked against; see `metadata.scram_control`.
-- Credentials are kept and described; no listener asks for them yet.
+- `metadata.scram_control` has the rules.
+- Credentials are stored and described; no listener uses them yet.
 
-v0 flexible. KIP-554.
+Version 0 is flexible (KIP-554).
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 
-
-def handle(
-    context: RequestContext, request: AlterUserScramCredentialsRequest
-) -> asyncio.Future[AlterUserScramCredentialsResponse]:
-    return forward(context, request)
+handle = forward

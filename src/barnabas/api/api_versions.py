@@ -1,17 +1,17 @@
-"""ApiVersions (key 18), versions 0-5. Control plane.
+"""ApiVersions (API key 18, versions 0-5): the APIs, versions and features that this broker serves.
 
-- Answers the table in `barnabas.api`: exactly what is served, Produce from 0 (see there). An unknown version is answered
-  by `dispatch` with a version 0 body.
-- Client telemetry is listed where `/metrics` is served: without a receiver every client would ask for a subscription in vain.
-- Finalized features come from the metadata image, but none is promised beyond what is served: `transaction.version`,
-  `group.version`, `share.version` and `streams.version` are held at 0, that is left out, until their APIs are in the
-  table. A client takes the finalized level, not the version range, as the promise (franz-go decides transactions so).
-- A feature whose lowest level is 0 is listed only from version 4 on: older Java clients refuse such a range (KAFKA-17011).
-- Client software name and version must match Kafka's pattern, or the answer is INVALID_REQUEST; they are kept for logs.
-- A cluster id that is not ours gets REBOOTSTRAP_REQUIRED with version 5, so that a client of a replaced cluster
-  asks its bootstrap servers again; a node id that is not ours alike.
+- The APIs are the table in `barnabas.api`, Produce from version 0 (see there). `dispatch` answers an unknown version with a
+  version 0 body.
+- Client telemetry is listed only where `/metrics` is served: without a receiver every client would ask for a subscription in vain.
+- Finalized features are those of the metadata image, except `transaction.version`, `group.version`, `share.version` and
+  `streams.version`: each is left out unless the API it needs is in the table, because clients trust the finalized level, not
+  the version range (franz-go decides transactions so).
+- A feature whose lowest level is 0 is listed only from version 4: older Java clients reject such a range (KAFKA-17011).
+- Client software name and version must match Kafka's pattern, else the response is INVALID_REQUEST.
+- From version 5 a wrong cluster id or node id gets REBOOTSTRAP_REQUIRED, so that a client of a replaced cluster asks its bootstrap
+  servers again.
 
-v3 features, flexible body with a version 0 response header (KIP-511, KIP-584); v4 lowest level 0; v5 cluster id
+Version 3 adds features and a flexible body with a version 0 response header (KIP-511, KIP-584), 4 lowest level 0, 5 cluster id
 and node id (KIP-1242).
 """
 
@@ -28,18 +28,16 @@ from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
-__all__ = ["handle"]
-
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class _Needs(NamedTuple):
-    """The API without which a feature's levels mean nothing."""
+    """The API that a feature needs."""
 
     api_key: int
 
 
-# feature → what must be served before a level above 0 may be promised.
+# feature → what must be served before a level above 0 is finalized.
 _PROMISES = {
     "transaction.version": _Needs(28),
     "group.version": _Needs(68),
@@ -57,7 +55,7 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.connection.client_software_name = request.client_software_name
         context.connection.client_software_version = request.client_software_version
-    if version >= 5 and _is_elsewhere(context, request):
+    if version >= 5 and _is_for_another(context, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     config = services.config
     keys = tuple(APIS) if config.str_value(RECEIVER) else tuple(key for key in APIS if key not in TELEMETRY)
@@ -70,7 +68,7 @@ def handle(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsR
     return response
 
 
-def _is_elsewhere(context: RequestContext, request: ApiVersionsRequest) -> bool:
+def _is_for_another(context: RequestContext, request: ApiVersionsRequest) -> bool:
     if request.cluster_id is not None and request.cluster_id != context.services.cluster_id:
         return True
     return request.node_id >= 0 and request.node_id != context.services.node_id

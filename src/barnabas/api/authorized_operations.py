@@ -1,14 +1,19 @@
-"""The operations a client may perform, as bits, where a response says so. Control plane.
+"""The operations that a client may perform, as the bits of a response field.
 
-Without an authorizer everyone may do everything, and Kafka answers with every operation the kind of resource supports: bit n
-for `AclOperation` n. Where a client did not ask, the field keeps its default, the lowest 32-bit integer.
+Without an authorizer every client may do everything: the field has every operation of the resource type, bit n for `AclOperation` n.
+If the client did not ask for it the field keeps its default, the lowest 32-bit integer.
 
 Source: Kafka's `AuthHelper.authorizedOperations`, `AclEntry.supportedOperations`; KIP-430.
 """
 
 from __future__ import annotations
 
-__all__ = ["CLUSTER_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS"]
+from collections.abc import Iterable
+from typing import Protocol
+
+from barnabas.protocol.errors import ErrorCode
+
+__all__ = ["CLUSTER_OPERATIONS", "GROUP_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS", "add_group_operations"]
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _CLUSTER_ACTION = 3, 4, 5, 6, 7, 8, 9
 _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 10, 11, 12
@@ -23,3 +28,25 @@ TOPIC_OPERATIONS = _bits(_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DE
 CLUSTER_OPERATIONS = _bits(
     _CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE
 )
+GROUP_OPERATIONS = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+
+
+class DescribeRequest(Protocol):
+    """A request to describe groups."""
+
+    include_authorized_operations: bool
+
+
+class DescribedGroup(Protocol):
+    """What a response says about one group."""
+
+    error_code: int
+    authorized_operations: int
+
+
+def add_group_operations(request: DescribeRequest, groups: Iterable[DescribedGroup]) -> None:
+    """Fill in the operations of groups that were found, if the request asks for them."""
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = GROUP_OPERATIONS

@@ -1,13 +1,12 @@
-"""What a handler is given: the request's context, the connection it came on, and the broker's services. Both planes.
+"""The arguments of a handler: the request's context, its connection, and the broker's services.
 
-A handler is a plain function `handle(context, request)`. It answers with the response, with a future of the response when
-it must wait for a commit, a high watermark or more data, or with None when the client wants no answer (Produce with
-acks=0). It never blocks and never touches the socket; what it must tell the connection it says through the context.
+A handler is a function or coroutine `handle(context, request)`. It returns the response, or a future of it if it must wait for a
+commit, a high watermark or more data, or None if the client wants no response (Produce with acks=0). It never blocks and never touches
+the socket; attributes of the context are its only messages to the connection (`close_connection`, `holds_order`).
 
-- `RequestContext` lives as long as its request, and is the only place where a handler may leave a word for the connection
-  (`close_connection`).
-- `ConnectionInfo` lives as long as the connection; `ApiVersions` fills in the client's software.
-- `BrokerServices` lives as long as the broker; there is one, assembled by `server.broker`.
+- `RequestContext` lives as long as its request.
+- `ConnectionInfo` lives as long as the connection; ApiVersions sets the client's software.
+- `BrokerServices` lives as long as the broker; `server.broker` makes the only one.
 
 Source: Kafka's `RequestContext`, and the constructor of `KafkaApis`, which lists the same services.
 """
@@ -20,10 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from barnabas.group.sender import Sender
+
 if TYPE_CHECKING:
     from barnabas.api.throttling import Accounting
     from barnabas.group.group_coordinator import GroupCoordinator
-    from barnabas.group.share.service import ShareGroupService
+    from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.config_entries import ConfigResolver
     from barnabas.metadata.config_schema import ConfigSchema
     from barnabas.metadata.image import MetadataImage
@@ -44,7 +45,7 @@ __all__ = ["BrokerServices", "ConnectionInfo", "Controller", "Endpoint", "Reques
 ANONYMOUS = "User:ANONYMOUS"
 
 Creation = asyncio.Future[dict[str, int]]
-"""A creation of topics that is under way: an error code for each name when it has ended."""
+"""A creation of topics; its result has an error code for each name."""
 
 
 class Endpoint(Protocol):
@@ -59,7 +60,7 @@ class Endpoint(Protocol):
 
 
 class Settings(Protocol):
-    """The broker's configuration as handlers see it: typed values by Kafka's name, and the ones read on every request."""
+    """The broker's configuration for handlers: properties that many requests read, and typed values by Kafka's name."""
 
     @property
     def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
@@ -94,7 +95,7 @@ class Settings(Protocol):
 
 
 class Controller(Protocol):
-    """The active controller as handlers see it; `metadata.quorum_controller.QuorumController` is one."""
+    """The active controller for handlers; `metadata.quorum_controller.QuorumController` is one."""
 
     def handle(
         self,
@@ -109,7 +110,7 @@ class Controller(Protocol):
 
 
 class ShareGroupServices(Protocol):
-    """What share groups need, made on first use; `server.share_groups.ShareServices` is one."""
+    """The services of share groups, made on first use; `server.share_groups.ShareServices` is one."""
 
     @property
     def coordinator(self) -> ShareCoordinator: ...
@@ -120,9 +121,11 @@ class ShareGroupServices(Protocol):
 
 
 class ConnectionInfo:
-    """One client's connection: where it comes from, which address it dialled, what software it says it is.
+    """One client's connection.
 
-    `local_host` and `local_port` are what the client dialled: `advertised.listeners=auto` answers with them.
+    Attributes:
+        local_host, local_port: the address that the client dialled; the one that `advertised.listeners=auto` means.
+        client_software_name, client_software_version: as the client says in ApiVersions.
     """
 
     __slots__ = (
@@ -160,31 +163,33 @@ class ConnectionInfo:
         self._on_close: dict[Callable[[str], None], None] | None = None
 
     def when_closed(self, callback: Callable[[str], None]) -> None:
-        """Have a function called with the connection's id when the connection has ended; once, however often it is asked."""
+        """Call `callback` with the connection's id when the connection closes; once, even if it is registered twice."""
         if self._on_close is None:
             self._on_close = {}
         self._on_close[callback] = None
 
     def closed(self) -> None:
-        """The connection has ended."""
+        """Run the callbacks: the connection has closed."""
         callbacks, self._on_close = self._on_close, None
         for callback in callbacks or ():
             callback(self.connection_id)
 
     def __repr__(self) -> str:
-        return f"ConnectionInfo({self.connection_id} {self.client_software_name}/{self.client_software_version})"
+        software = f"{self.client_software_name}/{self.client_software_version}"
+        return f"<ConnectionInfo id={self.connection_id} software={software}>"
 
 
 @dataclass(slots=True, kw_only=True)
 class BrokerServices:
-    """What handlers may use, gathered once by `server.broker`.
+    """The services that handlers use.
 
     Attributes:
-        image: the committed metadata as of now; ask again rather than keep it across a wait.
+        image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
-        quotas: what clients may use.
-        client_metrics: the client telemetry, made when a client first asks for it.
+        client_metrics: returns the client telemetry, made at the first call.
         monotonic_ns: a clock for durations, in nanoseconds.
+        creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
+        refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
     node_id: int
@@ -207,20 +212,18 @@ class BrokerServices:
     client_metrics: Callable[[], ClientMetricsManager]
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
-    # Topics whose creation by a Metadata, FindCoordinator or StreamsGroupHeartbeat request is under way.
     creating_topics: dict[str, Creation] = field(default_factory=dict)
-    # Internal topics of streams applications that the controller refused: name → why, and until when not to ask again.
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class RequestContext:
-    """One request's surroundings.
+    """What belongs to one request beside its body.
 
     Attributes:
-        accounting: what the request costs; None while nobody asks.
-        request: the decoded request while its response waits; what an error response needs to name its parts.
-        close_connection: set by a handler to end the connection after this request, as a failed acks=0 produce must.
-        holds_order: set by a handler that has not done anything yet: nothing sent behind this request may be handled before it.
+        accounting: the request's costs; None without quotas and metrics.
+        request: the decoded request until its response is made; an error response repeats parts of it.
+        close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
+        holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
     """
 
     __slots__ = (
@@ -256,5 +259,13 @@ class RequestContext:
         self.request: Any = None
         self.accounting: Accounting | None = None
 
+    @property
+    def sender(self) -> Sender:
+        """The client, for requests of groups."""
+        return Sender(self.client_id or "", f"/{self.connection.peer_host}", self.version)
+
     def __repr__(self) -> str:
-        return f"RequestContext(api {self.api_key} v{self.version} #{self.correlation_id} of {self.client_id!r})"
+        return (
+            f"<RequestContext api_key={self.api_key} version={self.version} correlation_id={self.correlation_id}"
+            f" client_id={self.client_id!r}>"
+        )

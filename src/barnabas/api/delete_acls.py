@@ -1,8 +1,8 @@
-"""DeleteAcls (key 31), versions 1-3. Control plane.
+"""DeleteAcls (API key 31, versions 1-3): rejected, because there is no authorizer.
 
-- Without an authorizer there are no ACLs to speak of: SECURITY_DISABLED, in Kafka's words.
+- SECURITY_DISABLED, in Kafka's words.
 
-v1 pattern types (KIP-290); v2 flexible; v3 user resources (KIP-373).
+Version 1 adds pattern types (KIP-290), 2 is flexible, 3 adds user resources (KIP-373).
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
-
-__all__ = ["handle"]
 
 
 def handle(context: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse:

@@ -1,17 +1,13 @@
-"""DeleteRecords (21): move the log start forward. Data plane.
+"""DeleteRecords (API key 21, versions 0-2): move the log start forward.
 
-Versions: 0-2. Flexible from 2.
+- Offset -1 means the high watermark. No reader sees records below the offset any more; the next retention run deletes whole
+  segments. An offset at or below the log start changes nothing.
+- An offset that is negative or above the high watermark is OFFSET_OUT_OF_RANGE, a topic with only the clean-up policy compact
+  POLICY_VIOLATION, an internal topic INVALID_TOPIC_EXCEPTION.
+- The low watermark in the response is the log start. With followers it will be the smallest log start of all replicas, and
+  timeout_ms will limit the wait for them.
 
-Behaviour:
-
-- Offset -1 means the high watermark. Records below the offset are gone for every reader at once; whole segments follow with the
-  next retention run. An offset at or below the log start changes nothing.
-- Beyond the high watermark, or negative: OFFSET_OUT_OF_RANGE. A topic whose clean-up policy is compact alone: POLICY_VIOLATION.
-  Internal topics: INVALID_TOPIC_EXCEPTION.
-- The low watermark answered is the log start; with followers it will be the smallest of all replicas, and timeout_ms will wait
-  for them.
-
-Version notes: 1 brought nothing new, 2 is flexible (KIP-107, KIP-482).
+Version 1 adds nothing, 2 is flexible (KIP-107, KIP-482).
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Delete in each partition; one failure does not stop the others."""
+    """Delete records in each partition; an error in one does not stop the others."""
     response = DeleteRecordsResponse()
     async for topic in in_slices(request.topics):
         answered = []
@@ -52,12 +48,12 @@ def _delete(context: RequestContext, topic: str, index: int, offset: int) -> int
     partition.check_leader()
     policy = partition.topic.config.cleanup_policy
     if "compact" in policy and "delete" not in policy:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} is compacted: its records are not deleted by offset")
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} is compacted, its records cannot be deleted by offset")
     log = partition.log
     if offset == HIGH_WATERMARK:
         offset = log.high_watermark
     if offset < 0:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is no offset of {topic}-{index}")
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not an offset of {topic}-{index}")
     before = log.log_start_offset
     low_watermark = log.delete_records_before(offset)
     if low_watermark != before:

@@ -1,6 +1,5 @@
-"""DeleteShareGroupOffsets (API key 92): delete a share group's offsets in topics.
+"""DeleteShareGroupOffsets (API key 92, version 0): delete a share group's offsets in topics.
 
-Versions served: 0.
 
 - A missing group gets GROUP_ID_NOT_FOUND, one with members NON_EMPTY_GROUP.
 - A topic that does not exist, or in which the group has no offsets, gets UNKNOWN_TOPIC_OR_PARTITION.

@@ -1,6 +1,6 @@
-"""DeleteShareGroupState (API key 86): delete the states of share partitions.
+"""DeleteShareGroupState (API key 86, version 0): delete the states of share partitions.
 
-Versions served: 0. A share partition without state succeeds; an unknown topic or partition gets UNKNOWN_TOPIC_OR_PARTITION.
+A share partition without state succeeds; an unknown topic or partition gets UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations

@@ -1,21 +1,11 @@
-"""DeleteTopics (key 20), versions 1-6. Control plane.
+"""DeleteTopics (API key 20, versions 1-6): delete topics by name or id.
 
-- By name, or from v6 by id; errors are per topic.
-- Any broker takes it; the active controller answers, after its records are committed.
+- Errors are per topic.
+- The broker forwards the request to the active controller, which responds after its records are committed.
 
-v5 error messages; v6 topic ids (KIP-516).
+Version 5 adds error messages, 6 topic ids (KIP-516).
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
-__all__ = ["handle"]
-
-
-def handle(context: RequestContext, request: DeleteTopicsRequest) -> asyncio.Future[DeleteTopicsResponse]:
-    return forward(context, request)
+handle = forward

@@ -1,10 +1,12 @@
-"""DescribeClientQuotas (key 48), versions 0-1. Control plane.
+"""DescribeClientQuotas (API key 48, versions 0-1): the limits of the entities that a filter matches.
 
-- A filter has for each entity type at most one component: an exact name, the default, or any name; `strict` leaves out
-  entities that have other types as well. No component matches everything.
-- A bad filter is INVALID_REQUEST, an unknown entity type UNSUPPORTED_VERSION, and then `entries` is null.
+- A filter has at most one component per entity type: an exact name, the default, or any name. `strict` leaves out entities that
+  have other types as well. A filter without components matches everything.
+- An invalid filter is INVALID_REQUEST, an unknown entity type UNSUPPORTED_VERSION; `entries` is then null.
 
-v1 flexible. KIP-546. Source: Kafka's `ClientQuotasImage.describe`.
+Version 1 is flexible (KIP-546).
+
+Source: Kafka's `ClientQuotasImage.describe`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Des
 
 
 def _filter(request: DescribeClientQuotasRequest) -> tuple[dict[str, str | None], set[str]]:
-    """Names by type (None for the default), and the types of which any name will do."""
+    """Return names by type (None for the default), and the types that match any name."""
     exact: dict[str, str | None] = {}
     specified: set[str] = set()
     for component in request.components or ():

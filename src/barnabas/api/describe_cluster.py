@@ -1,10 +1,10 @@
-"""DescribeCluster (key 60), versions 0-2. Control plane.
+"""DescribeCluster (API key 60, versions 0-2): the brokers and the controller.
 
-- Lists the live brokers, with fenced ones too when asked (v2), and one of them as the controller.
-- Endpoint type 1 means brokers; asking a broker for controllers (2) is MISMATCHED_ENDPOINT_TYPE, any other type
-  UNSUPPORTED_ENDPOINT_TYPE.
+- Lists the live brokers, with fenced ones on request, and names one of the live ones as the controller.
+- Endpoint type 1 means brokers. A broker returns MISMATCHED_ENDPOINT_TYPE for 2 (controllers) and UNSUPPORTED_ENDPOINT_TYPE for any
+  other type.
 
-v1 endpoint type (KIP-919); v2 fenced brokers (KIP-1073).
+Version 1 adds the endpoint type (KIP-919), 2 fenced brokers (KIP-1073).
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from barnabas.api.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
-
-__all__ = ["handle"]
 
 _BROKERS, _CONTROLLERS = 1, 2
 

@@ -1,15 +1,15 @@
-"""DescribeConfigs (key 32), versions 1-4. Control plane.
+"""DescribeConfigs (API key 32, versions 1-4): settings, their values and where those come from.
 
-- Topics, this broker, the cluster-wide broker defaults (a broker with an empty name), this broker's loggers, groups and client
-  metrics subscriptions. Every setting is listed with its value in force and where that comes from; clients ask for
-  all of them and expect Kafka's defaults among them (`kafka-configs --describe --all`, librdkafka's test 0092).
+- Of topics, this broker, the cluster-wide broker defaults (a broker with an empty name), this broker's loggers, groups and client
+  metrics subscriptions. Every setting is listed, because clients expect Kafka's defaults too (`kafka-configs --describe --all`,
+  librdkafka's test 0092).
 - Synonyms and documentation only on request. Secret values are null.
-- Another broker's settings can only be asked of that broker: INVALID_REQUEST, in Kafka's words. Errors are per resource.
+- Each broker describes only itself: the name of another one is INVALID_REQUEST, in Kafka's words. Errors are per resource.
 - Loggers are this program's own, with Python's levels under Kafka's names.
-- A group has one entry more, which only who names it is given: `barnabas.rebalances`, what its coordinator has seen of its
-  rebalances, as JSON (decision 7). The coordinator must be asked: NOT_COORDINATOR.
+- A group has one more entry, listed only for a request that names it: `barnabas.rebalances`, the rebalances that its coordinator has
+  seen, as JSON (decision 7). Other brokers return NOT_COORDINATOR.
 
-v1 synonyms and sources; v3 types and documentation; v4 flexible (KIP-226, KIP-569, KIP-412 for loggers).
+Version 1 adds synonyms and sources (KIP-226), 3 types and documentation (KIP-569), 4 is flexible. Loggers: KIP-412.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, Co
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from barnabas.steps import in_slices
-
-__all__ = ["handle"]
 
 _BROKER_LOGGER = 8
 REBALANCES = "barnabas.rebalances"
@@ -54,8 +52,8 @@ async def handle(context: RequestContext, request: DescribeConfigsRequest) -> De
 
 
 async def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> None:
-    """Add the rebalances of a group to its result, or the reason why not."""
-    # A broker without groups describes its configuration without their code.
+    """Add the rebalances of a group to its result, or the error."""
+    # A broker without groups does not import their code.
     from barnabas.group.rebalance_history import to_json
 
     group_id = result.resource_name

@@ -1,14 +1,10 @@
-"""DescribeLogDirs (35): what lies in the data directory, and how much room its volume has. Data plane.
+"""DescribeLogDirs (API key 35, versions 1-5): the replicas in the data directory, and the room on its volume.
 
-Versions: 1-5. Flexible from 2.
+- Null topics means all replicas of this broker, an empty list none. A partition without a replica here is left out.
+- A partition whose log has not been opened since it was created has size 0. There is one directory and no future log
+  (AlterReplicaLogDirs).
 
-Behaviour:
-
-- Null topics means all replicas of this broker; an empty list none. A partition that is not here is left out.
-- A partition whose log has never been opened since it was created has size 0. There are no future logs (AlterReplicaLogDirs), and a
-  single directory.
-
-Version notes: 2 flexible, 3 a top-level error, 4 size of the volume (KIP-827), 5 cordoned directories (KIP-1066), never here.
+Version 2 is flexible, 3 adds a top-level error, 4 the size of the volume (KIP-827), 5 cordoned directories (KIP-1066), here none.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """Describe the one directory."""
+    """Describe the data directory."""
     replicas = context.services.replica_manager
     wanted = None
     if request.topics is not None:

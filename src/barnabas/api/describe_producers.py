@@ -1,14 +1,10 @@
-"""DescribeProducers (61): the producers a partition remembers, for finding hanging transactions (KIP-664). Data plane.
+"""DescribeProducers (API key 61, version 0): the producers that a partition remembers.
 
-Versions: 0. Flexible.
+- Lists every idempotent producer whose state has not expired: its epoch, last sequence and timestamp, and the first offset of its
+  open transaction (-1 without one). Tools find hanging transactions with it.
+- An invalid topic name is INVALID_TOPIC_EXCEPTION.
 
-Behaviour:
-
-- Every idempotent producer whose state has not expired: its epoch, last sequence and timestamp, and the first offset of its open
-  transaction (-1 without one).
-- A name that no topic can have is INVALID_TOPIC_EXCEPTION.
-
-Version notes: none.
+Version 0 is flexible (KIP-664).
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ _Partition = DescribeProducersResponse.PartitionResponse
 
 
 async def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """Answer each partition for itself."""
+    """Describe the producers of each partition."""
     response = DescribeProducersResponse()
     known = context.services.replica_manager.topics
     async for topic in in_slices(request.topics):

@@ -1,6 +1,5 @@
-"""DescribeShareGroupOffsets (API key 90): start offsets and lags of share groups.
+"""DescribeShareGroupOffsets (API key 90, versions 0-1): start offsets and lags of share groups.
 
-Versions served: 0-1.
 
 - Topics null: all partitions that have a state; an empty list: none.
 - Start offset and lag are -1 if they are unknown: no such group, topic or partition, or no member has read yet. That is not an error.

@@ -1,12 +1,12 @@
-"""DescribeTopicPartitions (key 75), version 0. Control plane.
+"""DescribeTopicPartitions (API key 75, version 0): topics and their partitions, a page at a time.
 
-- Topics in name order, a page of partitions at a time: at most the client's limit and `max.request.partition.size.limit`; the
-  cursor says where the next page begins. Java's admin client asks this before it falls back to Metadata.
-- No topics asked for means all. A cursor's topic must be among those asked for, and its partition not negative; else the
-  request fails with INVALID_REQUEST.
-- Eligible leader replicas are listed as the image knows them (KIP-966).
+- Topics in name order. A page has at most the client's limit and `max.request.partition.size.limit` partitions; the cursor names
+  the first partition of the next page. Java's admin client tries this before Metadata.
+- A request without topics asks for all. The cursor's topic must be among the requested ones and its partition not negative, else
+  the response is INVALID_REQUEST.
+- Eligible leader replicas are those of the image.
 
-v0 only (KIP-966).
+Version 0 is flexible (KIP-966).
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from barnabas.metadata import topic_names
 from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicImage
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-
-__all__ = ["handle"]
 
 _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Partition = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition

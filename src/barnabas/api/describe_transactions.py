@@ -1,13 +1,10 @@
-"""DescribeTransactions (65): the state of transactional ids, for finding hanging transactions (KIP-664). Control plane.
+"""DescribeTransactions (API key 65, version 0): the state of transactional ids.
 
-Versions: 0. Flexible.
+- For each id its state, producer id and epoch, timeout, and for an open transaction its start and its partitions. Tools find hanging
+  transactions with it.
+- An unknown id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
 
-Behaviour:
-
-- For each id its state, producer id and epoch, timeout, and while a transaction is open its beginning and its partitions.
-- TRANSACTIONAL_ID_NOT_FOUND for one that nobody has used; INVALID_REQUEST for an empty one.
-
-Version notes: none.
+Version 0 is flexible (KIP-664).
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ _State = DescribeTransactionsResponse.TransactionState
 
 
 async def handle(context: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
-    """Describe each id, in the order asked."""
+    """Describe each id, in the order of the request."""
     coordinator = context.services.transaction_coordinator
 
     async def one(transactional_id: str) -> _State:

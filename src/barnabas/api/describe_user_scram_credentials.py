@@ -1,9 +1,11 @@
-"""DescribeUserScramCredentials (key 50), version 0. Control plane.
+"""DescribeUserScramCredentials (API key 50, version 0): users' SCRAM mechanisms and iterations.
 
-- Names each user's mechanisms and iterations, never keys or salt. No users named, or null, means all.
+- Never keys or salt. An empty or null list of users means all.
 - A user named twice is DUPLICATE_RESOURCE, one without credentials RESOURCE_NOT_FOUND.
 
-v0 flexible. KIP-554. Source: Kafka's `ScramImage.describe`.
+Version 0 is flexible (KIP-554).
+
+Source: Kafka's `ScramImage.describe`.
 """
 
 from __future__ import annotations

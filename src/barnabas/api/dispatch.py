@@ -2,24 +2,22 @@
 
     frame → header → known API and version? → decode → handler → response | coroutine | future | None → bytes
 
-The connection owns order and back-pressure; this module owns the answer to one request. `Dispatcher.dispatch` runs the
-handler, a coroutine up to its first wait (`steps`); when it must wait, the connection keeps the future that `dispatch` returns and
-comes back with `complete`.
+The connection is responsible for order and back-pressure, this module for one request. `Dispatcher.dispatch` steps the handler up to
+its first wait (`steps`). If the handler must wait, `dispatch` returns a future, and the connection calls `complete` when it is done.
 
-Nothing of this holds the loop for long: a frame above `LARGE_FRAME` is decoded in the executor and its response is encoded there, as is a
-response of more than `LARGE_RESPONSE` elements; handlers walk long arrays in slices.
+No step holds the loop for long: the executor decodes a frame above `LARGE_FRAME` and encodes its response, and encodes every response
+with more than `LARGE_RESPONSE` elements; handlers walk long arrays in slices.
 
-What a bad request gets is what Apache Kafka 4.3 gives:
+A bad request gets the response of Apache Kafka 4.3:
 
 - ApiVersions of an unknown version: a version 0 body with UNSUPPORTED_VERSION and ApiVersions' own range (KIP-511).
 - An unknown API key, a version outside Kafka's range, a body that does not decode: `RefusedRequest`, and the connection closes.
-- An API of Kafka's that is not served here yet, in a version Kafka serves: that API's own response carrying
-  UNSUPPORTED_VERSION, so that a client learns why.
-- Bytes after a body that decodes: ignored, as Kafka does.
-- A handler's `KafkaError`: the API's own response carrying that error; any other exception is ours, is logged with its
-  trace, and goes out as UNKNOWN_SERVER_ERROR.
+- An API that Kafka serves and barnabas does not: that API's own response with UNSUPPORTED_VERSION, so that the client learns why.
+- Bytes after a body that decodes: ignored.
+- A handler's `KafkaError`: the API's own response with that error. Any other exception is a bug here: it is logged with its trace, and
+  the client gets UNKNOWN_SERVER_ERROR.
 
-Invariants: every accepted request yields exactly one of response, future, or None; only Produce yields None.
+Invariant: an accepted request yields exactly one of response, future and None; only Produce yields None.
 
 Sources: Kafka's `SocketServer.Processor.processCompletedReceives`, `RequestContext.parseRequest`, `KafkaApis.handle`.
 """
@@ -47,16 +45,16 @@ from barnabas.steps import start, step
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Output = list[bytearray | RecordSlice]
-"""A response as it goes to the socket: bytes in order, and slices of log files between them."""
+"""An encoded response: bytes, and slices of log files between them, in order."""
 
 LARGE_FRAME = 32 * 1024
-"""Bytes of a request above which it is decoded off the loop; 32 KB of the shortest elements take some 20 ms. Produce is all records."""
+"""The executor decodes larger requests; 32 KB of the shortest elements take some 20 ms. Not Produce: it is all records."""
 
 LARGE_RESPONSE = 10_000
-"""Elements of a response above which it is encoded off the loop; so many take some 15 ms."""
+"""The executor encodes responses with more elements than these, which take some 15 ms."""
 
 SAMPLES = 8
 
@@ -72,7 +70,7 @@ _LISTS = frozenset(
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
     }
 )
-"""APIs whose response may be far longer than their request."""
+"""APIs with responses that may be far longer than their requests."""
 
 _API_VERSIONS = 18
 _PREFIX = struct.Struct(">ii")
@@ -80,25 +78,25 @@ _SIZE = struct.Struct(">i")
 
 
 class RefusedRequest(Exception):
-    """The peer sent what Kafka answers by closing the connection; the text is the reason, for one line of log."""
+    """A request for which Kafka closes the connection; the text is the reason, for one line of log."""
 
 
 class Observer(Protocol):
-    """Who counts requests."""
+    """A counter of requests."""
 
     def answered(self, context: RequestContext, response: Any, output: Output | None, total_ns: int) -> None:
-        """A request has its response, or none as a Produce with acks=0; `total_ns` includes its waiting."""
+        """Count a request; `response` is None for a Produce with acks=0, `total_ns` includes the wait."""
         ...
 
 
 class _Encoded(NamedTuple):
-    """A response that is bytes already."""
+    """A response that is already encoded."""
 
     output: Output | None
 
 
 class Route:
-    """One API, resolved: its classes, its handler and the versions answered."""
+    """One API: its classes, its handler and the served versions."""
 
     __slots__ = (
         "carries_records",
@@ -126,7 +124,7 @@ class Route:
         self.lists = self.key in _LISTS
 
     def __repr__(self) -> str:
-        return f"Route({self.name} v{self.min_version}-{self.max_version})"
+        return f"<Route api={self.name} versions={self.min_version}-{self.max_version}>"
 
 
 def _not_served(context: RequestContext, request: Any) -> Any:
@@ -134,7 +132,7 @@ def _not_served(context: RequestContext, request: Any) -> Any:
 
 
 def _resolve(key: int, config: Settings) -> Route:
-    """Find an API's route; the handler's module is imported here, at the API's first request."""
+    """Make an API's route, and import the handler's module, at the API's first request."""
     description = api(key)
     served = APIS.get(key)
     if served is not None:
@@ -146,11 +144,11 @@ def _resolve(key: int, config: Settings) -> Route:
 
 
 class Dispatcher:
-    """Hands requests to handlers; one for a broker.
+    """The dispatcher of one broker.
 
     Args:
-        services: what handlers may use.
-        observer: told of each answered request, for metrics.
+        services: for the handlers.
+        observer: counts requests, for metrics.
     """
 
     def __init__(self, services: BrokerServices, observer: Observer | None = None) -> None:
@@ -160,10 +158,10 @@ class Dispatcher:
         self._routes: dict[int, Route] = {}
 
     def route(self, key: int) -> Route:
-        """The API's route.
+        """Return an API's route.
 
         Raises:
-            RefusedRequest: no such API, or none that this kind of listener serves.
+            RefusedRequest: the API does not exist, or is not for this kind of listener.
         """
         route = self._routes.get(key)
         if route is None:
@@ -176,11 +174,11 @@ class Dispatcher:
         """Handle one request.
 
         Args:
-            frame: the request without its length; handlers may keep nothing of it beyond this call.
+            frame: the request without its length; handlers must not keep a view of it after this call.
 
         Returns:
-            The context, and the response's bytes with their length in front, None when none is wanted, or a future: when it
-            is done the connection calls `complete` for the bytes.
+            The context, and one of: the response's bytes with their length in front; None if the client wants no response; a
+            future, for which the connection calls `complete` when it is done.
 
         Raises:
             RefusedRequest: close the connection; the text says why.
@@ -223,7 +221,7 @@ class Dispatcher:
         return context, self._encoded(context, response)
 
     def complete(self, context: RequestContext, future: asyncio.Future[Any]) -> Output | None:
-        """The bytes of a response that had to wait; `future` is done. Raises as `dispatch`, also if it was cancelled."""
+        """Return the bytes of a response that had to wait; `future` is done. Raises as `dispatch`, and if it was cancelled."""
         if future.cancelled():
             raise RefusedRequest(f"{context!r} was cancelled")
         error = future.exception()
@@ -232,7 +230,7 @@ class Dispatcher:
         return self._encoded(context, future.result() if error is None else self._failed(context, error))
 
     async def _answer_large(self, context: RequestContext, route: Route, body: bytes) -> _Encoded:
-        """Handle a request whose decoding and encoding would hold the loop."""
+        """Handle a request, with its decoding and encoding in the executor."""
         run = self._services.loop.run_in_executor
         request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
         try:
@@ -267,7 +265,7 @@ class Dispatcher:
         return output
 
     def _charge(self, context: RequestContext, response: Any) -> None:
-        """Charge the client's quotas with the request, before its response is encoded: they may have it say a throttle time."""
+        """Charge the client's quotas; they may set the throttle time of the response, so this precedes its encoding."""
         accounting, services = context.accounting, self._services
         if accounting is not None:
             accounting.busy_ns = accounting.busy_ns or services.monotonic_ns() - accounting.started_ns
@@ -281,12 +279,12 @@ class Dispatcher:
             self._observer.answered(context, response, output, self._services.monotonic_ns() - accounting.started_ns)
 
     def encode(self, context: RequestContext, response: Any) -> Output:
-        """Length, response header and body, as few parts as can be."""
+        """Encode length, response header and body, in as few parts as possible."""
         try:
             return self._encode(context, response)
         except EncodeError as error:
-            # A handler put into the response what this version cannot carry: ours, and the client must not wait for ever.
-            log.error("%r has a response that cannot be encoded: %s", context, error.message)
+            # A bug in a handler: it used a field that this version does not have. The client must not wait for ever.
+            logger.error("%r has a response that cannot be encoded: %s", context, error.message)
             raise RefusedRequest("its response cannot be encoded") from None
 
     def _encode(self, context: RequestContext, response: Any) -> Output:
@@ -315,7 +313,7 @@ class Dispatcher:
         elif isinstance(error, asyncio.CancelledError):
             raise error
         else:
-            log.error("%r failed, client %s", context, context.connection.connection_id, exc_info=error)
+            logger.error("%r failed, client %s", context, context.connection.connection_id, exc_info=error)
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
         if context.api_key == ApiKey.PRODUCE and request.acks == 0:
             context.close_connection = True
@@ -338,7 +336,7 @@ def _decode(route: Route, version: int, frame: memoryview, position: int) -> Any
 
 
 def _elements(message: Struct) -> float:
-    """Estimate how many elements the arrays of a message have, those of nested arrays included, from a few elements of each."""
+    """Estimate the number of elements in all arrays of a message, nested ones too, from a few elements of each."""
     total = 0.0
     for name in message.FIELDS:
         value = getattr(message, name)

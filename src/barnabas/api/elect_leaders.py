@@ -1,21 +1,11 @@
-"""ElectLeaders (key 43), versions 0-2. Control plane.
+"""ElectLeaders (API key 43, versions 0-2): preferred and unclean elections.
 
-- Preferred and unclean elections; with one replica every election answers ELECTION_NOT_NEEDED.
-- Any broker takes it; the active controller answers, after its records are committed.
+- With one replica every election is ELECTION_NOT_NEEDED.
+- The broker forwards the request to the active controller, which responds after its records are committed.
 
-v1 election type (KIP-460); v2 flexible.
+Version 1 adds the election type (KIP-460), 2 is flexible.
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
 
-__all__ = ["handle"]
-
-
-def handle(context: RequestContext, request: ElectLeadersRequest) -> asyncio.Future[ElectLeadersResponse]:
-    return forward(context, request)
+handle = forward

@@ -1,14 +1,11 @@
-"""EndTxn (26): commit or abort a transaction. Control plane.
+"""EndTxn (API key 26, versions 0-5): commit or abort a transaction.
 
-Versions: 0-5. Flexible from 3.
+- The response leaves when the outcome is committed; the markers follow. A repeated request gets the same response.
+- A request of version 5 belongs to a client of transaction version 2: the response has the producer id and epoch for its next
+  transaction, and a transaction that has not begun may be aborted.
 
-Behaviour:
-
-- The answer leaves when the outcome is committed; the markers follow. A repeated request gets the first one's answer.
-- Version 5 is of a client of transaction version 2: the answer carries the producer id and epoch for its next transaction, and a
-  transaction that has not begun may be aborted.
-
-Version notes: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; 3 flexible; 4 TRANSACTION_ABORTABLE; 5 epoch bump (KIP-890).
+Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexible, 4 adds TRANSACTION_ABORTABLE, 5 the epoch bump
+(KIP-890).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""An API's own response that carries one error, for a request that fails as a whole. Control plane.
+"""The response to a request that fails as a whole.
 
-Kafka writes `getErrorResponse` by hand for each of its APIs. They all do one thing: if the response has an error code of
-its own, set it; if it has none in this version, mirror the request's topics, partitions, groups or keys and set the code
-on each. This module does that thing once, over the message definitions.
+Kafka has a handwritten `getErrorResponse` for each API. They all do the same: if the response has an error code at the top, set it;
+else repeat the request's topics, partitions, groups or keys and set the code on each. This module does that once, from the message
+definitions.
 
-- A response field finds its request field by name (`_SAME`), or is the only array that both sides have.
-- Elements of the request that are plain (a partition index, a group id) fill the first field of their kind.
-- The error code sits at the outermost level that has one; below it nothing is filled in, and a response that has it at the
-  top repeats nothing of the request (a member id, an epoch); `_TOP_AND_BELOW` are two exceptions. DescribeCluster and its like
-  have one level; OffsetFetch has it at the top up to version 7 and on each group from version 8.
-- A sentence goes along only if it says more than the code's own, as Kafka's `ApiError` has it; see `_CODE_WORDS`, `_WORDLESS`.
+- A response field has its request field by name (`_SAME`).
+- A plain element of the request (a partition index, a group id) fills the first field of its type.
+- The error code is at the outermost level that has one; nothing below that level is filled in. A response with the code at the top
+  repeats nothing of the request (a member id, an epoch); `_TOP_AND_BELOW` has two exceptions. OffsetFetch has the code at the top up
+  to version 7 and on each group from version 8.
+- The response has a message only if it says more than the code's own, as in Kafka's `ApiError`; see `_CODE_WORDS`, `_WORDLESS`.
 
-It runs only when a request fails, so it reads the definitions afresh rather than compile anything.
+Nothing is compiled, because requests fail seldom.
 
 Source: `AbstractRequest.getErrorResponse` and its overrides in Kafka 4.4.
 """
@@ -27,7 +27,7 @@ from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec, message
 
 __all__ = ["error_response"]
 
-# Response field → request field, where the two names differ and several arrays could be meant.
+# Response field → request fields, where the names differ.
 _SAME = {
     "responses": ("topic_data", "topics", "resources", "topic_names"),
     "partition_responses": ("partition_data",),
@@ -44,7 +44,7 @@ _SAME = {
     "filter_results": ("filters",),
     "partitions": ("partition_indexes",),
 }
-# Responses that repeat the code's own words where there are no better ones; Kafka leaves the others null.
+# Responses that have the code's own message if there is no better one; in the others Kafka leaves it null.
 _CODE_WORDS = frozenset(
     (
         ApiKey.FIND_COORDINATOR,
@@ -61,9 +61,9 @@ _CODE_WORDS = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     )
 )
-# Responses that have room for words, and never any.
+# Responses with a message field that is always null.
 _WORDLESS = frozenset((ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE))
-# Responses that say the error at the top and once more for each partition that was asked for.
+# Responses with the error at the top and on each requested partition.
 _TOP_AND_BELOW = frozenset((ApiKey.ELECT_LEADERS, ApiKey.ALTER_PARTITION_REASSIGNMENTS))
 _CODES = ("error_code", "partition_error_code")
 _MESSAGES = ("error_message",)
@@ -72,7 +72,7 @@ _UNKNOWN = ("leader_id", "node_id", "base_offset", "high_watermark", "committed_
 
 
 def _named_by(spec: StructSpec, source: Any) -> str | None:
-    """The field that a plain element of the request (a partition, a group id, a topic id) belongs in."""
+    """Return the field for a plain element of the request (a partition, a group id, a topic id)."""
     for plain, types in ((int, ("int32", "int8")), (str, ("string",)), (bytes, ("uuid",))):
         if isinstance(source, plain):
             return next((f.name for f in spec.fields if f.type in types and f.name not in _MESSAGES), None)
@@ -83,10 +83,8 @@ def error_response(api_key: int, version: int, request: Any, code: ErrorCode | i
     """Build the response to a request that failed as a whole.
 
     Args:
-        request: the decoded request; its topics, groups or keys are named in the answer where the answer has no code of
-            its own.
-        code: the error.
-        message: what is wrong, for responses that have room for it.
+        request: the decoded request.
+        message: used if the response has a field for it.
     """
     name = api(api_key).name
     spec = message_spec(f"{name}Response")
@@ -153,7 +151,7 @@ class _Mirror:
         else:
             return []
         if name == "dirs":
-            # AlterReplicaLogDirs asks by directory and is answered by topic.
+            # AlterReplicaLogDirs groups its request by directory and its response by topic.
             elements = [topic for directory in elements for topic in directory.topics]
         struct = self._spec.structs[field.type]
         cls = getattr(self._cls, field.type)

@@ -1,23 +1,18 @@
-"""Fetch (1): read batches, and wait for them. Data plane.
+"""Fetch (API key 1, versions 4-18): read batches, and wait for them.
 
-Versions: 4-18. Flexible from 12.
-
-Behaviour:
-
-- Whole batches up to the high watermark, or up to the last stable offset with isolation level 1 and then with the aborted
-  transactions of the range. The first batch found is returned even above max_bytes (KIP-74).
+- Returns whole batches up to the high watermark. With isolation level 1 the last stable offset is the end, and the response lists the
+  aborted transactions of the range. The first batch is returned even if it is larger than max_bytes (KIP-74).
 - Waits up to max_wait_ms for min_bytes; an error in any partition ends the wait. Both byte limits are capped by fetch.max.bytes.
-- Fetch sessions as in `replication.fetch_session`.
-- Records go out as a slice of the segment's file; an empty partition has zero-length records, not null.
-- OFFSET_OUT_OF_RANGE and the other errors carry no offsets (-1), as in Kafka. There is no down-conversion (KIP-724), and the
-  preferred read replica is always -1: consumers are not sent to followers.
-- A follower's fetch is answered up to the log end and moves the high watermark; a node without a replica gets
-  NOT_LEADER_OR_FOLLOWER.
+- `replication.fetch_session` explains fetch sessions.
+- Records are sent as a slice of the segment's file; an empty partition has zero-length records, not null.
+- OFFSET_OUT_OF_RANGE and the other errors have offsets -1, as in Kafka. There is no down-conversion (KIP-724), and the preferred read
+  replica is always -1: consumers do not read from followers.
+- A follower reads up to the log end, and its fetch moves the high watermark; a node without a replica gets NOT_LEADER_OR_FOLLOWER.
 
-Version notes: 4 isolation level, 5 log start offset, 7 sessions (KIP-227), 9 leader epoch (KIP-320), 10 zstd (KIP-110; Kafka 4
-gives zstd batches to older versions too), 11 rack (KIP-392), 12 flexible and diverging epochs (KIP-595),
-13 topic ids (KIP-516), 15 replica state (KIP-903), 16 node endpoints (KIP-951), 17 directory ids (KIP-853), 18 the follower's high
-watermark (KIP-1166).
+Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227), 9 the leader epoch (KIP-320), 10 zstd (KIP-110; Kafka
+4 returns zstd batches to older versions too), 11 the rack (KIP-392), 12 is flexible and adds diverging epochs (KIP-595), 13 topic ids
+(KIP-516), 15 the replica state (KIP-903), 16 node endpoints (KIP-951), 17 directory ids (KIP-853), 18 the follower's high watermark
+(KIP-1166).
 """
 
 from __future__ import annotations
@@ -38,7 +33,7 @@ NODE_ENDPOINTS_VERSION = 16
 
 
 def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | asyncio.Future[FetchResponse]:
-    """Answer now when there is enough, an error, or no time to wait; else park the request."""
+    """Respond now if there are enough bytes, an error, or no time to wait; else wait."""
     services = context.services
     version = context.version
     uses_topic_ids = version >= TOPIC_ID_VERSION
@@ -114,9 +109,9 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
 def _count_bytes_out(read: FetchRead) -> None:
     for wanted, data in read.results:
         records = data.records
-        # What was read is a slice of the log; only a partition without records has bytes, none.
+        # Records are a slice of the log; a partition without records has empty bytes.
         if records is not None and not isinstance(records, bytes | bytearray | memoryview):
-            assert wanted.partition is not None, "records were read from nowhere"
+            assert wanted.partition is not None, "records without a partition"
             wanted.partition.topic.traffic.bytes_out += records.size
 
 

@@ -1,15 +1,13 @@
-"""FindCoordinator (API key 10). Control plane.
+"""FindCoordinator (API key 10, versions 0-6): the broker that coordinates a group, transactional id or share partition.
 
-Versions served: 0-6.
+- It is the leader of the key's partition of the coordinator's topic: key type 0, groups, `__consumer_offsets`; 1, transactional ids,
+  `__transaction_state`; 2, share partitions, `__share_group_state`. Its address is the one that Metadata would return.
+- The first request that needs the topic creates it with the topic's own settings, with at most as many replicas as live brokers.
+  Kafka meanwhile returns COORDINATOR_NOT_AVAILABLE. Here the response waits at most a second until the topic has leaders, so
+  that a client's first group or transaction needs no retry.
+- INVALID_REQUEST for type 2 before version 6 or with a key that is not group:topic-id:partition, and for any other type.
 
-- The leader of the key's partition of the coordinator's topic, at the address that Metadata would give. Key type 0, groups:
-  `__consumer_offsets`; 1, transactional ids: `__transaction_state`; 2, share partitions: `__share_group_state`.
-- The topic is created by the first request that needs it, as its settings say, with no more replicas than live brokers. Kafka
-  answers COORDINATOR_NOT_AVAILABLE meanwhile; here the answer waits until the topic has leaders (for a second at most), so
-  that a client's first group or transaction comes about without a retry.
-- Type 2 before version 6, or with a key that is not group:topic-id:partition, and any other type: INVALID_REQUEST.
-
-Version 1 adds the key type, 3 is flexible, 4 asks for several keys at once (KIP-699), 6 adds share groups (KIP-932).
+Version 1 adds the key type, 3 is flexible, 4 adds several keys (KIP-699), 6 share groups (KIP-932).
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
 
 
 async def _leaders(context: RequestContext, topic: str) -> None:
-    """Create the topic if there is none, and wait a while until each of its partitions has a leader."""
+    """Create the topic if it does not exist, and wait a while until each of its partitions has a leader."""
     if _image_of(context, topic) is None:
         await create_topics(context, [topic])
     for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):

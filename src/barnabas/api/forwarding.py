@@ -1,7 +1,7 @@
-"""Requests that are the controller's to answer. Control plane.
+"""Forward a request to the active controller.
 
-A broker hands them to the active controller with the client's principal and deadline. With one node the controller is a call
-away; with several it will be an Envelope away (KIP-590), behind the same `Controller` seam.
+The controller gets the client's principal and deadline too. On one node it is a call away; in a cluster it will be an Envelope away
+(KIP-590), behind the same `Controller` protocol.
 
 Source: Kafka's `ForwardingManager`.
 """
@@ -18,7 +18,7 @@ __all__ = ["forward"]
 
 
 def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
-    """Hand a request to the controller; its `timeout_ms`, where it has one, becomes the deadline."""
+    """Return the controller's response; the request's `timeout_ms`, if it has one, becomes the deadline."""
     services = context.services
     timeout_ms = getattr(request, "timeout_ms", None)
     return services.controller.handle(

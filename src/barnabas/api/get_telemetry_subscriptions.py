@@ -1,10 +1,10 @@
-"""GetTelemetrySubscriptions (key 71), version 0. Control plane.
+"""GetTelemetrySubscriptions (API key 71, version 0): which metrics a client is to push, and how often.
 
-- Answers which metrics this client shall push and how often; nothing to push is an empty list, and the client asks again after
-  the interval. See `telemetry.client_metrics_manager` for who gets what.
-- The broker itself is the receiver, where Apache Kafka needs a plugin; advertised only while `/metrics` is served.
+- With nothing to push the list is empty, and the client asks again after the interval. `telemetry.client_metrics_manager` has the
+  rules.
+- The broker itself receives the metrics, where Apache Kafka needs a plugin; advertised only while `/metrics` is served.
 
-v0 flexible. KIP-714.
+Version 0 is flexible (KIP-714).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def handle(context: RequestContext, request: GetTelemetrySubscriptionsRequest) -
 
 
 def client_attributes(context: RequestContext) -> ClientAttributes:
-    """What subscriptions may match of the client behind a request."""
+    """Return the attributes of the client that subscriptions may match."""
     connection = context.connection
     return ClientAttributes(
         client_id=context.client_id,

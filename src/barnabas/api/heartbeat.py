@@ -1,9 +1,8 @@
-"""Heartbeat (API key 12). Control plane.
+"""Heartbeat (API key 12, versions 0-4).
 
-Versions served: 0-4.
 
-- A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS when it must rejoin.
-- While the coordinator loads the group the answer is NONE, so that members stay calm.
+- A member of the present generation gets NONE, or REBALANCE_IN_PROGRESS if it must rejoin.
+- While the coordinator loads the group it returns NONE, so that no member rejoins.
 - The order of the errors is Kafka's: group, member, instance, generation.
 
 Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexible.
@@ -11,12 +10,14 @@ Version 1 adds the throttle time, 3 the group instance id (KIP-345), 4 is flexib
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.group.classic import requests
 from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse
 
 
-def handle(context: RequestContext, request: HeartbeatRequest) -> asyncio.Future[HeartbeatResponse]:
+def handle(context: RequestContext, request: HeartbeatRequest) -> Coroutine[Any, Any, HeartbeatResponse]:
     """Renew a member's session."""
-    return context.services.group_coordinator.heartbeat(request)
+    return requests.heartbeat(context.services.group_coordinator, request, context.sender)

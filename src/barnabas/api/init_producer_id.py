@@ -1,18 +1,17 @@
-"""InitProducerId (22): give a producer its id and epoch. Control plane.
+"""InitProducerId (API key 22, versions 0-5): give a producer its id and epoch.
 
-Versions served: 0-6, advertised to 5; 6 (KIP-939) is unstable in Kafka and advertised with `transaction.two.phase.commit.enable`.
+- Without a transactional id: a new producer id with epoch 0, even if the request names an old one (KIP-360).
+- With one: its producer id with the epoch bumped, which fences every earlier producer of the transactional id. An open transaction is
+  aborted first: CONCURRENT_TRANSACTIONS, and the client retries.
+- A producer that names its current id and epoch gets the next epoch, or PRODUCER_FENCED if another producer has replaced it.
+- A producer id without an epoch, an epoch without an id, and an empty transactional id are INVALID_REQUEST.
+- A timeout that is not positive or above `transaction.max.timeout.ms` is INVALID_TRANSACTION_TIMEOUT.
+- Version 6 (KIP-939) is unstable in Kafka; it is served only where `barnabas.api.UNSTABLE` says so. `enable2Pc` removes the
+  timeout, and is TRANSACTIONAL_ID_AUTHORIZATION_FAILED unless the broker allows it. `keepPreparedTxn` keeps the open transaction for
+  the new epoch, and the response has the transaction's id and epoch. Apache Kafka 4.4 returns UNSUPPORTED_VERSION for the latter;
+  this follows the KIP.
 
-- Without a transactional id: a new producer id with epoch 0, also when the request names an old one (KIP-360).
-- With one: the id of that name with its epoch bumped, which fences every earlier producer of the name. An open transaction is
-  aborted first: CONCURRENT_TRANSACTIONS, and the client asks again.
-- A producer that names its present id and epoch gets them bumped, or is PRODUCER_FENCED when another has taken the name.
-- A producer id without an epoch or the reverse: INVALID_REQUEST, as is an empty transactional id.
-- A timeout that is not positive or above `transaction.max.timeout.ms`: INVALID_TRANSACTION_TIMEOUT.
-- Two-phase commit (version 6): `enable2Pc` takes the timeout away, and is TRANSACTIONAL_ID_AUTHORIZATION_FAILED unless the broker
-  allows it; `keepPreparedTxn` keeps the open transaction for the new epoch, and tells its id and epoch. Apache Kafka 4.4 answers
-  UNSUPPORTED_VERSION to the latter; this follows the KIP.
-
-Version 2 is flexible, 3 adds the present id and epoch (KIP-360), 4 PRODUCER_FENCED, 5 TRANSACTION_ABORTABLE (KIP-890).
+Version 2 is flexible, 3 adds the current id and epoch (KIP-360), 4 PRODUCER_FENCED, 5 TRANSACTION_ABORTABLE (KIP-890).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ FENCED_SINCE = 4
 
 
 async def handle(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    """Give a producer its id."""
+    """Give a producer its id and epoch."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
@@ -45,7 +44,7 @@ async def handle(context: RequestContext, request: InitProducerIdRequest) -> Ini
 async def _transactional(
     context: RequestContext, request: InitProducerIdRequest, transactional_id: str
 ) -> InitProducerIdResponse:
-    # Idempotent producers, which are most, need no code of transactions.
+    # A broker with idempotent producers only does not import the transactions' code.
     from barnabas.transaction.transaction_metadata import NEVER_TIMES_OUT_MS
     from barnabas.transaction.transaction_shard import InitProducerId
 

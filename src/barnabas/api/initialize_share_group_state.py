@@ -1,6 +1,6 @@
-"""InitializeShareGroupState (API key 83): start new states of share partitions.
+"""InitializeShareGroupState (API key 83, version 0): start new states of share partitions.
 
-Versions served: 0. Start offset -1 leaves the start to the partition's leader. An older state epoch gets FENCED_STATE_EPOCH.
+Start offset -1 leaves the start to the partition's leader. An older state epoch gets FENCED_STATE_EPOCH.
 """
 
 from __future__ import annotations

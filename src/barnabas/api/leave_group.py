@@ -1,6 +1,5 @@
-"""LeaveGroup (API key 13). Control plane.
+"""LeaveGroup (API key 13, versions 0-5).
 
-Versions served: 0-5.
 
 - From version 3 several members leave in one request, each with its own outcome; administrators name static members by their
   instance id alone.
@@ -11,26 +10,22 @@ Version 3 names members with instance ids (KIP-345), 4 is flexible, 5 adds the r
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group.classic import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import LeaveGroupRequest, LeaveGroupResponse
 
 BATCHED_SINCE = 3
 
 
-def handle(context: RequestContext, request: LeaveGroupRequest) -> asyncio.Future[LeaveGroupResponse]:
+async def handle(context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove members from a group."""
-    coordinator = context.services.group_coordinator
-    if context.version >= BATCHED_SINCE:
-        return coordinator.leave_group(request)
-    request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
-    return mapped(context.services.loop, coordinator.leave_group(request), _of_one_member)
-
-
-def _of_one_member(response: LeaveGroupResponse) -> LeaveGroupResponse:
+    is_batched = context.version >= BATCHED_SINCE
+    if not is_batched:
+        request.members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
+    response = await requests.leave_group(context.services.group_coordinator, request, context.sender)
+    if is_batched:
+        return response
     error = response.error_code
     if error == ErrorCode.NONE and response.members:
         error = response.members[0].error_code

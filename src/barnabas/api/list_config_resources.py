@@ -1,11 +1,11 @@
-"""ListConfigResources (key 74), versions 0-1. Control plane.
+"""ListConfigResources (API key 74, versions 0-1): the resources that have settings.
 
-- Version 0 knew one kind, client metrics subscriptions; version 1 lists topics, brokers, broker loggers, groups
-  and client metrics, all of them when no kind is named.
-- Groups and client metrics are those that have a configuration; topics and brokers are those that exist.
-- A kind that cannot be listed is UNSUPPORTED_VERSION, as in Kafka.
+- Version 0 lists client metrics subscriptions. Version 1 lists topics, brokers, broker loggers, groups and client metrics, or only
+  the types that the request names.
+- Groups and client metrics are listed if they have a configuration, topics and brokers if they exist.
+- A type that cannot be listed is UNSUPPORTED_VERSION, as in Kafka.
 
-v0 was ListClientMetricsResources (KIP-1000); v1 other kinds (KIP-1142).
+Version 0 was ListClientMetricsResources (KIP-1000), 1 adds other types (KIP-1142).
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from barnabas.api.context import RequestContext
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
-
-__all__ = ["handle"]
 
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 2, 4, 8, 16, 32
 _KINDS = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP)

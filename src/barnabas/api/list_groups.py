@@ -1,9 +1,8 @@
-"""ListGroups (API key 16). Control plane.
+"""ListGroups (API key 16, versions 0-5).
 
-Versions served: 0-5.
 
 - The groups that this broker coordinates; clients ask every broker.
-- Filters by state and by type compare without case; an unknown one matches nothing.
+- Filters by state and by type ignore case; an unknown state or type matches nothing.
 - While a partition of `__consumer_offsets` is being loaded: COORDINATOR_LOAD_IN_PROGRESS.
 
 Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).
@@ -11,12 +10,14 @@ Version 3 is flexible, 4 adds states (KIP-518), 5 types (KIP-848).
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from barnabas.api.context import RequestContext
+from barnabas.group import requests
 from barnabas.protocol.messages import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(context: RequestContext, request: ListGroupsRequest) -> asyncio.Future[ListGroupsResponse]:
+def handle(context: RequestContext, request: ListGroupsRequest) -> Coroutine[Any, Any, ListGroupsResponse]:
     """List groups."""
-    return context.services.group_coordinator.list_groups(request)
+    return requests.list_groups(context.services.group_coordinator, request)

@@ -1,20 +1,15 @@
-"""ListOffsets (2): the offset at a timestamp, or at an end of the log. Data plane.
+"""ListOffsets (API key 2, versions 1-11): the offset at a timestamp, or at an end of the log.
 
-Versions: 1-11. Flexible from 6.
+- `replication.offset_lookup` explains the special timestamps -1 to -6. A debugging reader (replica id -2) and followers see the
+  whole log, so that -1 gives them the log end.
+- Any other timestamp: the first record at or after it, if the reader may see that record; else offset and timestamp are -1
+  without an error.
+- A negative timestamp that the version does not know is UNSUPPORTED_VERSION. A partition named twice is INVALID_REQUEST, once.
+- The response's leader epoch is the epoch of the record, or the current one for -1.
 
-Behaviour:
-
-- -1 latest: the high watermark, or the last stable offset with isolation level 1; a debugging reader (replica id -2) and followers get
-  the log end. -2 earliest: the log start. -3 the record with the largest timestamp. -4 earliest local: the log start, as no tier
-  holds older records. -5 latest tiered and -6 earliest not yet tiered: -1, as nothing is tiered.
-- Any other timestamp: the first record at or after it, exact to the record, if it is below the offset that -1 would give; else
-  offset and timestamp -1 without an error.
-- A negative timestamp that the version does not know: UNSUPPORTED_VERSION. A partition named twice: INVALID_REQUEST, once.
-- The answer's leader epoch is that of the record found, or the current one for -1.
-
-Version notes: 2 isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE (KIP-207), 7 max timestamp (KIP-734),
-8 earliest local and 9 latest tiered (KIP-405, KIP-1005), 10 timeout_ms, which has nothing to wait for here, 11 earliest pending upload
-(KIP-1023).
+Version 2 adds the isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE (KIP-207), 6 is flexible, 7 adds max
+timestamp (KIP-734), 8 earliest local and 9 latest tiered (KIP-405, KIP-1005), 10 timeout_ms, which has no effect here, 11 earliest
+pending upload (KIP-1023).
 """
 
 from __future__ import annotations
@@ -29,14 +24,14 @@ from barnabas.replication.offset_lookup import FoundOffset, lookup_offset
 from barnabas.steps import in_slices
 
 LEADER_EPOCH_VERSION = 4
-# Special timestamp → the version that brought it.
+# Special timestamp → its first version.
 _SPECIAL = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
 async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Answer each partition for itself."""
+    """Look up one offset per partition."""
     named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
     async for topic in in_slices(request.topics):

@@ -1,23 +1,11 @@
-"""ListPartitionReassignments (key 46), version 0. Control plane.
+"""ListPartitionReassignments (API key 46, version 0): the partitions that are moving.
 
-- Names the partitions that are on the move (KIP-455); `kafka-topics --describe` always asks.
-- Any broker takes it; the active controller answers, after its records are committed.
+- `kafka-topics --describe` always asks for them.
+- The broker forwards the request to the active controller, which responds after its records are committed.
 
-v0 only.
+Version 0 is flexible (KIP-455).
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
-__all__ = ["handle"]
-
-
-def handle(
-    context: RequestContext, request: ListPartitionReassignmentsRequest
-) -> asyncio.Future[ListPartitionReassignmentsResponse]:
-    return forward(context, request)
+handle = forward

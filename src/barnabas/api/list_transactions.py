@@ -1,15 +1,12 @@
-"""ListTransactions (66): the transactional ids that this broker coordinates. Control plane.
+"""ListTransactions (API key 66, versions 0-2): the transactional ids that this broker coordinates.
 
-Versions: 0-2. Flexible from 0.
+- Filters by state, producer id, age of the transaction and pattern of the id; an empty filter matches all.
+- The response lists unknown state names; they match nothing.
+- The pattern is a regular expression for the whole id; an invalid one is INVALID_REGULAR_EXPRESSION. Deviation: it is Python's, not
+  Java's.
+- COORDINATOR_LOAD_IN_PROGRESS while the coordinator loads any partition.
 
-Behaviour:
-
-- Filters by state, producer id, age of the transaction and pattern of the id; an empty filter lets all through.
-- State names that nobody knows are listed in the answer and match nothing.
-- The pattern is a regular expression for the whole id: INVALID_REGULAR_EXPRESSION when it is none. Deviation: it is Python's, not Java's.
-- COORDINATOR_LOAD_IN_PROGRESS while any partition is being read.
-
-Version notes: 1 the duration filter (KIP-994); 2 the pattern (KIP-1152).
+Version 0 is flexible, 1 adds the duration filter (KIP-994), 2 the pattern (KIP-1152).
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from barnabas.transaction.transaction_state import BY_TITLE
 
 
 async def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """List what the filters let through."""
+    """List the transactional ids that the filters match."""
     pattern = _compiled(request.transactional_id_pattern)
     states = {BY_TITLE[name] for name in request.state_filters if name in BY_TITLE}
     unknown = list(dict.fromkeys(name for name in request.state_filters if name not in BY_TITLE))

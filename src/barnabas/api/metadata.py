@@ -1,21 +1,22 @@
-"""Metadata (key 3), versions 0-13. Control plane.
+"""Metadata (API key 3, versions 0-13): the brokers, and topics with their partitions and leaders.
 
-- A null list of topics asks for all, an empty one for none; version 0 has no null and its empty list asks for all.
-- Partitions come in index order: clients exist that map keys to them by the order received.
-- `controller_id` is a live broker, this one if it is live: clients send admin requests there and any broker takes them.
-- An unknown topic is created when `auto.create.topics.enable` and the request allow it (versions below 4 always do). The
-  response waits for the creation, so a first produce needs no retry; should the image still lack the topic then, it is
-  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka answers UNKNOWN_TOPIC_OR_PARTITION at once and has the client ask
-  again; with a creation as fast as ours, a group's consumer that was told so and then watches for changes (kafka-go) would take the
-  new partitions for old ones and never be assigned them. Only of a topic that was deleted a moment ago the answer is Kafka's, since
-  who deletes a topic and asks for it wants to hear that it is gone: the same request has made another, which the next one sees.
-- An impossible name is INVALID_TOPIC_EXCEPTION, an unknown topic id UNKNOWN_TOPIC_ID.
-- Only live brokers with a listener of the connection's name are listed; a partition whose leader is not among them has
+- A null list of topics asks for all, an empty one for none; version 0 has no null, and its empty list asks for all.
+- Partitions are in index order: some clients map keys to partitions by their order in the response.
+- `controller_id` is a live broker, this one if it is live: clients send admin requests there, and every broker forwards them.
+- A request for an unknown topic creates it if `auto.create.topics.enable` and the request allow that (versions below 4 always do).
+  The response waits for the creation, so that a first produce needs no retry. If the image still lacks the topic then, it is
+  LEADER_NOT_AVAILABLE, never an empty list of partitions. Kafka returns UNKNOWN_TOPIC_OR_PARTITION at once and the client retries.
+  With so fast a creation that would mislead a consumer that gets the error and then watches for changes (kafka-go): it would take
+  the new partitions for old ones, and its group would never assign them.
+- A topic that was deleted a moment ago is the exception: it is UNKNOWN_TOPIC_OR_PARTITION as in Kafka, because a client that deletes
+  a topic and then asks for it wants to hear that it is gone. The request still creates a new topic, which the next request sees.
+- An invalid name is INVALID_TOPIC_EXCEPTION, an unknown topic id UNKNOWN_TOPIC_ID.
+- Only live brokers with a listener of the connection's name are listed; a partition whose leader is not among them is
   LEADER_NOT_AVAILABLE or, from version 6, LISTENER_NOT_FOUND.
-- REBOOTSTRAP_REQUIRED (v13) is not sent from here: this node knows one cluster.
+- This node knows one cluster and never returns REBOOTSTRAP_REQUIRED (version 13).
 
-v4 auto-creation flag; v5 offline replicas; v7 leader epochs; v8 authorized operations (KIP-430), the cluster's until
-v10; v10 topic ids, answerable by id from v12 (KIP-516); v13 error code of the whole response (KIP-1102).
+Version 4 adds the auto-creation flag, 5 offline replicas, 7 leader epochs, 8 authorized operations (KIP-430), the cluster's up to
+version 10, 10 topic ids, 12 requests by topic id (KIP-516), 13 an error code for the whole response (KIP-1102).
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.steps import in_slices
 
-__all__ = ["handle"]
-
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     wanted = _wanted(context, request)
@@ -48,7 +47,7 @@ async def handle(context: RequestContext, request: MetadataRequest) -> MetadataR
 
 
 def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataRequest.MetadataRequestTopic] | None:
-    """The topics asked for; None for all."""
+    """Return the requested topics, None for all."""
     topics = request.topics
     if topics is None or (context.version == 0 and not topics):
         return None
@@ -124,7 +123,7 @@ def _controller_id(context: RequestContext, live: set[int]) -> int:
 
 
 class _Topics:
-    """Turns topics of the image into topics of one response."""
+    """Make topics of one response from topics of the image."""
 
     def __init__(
         self,

@@ -1,12 +1,11 @@
-"""OffsetCommit (API key 8). Control plane.
+"""OffsetCommit (API key 8, versions 2-10).
 
-Versions served: 2-10.
 
-- Members commit with their generation; without one (-1) offsets are accepted while the group has no members.
-- Partitions that do not exist: UNKNOWN_TOPIC_OR_PARTITION; from version 10, which names topics by id, UNKNOWN_TOPIC_ID.
+- Members commit with their generation; offsets without one (-1) are accepted if the group has no members.
+- Missing partitions: UNKNOWN_TOPIC_OR_PARTITION; from version 10, which names topics by id, UNKNOWN_TOPIC_ID.
 - Metadata over offset.metadata.max.bytes: OFFSET_METADATA_TOO_LARGE for that partition. Null metadata is kept as empty.
-- An error of the group (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID) is given to every
-  partition that exists.
+- An error of the group (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, FENCED_INSTANCE_ID) is returned for
+  every partition that exists.
 
 Versions 2-4 carry a retention time, 6 adds the leader epoch (KIP-320), 7 the group instance id (KIP-345), 8 is flexible,
 9 has GROUP_ID_NOT_FOUND (KIP-848), 10 topic ids.
@@ -14,13 +13,13 @@ Versions 2-4 carry a retention time, 6 adds the leader epoch (KIP-320), 7 the gr
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group import requests
+from barnabas.group.pieces import pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
+from barnabas.steps import turn
 
 TOPIC_IDS_SINCE = 10
 
@@ -29,30 +28,31 @@ ResponseTopic = OffsetCommitResponse.OffsetCommitResponseTopic
 ResponsePartition = OffsetCommitResponse.OffsetCommitResponsePartition
 
 
-def handle(
-    context: RequestContext, request: OffsetCommitRequest
-) -> asyncio.Future[OffsetCommitResponse] | OffsetCommitResponse:
+async def handle(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit offsets."""
     image = context.services.image()
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
-    for topic in request.topics:
-        known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
-        if known.partitions:
-            accepted.append(known)
-        if unknown.partitions:
-            refused.append(unknown)
+    cut = pieces(request.topics)
+    for topics in cut:
+        if topics is not cut[0]:
+            await turn()
+        for topic in topics:
+            known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
+            if known.partitions:
+                accepted.append(known)
+            if unknown.partitions:
+                refused.append(unknown)
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted
-    committed = context.services.group_coordinator.offset_commit(request, context.version)
-    if not refused:
-        return committed
-    return mapped(context.services.loop, committed, lambda response: _merged(refused, response))
+    commit = requests.offset_commit if len(cut) == 1 else requests.long_offset_commit
+    response = await commit(context.services.group_coordinator, request, context.version)
+    return _merged(refused, response) if refused else response
 
 
 def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
-    """Part the partitions that exist from those that do not."""
+    """Separate the partitions that exist from those that do not."""
     found = image.topics.by_id.get(topic.topic_id) if by_id else image.topics.by_name.get(topic.name)
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is not None:
@@ -72,7 +72,7 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
 
 
 def _merged(refused: list[ResponseTopic], response: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Give each topic once, whatever became of its partitions."""
+    """Return each topic once, with the outcomes of all its partitions."""
     by_name = {topic.name: topic for topic in refused}
     for topic in response.topics:
         earlier = by_name.get(topic.name)

@@ -1,34 +1,49 @@
-"""OffsetDelete (API key 47). Control plane.
+"""OffsetDelete (API key 47, version 0).
 
 Versions served: 0 (never flexible).
 
 - Offsets of topics that a member subscribes to are kept: GROUP_SUBSCRIBED_TO_TOPIC.
-- A topic or partition that is not there: UNKNOWN_TOPIC_OR_PARTITION, unless the whole request fails.
-- The whole request: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (members, and not consumers), INVALID_GROUP_ID.
+- A missing topic or partition: UNKNOWN_TOPIC_OR_PARTITION, unless the whole request fails.
+- The whole request: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its members are not consumers), INVALID_GROUP_ID.
 
 Version 0: KIP-496.
 """
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterable
 
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import mapped
+from barnabas.group import requests
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetDeleteRequest, OffsetDeleteResponse
+from barnabas.steps import turn
 
+RequestTopic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
 Partition = OffsetDeleteResponse.OffsetDeleteResponsePartition
 
 
-def handle(context: RequestContext, request: OffsetDeleteRequest) -> asyncio.Future[OffsetDeleteResponse]:
-    """Delete committed offsets."""
-    topics = context.services.image().topics.by_name
+async def handle(context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Delete committed offsets; those of many partitions in pieces."""
+    whole = OffsetDeleteResponse()
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        response = await _delete(context, request.group_id, topics)
+        if response.error_code != ErrorCode.NONE:
+            return response
+        extend_topics(whole.topics, response.topics)
+    return whole
+
+
+async def _delete(context: RequestContext, group_id: str, topics: Iterable[RequestTopic]) -> OffsetDeleteResponse:
+    by_name = context.services.image().topics.by_name
     refused: dict[str, Topic] = {}
-    accepted = OffsetDeleteRequest(group_id=request.group_id)
-    for topic in request.topics:
-        image = topics.get(topic.name)
+    accepted = OffsetDeleteRequest(group_id=group_id)
+    for topic in topics:
+        image = by_name.get(topic.name)
         known = []
         for partition in topic.partitions:
             if image is not None and partition.partition_index in image.partitions:
@@ -38,15 +53,12 @@ def handle(context: RequestContext, request: OffsetDeleteRequest) -> asyncio.Fut
                 Partition(partition_index=partition.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             )
         if known:
-            accepted.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic.name, partitions=known))
-
-    def merged(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
-        for topic in response.topics:
-            earlier = refused.pop(topic.name, None)
-            if earlier is not None:
-                topic.partitions = [*earlier.partitions, *topic.partitions]
-        if response.error_code == ErrorCode.NONE:
-            response.topics = [*refused.values(), *response.topics]
-        return response
-
-    return mapped(context.services.loop, context.services.group_coordinator.offset_delete(accepted), merged)
+            accepted.topics.append(RequestTopic(name=topic.name, partitions=known))
+    response = await requests.offset_delete(context.services.group_coordinator, accepted)
+    for deleted in response.topics:
+        earlier = refused.pop(deleted.name, None)
+        if earlier is not None:
+            deleted.partitions = [*earlier.partitions, *deleted.partitions]
+    if response.error_code == ErrorCode.NONE:
+        response.topics = [*refused.values(), *response.topics]
+    return response

@@ -1,15 +1,14 @@
-"""OffsetFetch (API key 9). Control plane.
+"""OffsetFetch (API key 9, versions 1-10).
 
-Versions served: 1-10.
 
 - Partitions without an offset have offset -1 and empty metadata; the group need not exist.
 - A null list of topics asks for all offsets of the group; an empty one for none.
-- From version 8 several groups are asked for at once; before it there is one, and it is answered in the old fields.
+- From version 8 a request names several groups; before it one, whose response is in the old fields.
 - `require_stable`: an offset that an open transaction may replace is UNSTABLE_OFFSET_COMMIT.
-- From version 10 topics are named by id: UNKNOWN_TOPIC_ID for partitions of one that is not there; of all offsets of a group, those
-  whose topic is gone are left out.
+- From version 10 topics are named by id: UNKNOWN_TOPIC_ID for partitions of a missing topic; all offsets of a group do not include
+  those of deleted topics.
 - An offset that was committed for an earlier topic of the same name is unknown.
-- An error of the group is at the top from version 2, and given to every partition in version 1.
+- An error of the group is at the top from version 2; version 1 has it on every partition.
 
 Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 adds require_stable (KIP-447), 8 many groups
 (KIP-709), 9 member and epoch (KIP-848), 10 topic ids.
@@ -17,13 +16,13 @@ Version 2 adds the null list, 5 the leader epoch (KIP-320), 6 is flexible, 7 add
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
-from barnabas.coordinator.future_steps import gathered, mapped
+from barnabas.group import requests
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
+from barnabas.steps import gather, turn
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -34,29 +33,47 @@ GroupTopic = OffsetFetchRequest.OffsetFetchRequestTopics
 GroupResponse = OffsetFetchResponse.OffsetFetchResponseGroup
 GroupTopicResponse = OffsetFetchResponse.OffsetFetchResponseTopics
 GroupPartitionResponse = OffsetFetchResponse.OffsetFetchResponsePartitions
+OldTopicResponse = OffsetFetchResponse.OffsetFetchResponseTopic
 
 
-def handle(context: RequestContext, request: OffsetFetchRequest) -> asyncio.Future[OffsetFetchResponse]:
+async def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Look committed offsets up."""
-    coordinator, loop = context.services.group_coordinator, context.services.loop
     if context.version < MANY_GROUPS_SINCE:
-        group = _group_of_old_request(request)
-        _set_ids(context.services.image(), group)
-        fetched = coordinator.offset_fetch(group, request.require_stable)
-        return mapped(loop, fetched, lambda response: _old_response(group, response, context.version))
-    if context.version < TOPIC_IDS_SINCE:
-        for group in request.groups:
-            _set_ids(context.services.image(), group)
-        groups = [coordinator.offset_fetch(group, request.require_stable) for group in request.groups]
-    else:
-        groups = [_fetch_by_id(context, group, request.require_stable) for group in request.groups]
-    return gathered(loop, groups, lambda parts: OffsetFetchResponse(groups=parts))
+        return await _fetch_old(context, request)
+    if len(request.groups) == 1:
+        return OffsetFetchResponse(groups=[await _fetch(context, request.groups[0], request.require_stable)])
+    fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
+    return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
 
 
-# -- topic ids -------------------------------------------------------------------------------------------------------
+async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
+    """Return the offsets of one group; those of many partitions are looked up in pieces."""
+    one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
+    cut = [] if group.topics is None else pieces(group.topics, "partition_indexes")
+    if len(cut) <= 1:
+        return await one(context, group, require_stable)
+    whole = GroupResponse(group_id=group.group_id)
+    for number, topics in enumerate(cut):
+        if number:
+            await turn()
+        group.topics = topics
+        response = await one(context, group, require_stable)
+        if response.error_code != ErrorCode.NONE:
+            return response
+        extend_topics(whole.topics, response.topics)
+    return whole
 
 
-def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) -> asyncio.Future[GroupResponse]:
+async def _fetch_by_name(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
+    topics = context.services.image().topics.by_name
+    for topic in group.topics or ():
+        found = topics.get(topic.name)
+        if found is not None:
+            topic.topic_id = found.topic_id
+    return await requests.offset_fetch(context.services.group_coordinator, group, require_stable)
+
+
+async def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
     image = context.services.image()
     unknown: list[GroupTopicResponse] = []
     if group.topics is not None:
@@ -64,38 +81,25 @@ def _fetch_by_id(context: RequestContext, group: Group, require_stable: bool) ->
         for topic in group.topics:
             found = image.topics.by_id.get(topic.topic_id)
             if found is None:
-                unknown.append(_unknown_topic(topic))
+                unknown.append(_failed_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
             else:
                 topic.name = found.name
                 known.append(topic)
         group.topics = known
-
-    def named(response: GroupResponse) -> GroupResponse:
-        if response.error_code == ErrorCode.NONE:
-            if group.topics is None:
-                response.topics = _with_ids(image, response.topics)
-            response.topics = [*response.topics, *unknown]
-        return response
-
-    return mapped(context.services.loop, context.services.group_coordinator.offset_fetch(group, require_stable), named)
+    response = await requests.offset_fetch(context.services.group_coordinator, group, require_stable)
+    if response.error_code == ErrorCode.NONE:
+        if group.topics is None:
+            response.topics = _with_ids(image, response.topics)
+        response.topics = [*response.topics, *unknown]
+    return response
 
 
-def _set_ids(image: MetadataImage, group: Group) -> None:
-    """Say which topics the names mean now."""
-    for topic in group.topics or ():
-        found = image.topics.by_name.get(topic.name)
-        if found is not None:
-            topic.topic_id = found.topic_id
-
-
-def _unknown_topic(topic: GroupTopic) -> GroupTopicResponse:
+def _failed_topic(topic: GroupTopic, error: int) -> GroupTopicResponse:
     partitions = [
-        GroupPartitionResponse(
-            partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
-        )
+        GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
         for index in topic.partition_indexes
     ]
-    return GroupTopicResponse(topic_id=topic.topic_id, partitions=partitions)
+    return GroupTopicResponse(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
 def _with_ids(image: MetadataImage, topics: list[GroupTopicResponse]) -> list[GroupTopicResponse]:
@@ -108,46 +112,31 @@ def _with_ids(image: MetadataImage, topics: list[GroupTopicResponse]) -> list[Gr
     return kept
 
 
-# -- one group, in the fields of before version 8 --------------------------------------------------------------------
-
-
-def _group_of_old_request(request: OffsetFetchRequest) -> Group:
+async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Serve the one group of a request before version 8."""
     topics = None
     if request.topics is not None:
         topics = [GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes) for topic in request.topics]
-    return Group(group_id=request.group_id, topics=topics)
+    fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
+    if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
+        fetched.topics = [_failed_topic(topic, fetched.error_code) for topic in topics or ()]
+    response = OffsetFetchResponse(error_code=fetched.error_code)
+    for number, piece in enumerate(pieces(fetched.topics)):
+        if number:
+            await turn()
+        extend_topics(response.topics, [_old_topic(topic) for topic in piece])
+    return response
 
 
-def _old_response(group: Group, fetched: GroupResponse, version: int) -> OffsetFetchResponse:
-    if fetched.error_code != ErrorCode.NONE and version < GROUP_ERROR_SINCE:
-        fetched.topics = _failed_topics(group, fetched.error_code)
-    topics = [
-        OffsetFetchResponse.OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponse.OffsetFetchResponsePartition(
-                    partition_index=partition.partition_index,
-                    committed_offset=partition.committed_offset,
-                    committed_leader_epoch=partition.committed_leader_epoch,
-                    metadata=partition.metadata,
-                    error_code=partition.error_code,
-                )
-                for partition in topic.partitions
-            ],
+def _old_topic(topic: GroupTopicResponse) -> OldTopicResponse:
+    partitions = [
+        OffsetFetchResponse.OffsetFetchResponsePartition(
+            partition_index=partition.partition_index,
+            committed_offset=partition.committed_offset,
+            committed_leader_epoch=partition.committed_leader_epoch,
+            metadata=partition.metadata,
+            error_code=partition.error_code,
         )
-        for topic in fetched.topics
+        for partition in topic.partitions
     ]
-    return OffsetFetchResponse(topics=topics, error_code=fetched.error_code)
-
-
-def _failed_topics(group: Group, error: int) -> list[GroupTopicResponse]:
-    return [
-        GroupTopicResponse(
-            name=topic.name,
-            partitions=[
-                GroupPartitionResponse(partition_index=index, committed_offset=-1, metadata="", error_code=error)
-                for index in topic.partition_indexes
-            ],
-        )
-        for topic in group.topics or []
-    ]
+    return OldTopicResponse(name=topic.name, partitions=partitions)

@@ -1,14 +1,11 @@
-"""OffsetForLeaderEpoch (23): where a leader epoch ended, so that a reader can tell whether its log has diverged. Data plane.
+"""OffsetForLeaderEpoch (API key 23, versions 2-4): where a leader epoch ended.
 
-Versions: 2-4. Flexible from 4. librdkafka stops at 2.
-
-Behaviour:
-
-- The answer names the largest epoch at or below the one asked for, and the offset where it ends: the start of the next epoch, or
-  the log end for the latest. Epoch and offset are -1 when the log knows no such epoch.
+- A reader finds out whether its log has diverged. The response has the largest epoch at or below the requested one, and the offset
+  where it ends: the start of the next epoch, or the log end for the latest. Both are -1 if the log has no such epoch.
 - current_leader_epoch is checked as in Fetch: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
 
-Version notes: 2 current leader epoch (KIP-320), 3 replica id, 4 flexible; earlier ones served followers (KIP-101, KIP-279).
+Version 2 adds the current leader epoch (KIP-320; librdkafka stops here), 3 the replica id, 4 is flexible. Earlier versions served
+followers (KIP-101, KIP-279).
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ _EndOffset = OffsetForLeaderEpochResponse.EpochEndOffset
 
 
 async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-    """Answer each partition for itself."""
+    """Look up the epoch in each partition."""
     replicas = context.services.replica_manager
     response = OffsetForLeaderEpochResponse()
     async for topic in in_slices(request.topics):

@@ -1,21 +1,18 @@
-"""Produce (0): append batches, one to a partition. Data plane.
+"""Produce (API key 0, versions 3-13): append batches, one per partition.
 
-Versions: 3-13, advertised from 0. Flexible from 9.
-
-Behaviour:
-
-- Each partition succeeds or fails for itself. Exactly one batch of format v2 a partition; none or several are INVALID_RECORD.
-- acks 0, 1 or -1, else INVALID_REQUIRED_ACKS. acks=-1 waits until the in-sync replicas have the records, at most timeout_ms.
-- acks=0 has no response; if any partition fails the connection is closed, which is all the client can notice.
+- Advertised from version 0, see `barnabas.api`.
+- Each partition succeeds or fails alone. A partition has exactly one batch of format v2; none or several are INVALID_RECORD.
+- acks is 0, 1 or -1, else INVALID_REQUIRED_ACKS. acks=-1 waits at most timeout_ms until the in-sync replicas have the records.
+- acks=0 has no response; if any partition fails the broker closes the connection, since the client notices nothing else.
 - Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
-- An unknown topic or partition: UNKNOWN_TOPIC_OR_PARTITION; an unknown topic id: UNKNOWN_TOPIC_ID.
-- Only rejected records carry an error message, as in Kafka: the others are told by their code.
-- Transactional batches go through `transactional_produce` first; without a transactional id they are
+- An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION, an unknown topic id UNKNOWN_TOPIC_ID.
+- Only rejected records have an error message, as in Kafka; other errors have only their code.
+- `transactional_produce` verifies transactional batches first; without a transactional id they are
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
-Version notes: 3 format v2 and transactions (KIP-98); 4 KAFKA_STORAGE_ERROR; 5 log start offset (KIP-107); 7 zstd (KIP-110), below
-it UNSUPPORTED_COMPRESSION_TYPE; 8 record errors (KIP-467); 9 flexible; 10 the new leader on NOT_LEADER_OR_FOLLOWER (KIP-951); 12
-transactions begin by producing (KIP-890); 13 topic ids (KIP-516).
+Version 3 adds format v2 and transactions (KIP-98), 4 KAFKA_STORAGE_ERROR, 5 the log start offset (KIP-107), 7 zstd (KIP-110; before,
+UNSUPPORTED_COMPRESSION_TYPE), 8 record errors (KIP-467), 9 is flexible, 10 adds the new leader on NOT_LEADER_OR_FOLLOWER (KIP-951), 12
+begins transactions by producing (KIP-890), 13 adds topic ids (KIP-516).
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ TOPIC_ID_VERSION = 13
 LEADER_HINT_VERSION = 10
 ZSTD_VERSION = 7
 ADMIN_CLIENT_ID = "__admin_client"
-"""The client id under which Kafka's own tools may write to internal topics."""
+"""Kafka's own tools may write to internal topics under this client id."""
 
 _MIN_RECORD_LENGTH = 14
 """The smallest record of the oldest format."""
@@ -68,13 +65,13 @@ _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
 def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-    """Append everything, then answer now, later (acks=-1 with followers), or never (acks=0)."""
+    """Append everything; respond now, later (acks=-1 with followers), or never (acks=0)."""
     if not -1 <= request.acks <= 1:
         return _wrong_acks(context, request)
     if _has_transactional(request):
         if request.transactional_id is None:
             return _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        # A broker without transactions starts without their code.
+        # A broker without transactions does not import their code.
         from barnabas.api import transactional_produce
 
         return transactional_produce.handle(context, request, _find, _append)
@@ -84,10 +81,10 @@ def handle(
 def _append(
     context: RequestContext, request: ProduceRequest, verified: Verified | None
 ) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
-    """Append what may be appended.
+    """Append the batches that pass the checks.
 
     Args:
-        verified: what is known of the transactions in the request; None when there are none, or nothing to be verified.
+        verified: the outcome for transactional batches; None if the request has none, or none that need verification.
     """
     acks = request.acks
     version = context.version
@@ -147,7 +144,7 @@ def _append(
 
 
 def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
-    """The replica that a request means, None when there is none."""
+    """Return the replica of a requested partition, None if it is not here."""
     replicas = context.services.replica_manager
     by_name = context.version < TOPIC_ID_VERSION
     topic = replicas.topics.get(data.name) if by_name else replicas.topics_by_id.get(data.topic_id)
@@ -155,7 +152,7 @@ def _find(context: RequestContext, data: Any, index: int) -> Partition | None:
 
 
 def _checked(version: int, records: Any) -> memoryview:
-    """The one batch that a partition's records must be; a piece of a batch behind it is left out, as in Kafka."""
+    """Return the only batch of a partition's records, without a fragment of a batch behind it, as Kafka does."""
     size = 0 if records is None else len(records)
     if size < BATCH_OVERHEAD:
         raise _no_batch(records, size)
@@ -173,7 +170,7 @@ def _checked(version: int, records: Any) -> memoryview:
 
 
 def _no_batch(records: Any, size: int) -> KafkaError:
-    """What is wrong with records that do not begin with a whole batch of format v2."""
+    """Return the error of records that do not begin with a whole batch of format v2."""
     if size >= PREFIX_BYTES:
         length, magic = length_and_magic(records)
         if length < _MIN_RECORD_LENGTH:
@@ -187,7 +184,7 @@ def _no_batch(records: Any, size: int) -> KafkaError:
 
 
 def _check_rest(rest: memoryview) -> None:
-    """Bytes behind the batch: a second batch, or something that is none, refuses both."""
+    """Reject the records if a second batch or garbage follows the batch."""
     if len(rest) < PREFIX_BYTES:
         return
     length, magic = length_and_magic(rest)
@@ -207,7 +204,7 @@ def _has_transactional(request: ProduceRequest) -> bool:
 
 
 def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResponse:
-    """Partitions that do not exist say so first."""
+    """Reject every partition; one that does not exist keeps its own error."""
     response = ProduceResponse()
     for data in request.topic_data:
         answers = []
@@ -223,7 +220,7 @@ def _wrong_acks(context: RequestContext, request: ProduceRequest) -> ProduceResp
 
 
 def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, index: int) -> Partition:
-    """Raises the reason why there is no replica here."""
+    """Raise the reason why the replica is not here."""
     name = data.name
     if context.version >= TOPIC_ID_VERSION:
         found = context.services.image().topics.name_of(data.topic_id)
@@ -234,10 +231,10 @@ def _missing(context: RequestContext, data: Any, topic: HostedTopic | None, inde
 
 
 def _refused(version: int, index: int, partition: Partition | None, error: KafkaError) -> Any:
-    """A failed partition's part of the response.
+    """Return a failed partition's part of the response.
 
     Args:
-        partition: None when the append was not even tried.
+        partition: None if the append was not tried.
     """
     record_errors = error.record_errors if isinstance(error, RecordsRejected) else ()
     log = None

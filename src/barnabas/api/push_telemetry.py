@@ -1,10 +1,11 @@
-"""PushTelemetry (key 72), version 0. Control plane.
+"""PushTelemetry (API key 72, version 0): store a client's metrics.
 
-- Takes a client's metrics, compressed or not, and keeps the newest values for `/metrics`.
-- A push too early is THROTTLING_QUOTA_EXCEEDED, one for an outdated subscription UNKNOWN_SUBSCRIPTION_ID, one that is too large
-  TELEMETRY_TOO_LARGE, one that cannot be read INVALID_RECORD; after a last one (`terminating`) no other: INVALID_REQUEST.
+- Keeps the newest values for `/metrics`, whatever their compression.
+- A push before its time is THROTTLING_QUOTA_EXCEEDED, one for an outdated subscription UNKNOWN_SUBSCRIPTION_ID, one that is too large
+  TELEMETRY_TOO_LARGE, one that does not parse INVALID_RECORD. After the last push of a client (`terminating`) another is
+  INVALID_REQUEST.
 
-v0 flexible. KIP-714.
+Version 0 is flexible (KIP-714).
 """
 
 from __future__ import annotations

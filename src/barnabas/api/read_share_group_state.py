@@ -1,6 +1,6 @@
-"""ReadShareGroupState (API key 84): a partition's leader reads the state that it continues.
+"""ReadShareGroupState (API key 84, version 0): a partition's leader reads the state that it continues.
 
-Versions served: 0. A state that was not initialized gets INVALID_REQUEST, an older leader epoch FENCED_LEADER_EPOCH. A newer leader
+A state that was not initialized gets INVALID_REQUEST, an older leader epoch FENCED_LEADER_EPOCH. A newer leader
 epoch is written, which fences older leaders.
 """
 

@@ -1,6 +1,6 @@
-"""ReadShareGroupStateSummary (API key 87): start offsets and counts of share partitions.
+"""ReadShareGroupStateSummary (API key 87, versions 0-1): start offsets and counts of share partitions.
 
-Versions served: 0-1. Without a state the start offset and the count are -1, without an error. Version 1 adds the number of finished
+Without a state the start offset and the count are -1, without an error. Version 1 adds the number of finished
 records (KIP-1226).
 """
 

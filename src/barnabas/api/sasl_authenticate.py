@@ -1,8 +1,8 @@
-"""SaslAuthenticate (key 36), versions 0-2. Control plane.
+"""SaslAuthenticate (API key 36, versions 0-2): rejected, because no listener has SASL.
 
-- Listeners without SASL answer ILLEGAL_SASL_STATE, in Kafka's words.
+- ILLEGAL_SASL_STATE, in Kafka's words.
 
-v1 session lifetime (KIP-368); v2 flexible.
+Version 1 adds the session lifetime (KIP-368), 2 is flexible.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
-
-__all__ = ["handle"]
 
 
 def handle(context: RequestContext, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:

@@ -1,8 +1,8 @@
-"""SaslHandshake (key 17), versions 0-1. Control plane.
+"""SaslHandshake (API key 17, versions 0-1): rejected, because no listener has SASL.
 
-- Listeners without SASL answer ILLEGAL_SASL_STATE, as Kafka does where no authentication is under way.
+- ILLEGAL_SASL_STATE, as in Kafka where no authentication is under way.
 
-v1 says that SaslAuthenticate follows (KIP-152). Never flexible.
+Version 1 announces SaslAuthenticate (KIP-152). Never flexible.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
-
-__all__ = ["handle"]
 
 
 def handle(context: RequestContext, request: SaslHandshakeRequest) -> SaslHandshakeResponse:

@@ -1,8 +1,5 @@
-"""ShareAcknowledge (API key 79): a member of a share group accepts, releases, rejects or renews records that it holds.
+"""ShareAcknowledge (API key 79, versions 1-2): a member of a share group accepts, releases, rejects or renews records that it holds.
 
-Versions served: 1-2. Flexible from 1.
-
-Behaviour:
 
 - Version 2 may renew. Each partition is applied completely or not at all, and answered when the change is written.
 - The request belongs to the member's share session and carries its epoch; epoch 0 gets INVALID_SHARE_SESSION_EPOCH. The last request

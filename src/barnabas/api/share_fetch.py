@@ -1,8 +1,5 @@
-"""ShareFetch (API key 78): acquire records for a member of a share group, and apply its acknowledgements.
+"""ShareFetch (API key 78, versions 1-2): acquire records for a member of a share group, and apply its acknowledgements.
 
-Versions served: 1-2. Flexible from 1.
-
-Behaviour:
 
 - The response has the acquired records with their offsets and delivery counts; the record batches may hold other records, which the client
   skips. At most max_records are acquired, rounded up to whole batches unless acquire mode is 1 (record_limit).

@@ -1,6 +1,5 @@
-"""ShareGroupDescribe (API key 77): share groups with their members.
+"""ShareGroupDescribe (API key 77, version 1): share groups with their members.
 
-Versions served: 1.
 
 - The response has the groups in the order of the request. A missing group, or one of another type, gets GROUP_ID_NOT_FOUND with a message.
 - Authorized operations on request: all operations on a group, as there is no authorizer.
@@ -10,8 +9,8 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
+from barnabas.api.authorized_operations import GROUP_OPERATIONS
 from barnabas.api.context import RequestContext
-from barnabas.api.describe_groups import GROUP_OPERATIONS
 from barnabas.api.share_requests import check_share_groups_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse

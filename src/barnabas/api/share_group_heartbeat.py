@@ -1,6 +1,5 @@
-"""ShareGroupHeartbeat (API key 76): a member joins a share group, stays, or leaves.
+"""ShareGroupHeartbeat (API key 76, version 1): a member joins a share group, stays, or leaves.
 
-Versions served: 1.
 
 - Member epoch 0 joins (or joins again), -1 leaves, any other is the member's current epoch. The member makes its own id.
 - The response has the assignment on joining, after a full request, and when it has changed. Several members may have one partition.
@@ -21,8 +20,4 @@ async def handle(context: RequestContext, request: ShareGroupHeartbeatRequest) -
     """Handle a member's heartbeat."""
     check_share_groups_enabled(context)
     check_member(request.group_id, request.member_id)
-    return await context.services.share.groups.heartbeat(
-        request,
-        context.client_id or "",
-        f"/{context.connection.peer_host}",  # As Java prints an address without a name.
-    )
+    return await context.services.share.groups.heartbeat(request, context.sender)

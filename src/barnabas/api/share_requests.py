@@ -40,12 +40,12 @@ POINTS_TO_LEADER = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED
 
 
 def is_share_enabled(context: RequestContext) -> bool:
-    """Whether the cluster's share.version allows share groups."""
+    """Return whether the cluster's share.version allows share groups."""
     return context.services.image().features.level(SHARE_FEATURE) >= 1
 
 
 def check_share_groups_enabled(context: RequestContext) -> None:
-    """Raises: KafkaError UNSUPPORTED_VERSION while the cluster's share.version is 0."""
+    """Raise: KafkaError UNSUPPORTED_VERSION while the cluster's share.version is 0."""
     if not is_share_enabled(context):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 

@@ -1,24 +1,19 @@
-"""StreamsGroupHeartbeat (API key 88). Control plane.
+"""StreamsGroupHeartbeat (API key 88, versions 0-1).
 
-Versions served: 0-1.
 
 - UNSUPPORTED_VERSION unless `group.coordinator.rebalance.protocols` has streams and streams.version is finalized at 1 or above.
-- A topology may not name Kafka's internal topics, nor names that no topic can have: STREAMS_INVALID_TOPOLOGY.
-- Internal topics that are missing are created with the next metadata change; the member is told MISSING_INTERNAL_TOPICS until
-  they are there, and why, if the controller refused.
+- A topology that names Kafka's internal topics, or names that no topic can have: STREAMS_INVALID_TOPOLOGY.
+- Missing internal topics are created with the next metadata change; until they exist the member gets MISSING_INTERNAL_TOPICS,
+  with the reason if the controller rejected them.
 
-Version 1 tells of missing client tags and asks for a topology description, which this broker never does (KIP-1071, KIP-1331).
+Version 1 reports missing client tags and can ask for a topology description, which this broker never does (KIP-1071, KIP-1331).
 """
 
 from __future__ import annotations
 
-import asyncio
-
 from barnabas.api.context import RequestContext
 from barnabas.api.streams_internal_topics import create_internal_topics
-from barnabas.coordinator.future_steps import mapped
-from barnabas.group.streams import service as streams_service
-from barnabas.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
+from barnabas.group.streams import requests
 from barnabas.metadata.topic_names import fault, is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
@@ -28,41 +23,26 @@ STREAMS_PROTOCOL = "streams"
 
 
 def check_streams_enabled(context: RequestContext) -> None:
-    """Raise KafkaError UNSUPPORTED_VERSION when streams groups are switched off."""
+    """Raise KafkaError UNSUPPORTED_VERSION if streams groups are disabled."""
     services = context.services
     protocols = services.config.list_value("group.coordinator.rebalance.protocols")
     if STREAMS_PROTOCOL not in protocols or not services.image().features.level(STREAMS_VERSION):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def handle(
-    context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> asyncio.Future[StreamsGroupHeartbeatResponse]:
+async def handle(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Answer a member of a streams group."""
     check_streams_enabled(context)
     wrong = None if request.topology is None else _wrong_topics(request.topology)
     if wrong is not None:
-        refused: asyncio.Future[StreamsGroupHeartbeatResponse] = context.services.loop.create_future()
-        code = ErrorCode.STREAMS_INVALID_TOPOLOGY
-        refused.set_result(StreamsGroupHeartbeatResponse(error_code=code, error_message=wrong))
-        return refused
-    services = context.services
-    beat = StreamsHeartbeat(
-        request,
-        context.version,
-        context.client_id or "",
-        f"/{context.connection.peer_host}",  # As Java prints an address without a name.
-    )
-
-    def answer(result: StreamsHeartbeatResult) -> StreamsGroupHeartbeatResponse:
-        create_internal_topics(context, result)
-        return result.response
-
-    return mapped(services.loop, streams_service.heartbeat(services.group_coordinator, services.loop, beat), answer)
+        return StreamsGroupHeartbeatResponse(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=wrong)
+    result = await requests.heartbeat(context.services.group_coordinator, request, context.sender)
+    create_internal_topics(context, result)
+    return result.response
 
 
 def _wrong_topics(topology: StreamsGroupHeartbeatRequest.Topology) -> str | None:
-    """What is wrong with a topology's names; None when they may be looked up."""
+    """Return the fault of a topology's names; None if they are valid."""
     names: dict[str, None] = {}
     for subtopology in topology.subtopologies:
         names.update(dict.fromkeys(subtopology.source_topics))

@@ -1,9 +1,8 @@
-"""StreamsGroupTopologyDescriptionUpdate (API key 93). Control plane.
+"""StreamsGroupTopologyDescriptionUpdate (API key 93, version 0).
 
-Versions served: 0.
 
-A broker with a plugin for topology descriptions keeps what members push; this one has none, as Kafka has by default, never asks for a
-description, and answers UNSUPPORTED_VERSION to who sends one all the same.
+A broker with a plugin for topology descriptions stores what members send. This one has none, like Kafka by default: it never asks for a
+description, and rejects one with UNSUPPORTED_VERSION.
 
 Version 0 is new in Kafka 4.4 (KIP-1331).
 """
@@ -22,7 +21,7 @@ from barnabas.protocol.messages import (
 def handle(
     context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Refuse a topology description."""
+    """Reject a topology description."""
     check_streams_enabled(context)
     return StreamsGroupTopologyDescriptionUpdateResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,

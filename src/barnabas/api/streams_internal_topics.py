@@ -1,11 +1,11 @@
-"""Creates the repartition and changelog topics of a streams application. Control plane.
+"""Creates the repartition and changelog topics of a streams application.
 
-The group coordinator says which are missing and what they must look like; this asks the controller for them, in the name of the
-client, and does not wait: the member's next heartbeats find the topics in the metadata.
+The group coordinator finds the missing topics; this module asks the controller for them, in the name of the client, and does not wait:
+the member's next heartbeats find the topics in the metadata.
 
-- A topic on its way is asked for once (`creating_topics`).
-- A topic that was refused is not asked for again for twice the group's heartbeat interval; heartbeats until then say why it was refused.
-- A topic that exists by the time the controller looks counts as created.
+- A topic is asked for once while it is being created (`creating_topics`).
+- A topic that was rejected is not asked for again for twice the group's heartbeat interval; heartbeats until then return the reason.
+- A topic that exists already counts as created.
 - A replication factor that the topology leaves open is the broker's, lowered to the number of live brokers, so that a single node
   works with any default.
 
@@ -19,7 +19,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import BrokerServices, RequestContext
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -29,6 +29,7 @@ from barnabas.group.streams.topic_configuration import (
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse, StreamsGroupHeartbeatResponse
+from barnabas.steps import in_background
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +40,14 @@ _REFUSALS_KEPT = 1_000
 
 
 def _refused(known: dict[str, tuple[str, int]], topics: Iterable[str], now_ms: int) -> dict[str, str]:
-    """The reasons for those of the topics that were refused a short while ago; older refusals are forgotten."""
+    """Return the reasons of recently rejected topics, and forget older rejections."""
     for topic in [topic for topic in topics if topic in known and known[topic][1] <= now_ms]:
         del known[topic]
     return {topic: known[topic][0] for topic in topics if topic in known}
 
 
 def _remember(known: dict[str, tuple[str, int]], topic: str, reason: str, until_ms: int) -> None:
-    """Keep a refusal until then (epoch milliseconds); the oldest of too many is forgotten."""
+    """Keep a rejection until a time (epoch milliseconds); forget the oldest of too many."""
     known.pop(topic, None)
     known[topic] = (reason, until_ms)
     while len(known) > _REFUSALS_KEPT:
@@ -54,7 +55,7 @@ def _remember(known: dict[str, tuple[str, int]], topic: str, reason: str, until_
 
 
 def create_internal_topics(context: RequestContext, result: StreamsHeartbeatResult) -> None:
-    """Ask for the topics that a heartbeat found missing, and add to its answer why earlier ones were refused."""
+    """Ask for the topics that a heartbeat found missing, and add the reasons of earlier rejections to its response."""
     if not result.to_create:
         return
     services = context.services
@@ -80,17 +81,24 @@ def _create(context: RequestContext, topics: list[ConfiguredInternalTopic], unti
     for topic in topics:
         services.creating_topics[topic.name] = future
 
-    def on_done(done: asyncio.Future[Any]) -> None:
-        for topic in topics:
-            services.creating_topics.pop(topic.name, None)
-        for name, reason in _refusals(done, [topic.name for topic in topics]).items():
-            logger.warning("the internal topic %s could not be created: %s", name, reason)
-            _remember(services.refused_topics, name, reason, until_ms)
+    in_background(_note_outcome(services, [topic.name for topic in topics], future, until_ms), services.loop)
 
-    if future.done():
-        on_done(future)
-    else:
-        future.add_done_callback(on_done)
+
+async def _note_outcome(
+    services: BrokerServices, names: list[str], created: asyncio.Future[CreateTopicsResponse], until_ms: int
+) -> None:
+    """Wait for the controller, and remember the topics that it rejects."""
+    try:
+        refusals = _refusals(await created)
+    except Exception as error:
+        reason = error.message if isinstance(error, KafkaError) else str(error)
+        refusals = dict.fromkeys(names, reason)
+    finally:
+        for name in names:
+            services.creating_topics.pop(name, None)
+    for name, reason in refusals.items():
+        logger.warning("the internal topic %s could not be created: %s", name, reason)
+        _remember(services.refused_topics, name, reason, until_ms)
 
 
 def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> CreateTopicsRequest.CreatableTopic:
@@ -101,14 +109,7 @@ def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> Creat
     return creatable
 
 
-def _refusals(done: asyncio.Future[Any], names: list[str]) -> dict[str, str]:
-    if done.cancelled():
-        return {}
-    error = done.exception()
-    if error is not None:
-        reason = error.message if isinstance(error, KafkaError) else str(error)
-        return dict.fromkeys(names, reason)
-    response: CreateTopicsResponse = done.result()
+def _refusals(response: CreateTopicsResponse) -> dict[str, str]:
     return {
         topic.name: topic.error_message or ErrorCode(topic.error_code).name
         for topic in response.topics

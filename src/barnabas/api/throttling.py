@@ -1,21 +1,20 @@
-"""What a request costs its client's quotas, and how long the client must rest for it. Both planes.
+"""The costs of a request, charged to its client's quotas, and the client's throttle time.
 
-A broker answers at once, says in `throttle_time_ms` how long the client shall rest, and does not read from the connection
-until then (KIP-219). That holds in every version: clients too old to rest by themselves are held back by the silence.
+A broker responds at once, with the client's pause in `throttle_time_ms`, and does not read from the connection until then (KIP-219).
+That holds in every version: it slows down clients that are too old to pause by themselves.
 
-    dispatch ──► `Accounting` in the context ──► handler ──► `settle` ──► throttle_time_ms, connection mutes
+    dispatch ──► `Accounting` in the context ──► handler ──► `settle` ──► throttle_time_ms, connection muted
 
 | request | costs |
 |---|---|
-| any | the time its handling took, in percent of a thread |
-| Produce | and its size in bytes; with acks=0 only that |
-| Fetch | and the size of its response; one that is over quota is answered empty, and costs no bytes |
-| ShareFetch | and the size of the records that it gives; they are the member's, so they are given also over quota |
-| CreateTopics, CreatePartitions, DeleteTopics | and the partitions it makes or removes, counted by the controller |
+| any | the time of its handling, in percent of a thread |
+| Produce | plus its size in bytes; with acks=0 only that |
+| Fetch | plus the size of its response; over quota the response is empty and costs no bytes |
+| ShareFetch | plus the size of its records; the member has acquired them, so it gets them over quota too |
+| CreateTopics, CreatePartitions, DeleteTopics | plus the partitions it creates or deletes, counted by the controller |
 | between brokers | nothing |
 
-The accounting exists only while some client has a quota, or while metrics are served; without either a request pays two looks
-at an attribute.
+The accounting exists only while a client has a quota or metrics are served; without both a request pays for two attribute reads.
 
 Sources: Kafka's `RequestHandlerHelper`, `KafkaApis.handleProduceRequest`, `KafkaApis.handleFetchRequest`; KIP-13, KIP-124,
 KIP-219, KIP-599.
@@ -39,7 +38,7 @@ __all__ = ["Accounting", "fetch_bytes_limit", "mutation_quota", "settle", "throt
 
 NANOS_TO_PERCENT = 100.0 / 1e9
 
-# Requests of brokers among themselves; followers' fetches are recognised by their replica id.
+# Requests between brokers; `fetch` recognises followers by their replica id.
 _EXEMPT = frozenset(
     {
         ApiKey.WRITE_TXN_MARKERS,
@@ -50,7 +49,7 @@ _EXEMPT = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-# From which version on a mutation that is over quota is refused, rather than carried out and paid for with a rest.
+# The first version in which a mutation over quota is rejected; in earlier ones it is done and the client is throttled.
 _STRICT_SINCE = {ApiKey.CREATE_TOPICS: 6, ApiKey.CREATE_PARTITIONS: 3, ApiKey.DELETE_TOPICS: 5}
 # The size that Kafka's FetchResponse.sizeOf adds to the body.
 _FETCH_SIZE_FIELD = 4
@@ -60,12 +59,12 @@ class Accounting:
     """One request's costs.
 
     Attributes:
-        started_ns: when it was taken out of the connection's buffer.
+        started_ns: when its handling began.
         request_bytes: header and body.
-        busy_ns: how long it kept the loop busy, up to its response.
-        throttle_ms: how long its client shall rest from now on.
-        mutation: what the controller counts with, for requests that create or delete partitions.
-        is_settled: the handler has charged the request itself.
+        busy_ns: how long it occupied the loop, up to its response.
+        throttle_ms: the client's pause from now on.
+        mutation: the quota of a request that creates or deletes partitions; the controller charges it.
+        is_settled: the handler has charged the request.
     """
 
     __slots__ = ("busy_ns", "is_settled", "mutation", "request_bytes", "started_ns", "throttle_ms")
@@ -80,18 +79,18 @@ class Accounting:
 
 
 def user_name(principal: str) -> str:
-    """The name that quotas know a principal by: without its type."""
+    """Return a principal's name in quotas: without its type."""
     return principal.partition(":")[2]
 
 
 def settle(context: RequestContext, request: Any, response: Any, now_ms: int) -> None:
-    """Charge a request that is about to be answered, and tell its client how long to rest.
+    """Charge a request whose response is about to leave, and set the response's throttle time.
 
     Args:
         response: None for a Produce with acks=0.
     """
     accounting, services = context.accounting, context.services
-    assert accounting is not None, "a request is charged that was never counted"
+    assert accounting is not None, "the request has no accounting"
     key = context.api_key
     if accounting.is_settled or key in _EXEMPT:
         return
@@ -116,18 +115,18 @@ def settle(context: RequestContext, request: Any, response: Any, now_ms: int) ->
         throttle_ms = max(throttle_ms, accounting.mutation.throttle_ms())
     if throttle_ms:
         accounting.throttle_ms = throttle_ms
-        # A few responses, such as DescribeQuorum's, have no room for it; their client is held back by the silence alone.
+        # A few responses, such as DescribeQuorum's, have no field for it; then only the muted connection slows the client.
         if hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = throttle_ms
 
 
 def _shared_bytes(response: Any) -> int:
-    """The records that a ShareFetch gives."""
+    """Return the size of a ShareFetch response's records."""
     return sum(len(partition.records or b"") for topic in response.responses for partition in topic.partitions)
 
 
 def fetch_bytes_limit(context: RequestContext) -> int:
-    """The most bytes that one fetch may return: more would be over quota for certain, and never be delivered."""
+    """Return the most bytes that one fetch may return: more would always be over quota, and never be delivered."""
     if not context.services.quotas.is_enabled:
         return 2**31 - 1
     return context.services.quotas.fetch.max_value_in_window(user_name(context.connection.principal), context.client_id)
@@ -136,7 +135,7 @@ def fetch_bytes_limit(context: RequestContext) -> int:
 def throttled_fetch(
     context: RequestContext, read: FetchRead, session: FetchContext, epoch: int
 ) -> FetchResponse | None:
-    """Charge a consumer's fetch; the empty response that it gets if it is over quota, None if it is not."""
+    """Charge a consumer's fetch; return the empty response if it is over quota, None if it is not."""
     accounting, services = context.accounting, context.services
     if accounting is None or not services.quotas.is_enabled:
         return None
@@ -164,7 +163,7 @@ def throttled_fetch(
 
 
 def mutation_quota(context: RequestContext) -> MutationQuota | None:
-    """What the controller counts a request's partitions with; None when its client has no such quota."""
+    """Return the quota that the controller charges with partitions, None if no client has quotas."""
     accounting = context.accounting
     if accounting is None or not context.services.quotas.is_enabled:
         return None

@@ -1,13 +1,12 @@
-"""Topics created because a client asked about them.
+"""Automatic creation of topics.
 
-Metadata creates a topic that a client asks about, FindCoordinator the internal topic that it needs; both wait for the controller here.
+Metadata creates a missing topic that a client requests, FindCoordinator the internal topic that it needs; both wait for the controller.
 
-- A topic is created once: a second request for it waits for the creation that is under way (`creating_topics`).
-- A topic that exists by the time the controller looks counts as created.
-- A coordinator's topic always gets the shape of its own settings (offsets.topic.*, transaction.state.log.*,
-  share.coordinator.state.topic.*).
-- A topic that a client's Metadata request creates counts against its mutation quota, which throttles the client and rejects nothing.
-- A replication factor above the number of live brokers is lowered to it, so that a single node works with any default.
+- A topic is created once: a second request for it waits for the running creation (`creating_topics`).
+- TOPIC_ALREADY_EXISTS from the controller counts as created.
+- A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
+- A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
+- The replication factor is at most the number of live brokers, so that a single node works with any default.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
 """
@@ -31,7 +30,7 @@ _VERSION = 7
 
 
 class _Internal(NamedTuple):
-    """A coordinator's topic: where its numbers are configured, and what its settings are always."""
+    """A coordinator's topic: the prefix of its broker settings, and its fixed topic settings."""
 
     prefix: str
     settings: dict[str, str]
@@ -69,7 +68,7 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
 
 
 def begin_creation(context: RequestContext, names: list[str]) -> dict[str, Creation]:
-    """Create topics with the broker's defaults; returns the creation of each, which others may wait for too."""
+    """Begin to create topics with the broker's defaults; return each one's creation, for which others may wait too."""
     creating = context.services.creating_topics
     new = [name for name in names if name not in creating]
     under_way = {name: creating[name] for name in names if name in creating}
@@ -83,7 +82,7 @@ def begin_creation(context: RequestContext, names: list[str]) -> dict[str, Creat
 
 
 async def create_internal_topic(services: BrokerServices, name: str) -> None:
-    """Create a coordinator's topic on the broker's own account, or wait until a creation that is under way has ended."""
+    """Create a coordinator's topic in the broker's name, or wait for the running creation."""
     creating = services.creating_topics
     creation = creating.get(name)
     if creation is None:

@@ -1,17 +1,18 @@
-"""Produce inside transactions: what must be known before the records may be appended. Data plane.
+"""Produce in transactions: verify with the transaction coordinator, then append.
 
-    Produce ─► a guard for each partition whose transaction has not begun here ─► the transaction coordinator ─► append with the guards
+    Produce ─► a guard for each partition in which the transaction has not begun ─► transaction coordinator ─► append with the guards
 
-A partition that has the producer's transaction open already needs no question, so this costs something once per transaction and
-partition. On one node the coordinator answers at once and the request is appended in the same turn. If the answer takes time, the
-records are copied out of the connection's buffer, and the connection handles nothing more until the response has left: what the client
-sent behind this request must not be appended before it.
+A partition in which the transaction is open needs no verification, so this costs something once per transaction and partition. On one
+node the coordinator responds at once, and the records are appended in the same turn. If it takes time, the records are copied out of
+the connection's buffer, and the connection handles no later request until this one's response has left, so that the client's records
+stay in order.
 
-- From version 12 (transaction version 2) the question adds the partition. A coordinator that is still ending the previous transaction
-  is asked again for a moment (add.partitions.to.txn.retry.backoff.*): the producer would have to send all its records again.
-- Errors of the coordinator that say "later" become NOT_ENOUGH_REPLICAS, on which every client tries again without a new
-  look for leaders; before version 12 CONCURRENT_TRANSACTIONS is one of them.
-- The records of one request are of one producer: INVALID_PRODUCER_ID_MAPPING otherwise.
+- From version 12 (transaction version 2) the verification adds the partition. While the coordinator is still ending the previous
+  transaction the broker retries for a moment (add.partitions.to.txn.retry.backoff.*), which saves the producer sending all records
+  again.
+- Retriable errors of the coordinator become NOT_ENOUGH_REPLICAS, on which every client retries without refreshing its metadata; before
+  version 12 CONCURRENT_TRANSACTIONS is one of them.
+- A request's transactional batches must have one producer, else INVALID_PRODUCER_ID_MAPPING.
 
 Sources: Kafka's `ReplicaManager.handleProduceAppend`; KIP-890.
 """
@@ -41,7 +42,7 @@ _LATER = frozenset(
 
 
 class Verified(NamedTuple):
-    """What the coordinator has said about the partitions of a request, and the guards that go with it."""
+    """The coordinator's verdicts on the partitions of a request: a guard or an error for each."""
 
     guards: dict[Partition, VerificationGuard]
     errors: dict[Partition, KafkaError]
@@ -59,10 +60,10 @@ Find = Callable[[RequestContext, Any, int], Partition | None]
 
 
 async def handle(context: RequestContext, request: Any, find: Find, append: Append) -> Any:
-    """Verify what must be verified, then append.
+    """Verify the batches that need it, then append.
 
     Args:
-        find: the replica that a topic's data and a partition index mean, None if there is none.
+        find: returns the replica of a partition, given its topic's data and its index; None if it is not here.
         append: appends the request, given the outcome of the verification.
 
     Raises:
@@ -146,7 +147,7 @@ def _begin(batches: list[_Batch], operation: TransactionSupportedOperation) -> V
 
 
 def _hold(context: RequestContext, request: Any) -> None:
-    """Copy the records, because the connection reuses its buffer after this turn; nothing behind this request may overtake it."""
+    """Copy the records, as the connection reuses its buffer after this turn, and let no later request overtake this one."""
     if context.holds_order:
         return
     context.holds_order = True

@@ -1,18 +1,14 @@
-"""TxnOffsetCommit (28): commit a group's offsets inside a transaction. Control plane.
+"""TxnOffsetCommit (API key 28, versions 0-6): commit a group's offsets in a transaction.
 
-Versions: 0-6. Flexible from 3.
+- The offsets are pending until the transaction ends; then they are the group's or are dropped. Meanwhile a consumer that asks for
+  stable offsets gets UNSTABLE_OFFSET_COMMIT (KIP-447).
+- The transaction must include the group's partition of `__consumer_offsets`. The transaction coordinator verifies that, and from
+  version 5 adds the partition (KIP-890).
+- A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, an unknown topic id UNKNOWN_TOPIC_ID. An error of the group or of the
+  transaction applies to all other partitions.
 
-Behaviour:
-
-- The offsets are pending until the transaction ends, and then are the group's, or are gone. A consumer that asks for stable offsets
-  meanwhile gets UNSTABLE_OFFSET_COMMIT (KIP-447).
-- The group's partition of `__consumer_offsets` must be in the transaction: verified with the transaction coordinator, from version 5 on
-  added (KIP-890).
-- Partitions that do not exist are UNKNOWN_TOPIC_OR_PARTITION, an unknown topic id UNKNOWN_TOPIC_ID, each by itself; an error of the
-  group or of the transaction is given to all others.
-
-Version notes: 2 leader epochs; 3 member, generation and instance are checked (KIP-447), flexible; 4 TRANSACTION_ABORTABLE; 5 adds the
-partition (KIP-890); 6 topic ids (KIP-1319).
+Version 2 adds leader epochs, 3 is flexible and checks member, generation and instance (KIP-447), 4 adds TRANSACTION_ABORTABLE, 5 adds
+the partition (KIP-890), 6 topic ids (KIP-1319).
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ _Partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
 
 
 async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Commit what exists."""
+    """Commit the offsets of partitions that exist."""
     services = context.services
     known, refused = _split(context, request)
     accepted = TxnOffsetCommitRequest(
@@ -71,7 +67,7 @@ async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Tx
 
 
 def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[Any], list[_Topic]]:
-    """The topics and partitions that exist, under their names, and the answers for the others."""
+    """Return the partitions that exist, by topic name, and the errors of the others."""
     topics = context.services.image().topics
     known: list[Any] = []
     refused: list[_Topic] = []
@@ -96,7 +92,7 @@ def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[li
 
 
 async def _verified(context: RequestContext, request: TxnOffsetCommitRequest) -> VerificationGuard | None:
-    """Have the transaction include the group's partition.
+    """Ensure that the transaction includes the group's partition.
 
     Returns: a guard for the append, None if none is needed.
     Raises: KafkaError.
@@ -129,7 +125,7 @@ async def _verified(context: RequestContext, request: TxnOffsetCommitRequest) ->
 
 
 def _translated(context: RequestContext, error: KafkaError) -> ErrorCode:
-    """Return the code for the client: a log's error becomes a coordinator's, and old clients do not know all of those."""
+    """Return the code for the client: a coordinator's for a log's, and one that the client's version knows."""
     code = error.code
     if code in _OF_THE_LOG:
         code = append_error(error)
@@ -153,7 +149,7 @@ def _all_with(topics: list[Any], code: ErrorCode) -> list[_Topic]:
 
 
 def _response(context: RequestContext, topics: list[_Topic], refused: list[_Topic]) -> TxnOffsetCommitResponse:
-    """Merge what was answered with what was refused before; a topic with both has one entry."""
+    """Merge the answers with the errors found before; a topic with both has one entry."""
     merged: dict[Any, _Topic] = {}
     for topic in [*refused, *topics]:
         key = topic.topic_id if context.version >= TOPIC_ID_SINCE else topic.name

@@ -1,21 +1,10 @@
-"""UnregisterBroker (key 64), version 0. Control plane.
+"""UnregisterBroker (API key 64, version 0): forget a broker that is gone for good.
 
-- Forgets a broker that is gone for good (KIP-631).
-- Any broker takes it; the active controller answers, after its records are committed.
+- The broker forwards the request to the active controller, which responds after its records are committed.
 
-v0 only.
+Version 0 is flexible (KIP-631).
 """
 
-from __future__ import annotations
-
-import asyncio
-
-from barnabas.api.context import RequestContext
 from barnabas.api.forwarding import forward
-from barnabas.protocol.messages import UnregisterBrokerRequest, UnregisterBrokerResponse
 
-__all__ = ["handle"]
-
-
-def handle(context: RequestContext, request: UnregisterBrokerRequest) -> asyncio.Future[UnregisterBrokerResponse]:
-    return forward(context, request)
+handle = forward

@@ -1,6 +1,6 @@
-"""WriteShareGroupState (API key 85): a partition's leader writes the delivery states of records.
+"""WriteShareGroupState (API key 85, versions 0-1): a partition's leader writes the delivery states of records.
 
-Versions served: 0-1. An older leader epoch gets FENCED_LEADER_EPOCH, an older state epoch FENCED_STATE_EPOCH. Version 1 adds the number
+An older leader epoch gets FENCED_LEADER_EPOCH, an older state epoch FENCED_STATE_EPOCH. Version 1 adds the number
 of finished records (KIP-1226).
 """
 

@@ -1,17 +1,13 @@
-"""WriteTxnMarkers (27): end transactions in partitions that this broker leads. Data plane.
+"""WriteTxnMarkers (API key 27, versions 1-2): end transactions in partitions that this broker leads.
 
-Versions: 1-2. Flexible from 1.
+- The transaction coordinator sends it to the leaders of a transaction's partitions, and an administrator sends it to end a transaction
+  that no coordinator knows (`kafka-transactions.sh abort`, KIP-664). On one node the coordinator writes its markers itself.
+- Each partition succeeds or fails alone: UNKNOWN_TOPIC_OR_PARTITION without a replica here, INVALID_PRODUCER_EPOCH for a late marker,
+  TRANSACTION_COORDINATOR_FENCED for a marker of a replaced coordinator.
+- A marker in `__consumer_offsets` settles the offsets that the transaction committed. While their coordinator is not ready it is
+  NOT_LEADER_OR_FOLLOWER, and the sender retries.
 
-Behaviour:
-
-- Sent by the transaction coordinator to the leaders of a transaction's partitions, and by an administrator who ends a transaction that no
-  coordinator knows any more (`kafka-transactions.sh abort`, KIP-664). On one node the coordinator writes its markers itself.
-- Each partition succeeds or fails for itself: UNKNOWN_TOPIC_OR_PARTITION for one that has no replica here, INVALID_PRODUCER_EPOCH for a
-  marker that is late, TRANSACTION_COORDINATOR_FENCED for one of a replaced coordinator.
-- A marker in `__consumer_offsets` settles the offsets that the transaction committed; while their coordinator is not ready it is
-  NOT_LEADER_OR_FOLLOWER, and the sender tries again.
-
-Version notes: 2 the transaction version, which decides how strict the epoch is judged (KIP-1228); before, 0.
+Version 1 is flexible, 2 adds the transaction version, which decides how strictly the epoch is checked (KIP-1228); before, it is 0.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ _NOT_READY = frozenset(
 
 
 class _Outcome(NamedTuple):
-    """What became of a marker in a partition."""
+    """The outcome of one marker in one partition."""
 
     producer_id: int
     topic: str
@@ -87,7 +83,7 @@ async def _write(context: RequestContext, marker: Marker, topic: str, index: int
 
 
 def _response(outcomes: list[_Outcome]) -> WriteTxnMarkersResponse:
-    """The outcomes by producer and topic; a producer named twice has one entry, as in Kafka."""
+    """Group the outcomes by producer and topic; a producer named twice has one entry, as in Kafka."""
     producers: dict[int, dict[str, list[_PartitionResult]]] = {}
     for producer_id, topic, index, code in outcomes:
         partition = _PartitionResult(partition_index=index, error_code=code)

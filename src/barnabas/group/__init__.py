@@ -1,11 +1,13 @@
-"""The group coordinator: what groups of every type share, and each type in a folder of its own.
+"""The group coordinator: what groups of every type share, and one folder for each type.
 
-Reading order: `group_coordinator`, `group_shard` (one shard of it), `group` (what groups of every type answer), `offset_manager`
-(their committed offsets), then by type:
+Reading order: `group_coordinator`, `requests` (offsets, listing, deletion), `group_shard` (the groups of one partition), `group` (what
+groups of every type have in common), `offset_manager` (their committed offsets). Then a type; the folders have the same modules:
 
-    classic/     `groups`: `join_group`, `rebalance`, `sync_group`, `membership`;
-                 the other types know it, because a group can change its type
-    consumer/    `groups`: `heartbeat`, its `steps`, `assignor`, `current_assignment`; `classic_members` and `migration` between the two
-    streams/     `service`; `groups`: `heartbeat`, `target_assignment`, `reconciliation`
-    share/       `service`; `groups`: `step`, `assignor`
+    requests     what the API calls: `heartbeat(coordinator, request, sender)`, `describe`, …; for share groups `service`
+    groups       the type's groups in one shard: operations, and how records move their state
+    heartbeat    joining, staying, leaving (a classic group has `join_group`, `sync_group`, `leave_group` besides)
+    rebalance    what a heartbeat or join sets going (streams: `target_assignment`, `reconciliation`)
+    group, member, records, timers
+
+The other types know `classic`, because a group can change its type: `consumer.classic_members`, `consumer.migration`.
 """

@@ -1,13 +1,12 @@
-"""Group: what every type of group answers, whatever protocol its members speak (control plane).
+"""Group: what groups of every type have in common.
 
     classic     JoinGroup, SyncGroup: the members assign (ClassicGroup)
     consumer    ConsumerGroupHeartbeat: the coordinator assigns (KIP-848)
     share       ShareGroupHeartbeat: members share partitions (KIP-932)
     streams     StreamsGroupHeartbeat: tasks of a topology (KIP-1071)
 
-A shard keeps groups of all types in one map; a group id has one type at a time. Offsets, listing, deletion and expiry go through the
-questions here, so that they need not know the type. Types differ in the records that they leave in the log, and in the
-requests that they answer; that is in the modules of each type.
+A shard keeps groups of all types in one map; a group id has one type at a time. Offsets, listing, deletion and expiry use the methods
+here, so they do not depend on the type. Types differ in their records and requests, which are in the modules of each type.
 
 Invariant: durable state of a group moves in `replay` of its type only; the methods here only read it.
 
@@ -17,9 +16,9 @@ Source: Kafka's interface `Group`, `CommitPartitionValidator`, `OffsetExpiration
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListGroupsResponse
@@ -30,10 +29,30 @@ if TYPE_CHECKING:
     from barnabas.group.offset_store import OffsetAndMetadata
 
 PartitionCheck = Callable[[str, bytes, int], ErrorCode]
-"""Whether one partition (topic name, topic id, index) of a commit may be written: NONE, or its error (KIP-1251)."""
+"""Checks one partition (topic name, topic id, index) of a commit: NONE, or its error (KIP-1251)."""
 
 ExpiryBase = Callable[["OffsetAndMetadata"], int]
 """From when an offset's retention counts, epoch milliseconds."""
+
+
+class OffsetCommitter(NamedTuple):
+    """The member, or other client, that commits offsets.
+
+    Attributes:
+        epoch: the member's generation or epoch; -1 if the client is no member.
+        version: of OffsetCommit or, if `is_transactional`, of TxnOffsetCommit.
+    """
+
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    is_transactional: bool
+    version: int
+
+    @property
+    def names_no_member(self) -> bool:
+        """Whether it gives neither member nor epoch: an administrator, or a producer older than KIP-447."""
+        return self.epoch == -1 and not self.member_id and self.instance_id is None
 
 
 class GroupType(Enum):
@@ -51,12 +70,10 @@ class Group(ABC):
     group_id: str
     type: ClassVar[GroupType]
 
-    # -- what it is --------------------------------------------------------------------------------------------------
-
     @property
     @abstractmethod
     def protocol_name_of_type(self) -> str:
-        """The protocol type that ListGroups shows, such as "consumer"; empty when there is none."""
+        """The protocol type that ListGroups shows, such as "consumer"; empty if there is none."""
 
     @abstractmethod
     def state_name(self) -> str:
@@ -65,14 +82,14 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether the group is there and has no members."""
+        """Whether the group has no members."""
 
     @abstractmethod
     def has_member(self, member_id: str) -> bool:
-        """Whether this is the id of a member."""
+        """Return whether this is the id of a member."""
 
     def unknown_member(self, member_id: str) -> KafkaError:
-        """What is raised for the id of nobody here: UNKNOWN_MEMBER_ID."""
+        """Return the error for an id that is not a member's."""
         return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     @property
@@ -82,7 +99,7 @@ class Group(ABC):
 
     @abstractmethod
     def is_subscribed_to_topic(self, topic: str) -> bool:
-        """Whether a member consumes the topic; its offsets are then neither deleted nor expired."""
+        """Return whether a member consumes the topic; its offsets are then neither deleted nor expired."""
 
     def listed(self) -> ListGroupsResponse.ListedGroup:
         """For ListGroups."""
@@ -93,37 +110,24 @@ class Group(ABC):
             group_type=self.type.value,
         )
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
-
     @abstractmethod
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
         """Check that a commit may be accepted.
 
-        Args:
-            version: of OffsetCommit or, `is_transactional`, of TxnOffsetCommit.
-
-        Returns: a check to make for each partition, or None when all are accepted.
+        Returns: a check to make for each partition; None if all are accepted.
         Raises: KafkaError, by type of group.
         """
 
     @abstractmethod
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Check that offsets may be fetched; without a member id and with epoch -1 anyone may.
+        """Check that offsets may be fetched; without a member id and with epoch -1 it accepts every client.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND.
         """
 
     @abstractmethod
     def validate_offset_delete(self) -> None:
-        """Check that offsets may be deleted (of topics that nobody consumes). Raises: KafkaError."""
+        """Check that offsets of topics without consumers may be deleted. Raises: KafkaError."""
 
     def validate_delete_group(self) -> None:
         """Check that the group may be deleted. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
@@ -135,17 +139,19 @@ class Group(ABC):
         """The records that delete the group from the log, offsets aside."""
 
     def on_removed(self) -> None:  # noqa: B027 -- most types keep nothing about their groups elsewhere
-        """The group is gone: forget what is kept about it outside of it."""
+        """Forget what is kept about a removed group outside of it."""
 
-    # -- time --------------------------------------------------------------------------------------------------------
+    def on_topics_deleted(self, topic_ids: Collection[bytes]) -> list[CoordinatorRecord]:
+        """Return the records that remove deleted topics from what the group keeps; offsets aside."""
+        return []
 
     def offset_expiry_base(self) -> ExpiryBase | None:
         """From when the retention of the group's offsets counts; None while they do not expire."""
         return lambda offset: offset.commit_timestamp_ms
 
     def should_expire(self, config: GroupCoordinatorConfig) -> bool:
-        """Whether the group goes when it is empty and its last offset has expired."""
+        """Return whether the group is deleted when it is empty and its last offset has expired."""
         return True
 
-    def request_metadata_refresh(self) -> None:  # noqa: B027 -- a group whose members look themselves does nothing
-        """A topic that the group consumes has changed: look again at the next heartbeat."""
+    def request_metadata_refresh(self) -> None:  # noqa: B027 -- the members of some groups watch the metadata themselves
+        """Check the consumed topics at the next heartbeat: one has changed."""

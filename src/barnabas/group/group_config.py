@@ -1,10 +1,10 @@
-"""The group coordinator's settings: those of the broker as values, those of a group by name (control plane).
+"""The group coordinator's settings: those of the broker as values, those of a group by name.
 
 Names are Kafka's with the prefix `group.` or `offsets.` kept where Kafka has it; defaults are Kafka 4.4's. The server parses
 configuration files and hands over a frozen picture, `GroupCoordinatorConfig`.
 
-What may differ from group to group (`kafka-configs --entity-type groups`) is asked of `GroupConfigs` each time: the group's own value,
-kept within the broker's bounds as they are now, else the broker's dynamic, static or default one.
+`GroupConfigs` returns the settings that may differ from group to group (`kafka-configs --entity-type groups`): the group's own value,
+moved into the broker's present bounds, else the broker's dynamic, static or default value.
 
 Source: Kafka classes `GroupCoordinatorConfig`, `GroupConfigManager`, `GroupConfig.evaluate`; KIP-848, KIP-932, KIP-1071.
 """
@@ -24,7 +24,7 @@ KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
 
 @dataclass(frozen=True, slots=True)
 class GroupCoordinatorConfig:
-    """What the group coordinator needs to know."""
+    """The settings of the group coordinator."""
 
     offsets_topic_num_partitions: int = 50
     offsets_commit_timeout_ms: int = 5_000
@@ -66,7 +66,7 @@ class GroupConfigs:
     """The settings of groups, as they are now.
 
     Args:
-        resolver: of this node; None where no group asks (a coordinator of classic groups only).
+        resolver: of this node; None for a coordinator of classic groups only.
         configs: the dynamic configurations as of now.
     """
 
@@ -79,7 +79,7 @@ class GroupConfigs:
         self._known_of: ConfigurationsImage | None = None
 
     def __repr__(self) -> str:
-        return f"GroupConfigs(known={len(self._known)})"
+        return f"<GroupConfigs known={len(self._known)}>"
 
     def value(self, group_id: str, name: str) -> ConfigValue:
         """A setting in force, typed.
@@ -110,7 +110,7 @@ class GroupConfigs:
         return self._within_bounds(configs, schema_key, schema_key.parse(own))
 
     def _within_bounds(self, configs: ConfigurationsImage, key: ConfigKey, value: ConfigValue) -> ConfigValue:
-        """The value, moved to the broker's bound when that has been changed since the value was set."""
+        """Return the value, moved to the broker's bound if the bound has changed since the value was set."""
         if not isinstance(value, int) or isinstance(value, bool) or not key.synonyms:
             return value
         assert self._resolver is not None

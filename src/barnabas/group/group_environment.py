@@ -1,7 +1,7 @@
-"""What the groups of one shard share, whatever their type (control plane).
+"""What the groups of one shard share, whatever their type.
 
 The shard makes one `GroupEnvironment` and gives it to the part of each type (`ClassicGroups`, `ConsumerGroups`, …): settings, clock,
-timers and randomness, the map of groups, the cluster's metadata, who consumes which topic, and the history of rebalances.
+timers and randomness, the map of groups, the cluster's metadata, the subscribers of topics, and the history of rebalances.
 
 Source: the fields of Kafka's class `GroupMetadataManager`.
 """
@@ -33,21 +33,21 @@ class TopicSubscribers:
         self._by_topic: dict[str, dict[str, None]] = {}
 
     def __repr__(self) -> str:
-        return f"TopicSubscribers({len(self._by_topic)} topics)"
+        return f"<TopicSubscribers {len(self._by_topic)} topics>"
 
     def add(self, group_id: str, topic: str) -> None:
-        """The group consumes the topic from now on."""
+        """Note that a group consumes a topic."""
         self._by_topic.setdefault(topic, {})[group_id] = None
 
     def remove(self, group_id: str, topic: str) -> None:
-        """The group consumes the topic no more."""
+        """Note that a group no longer consumes a topic."""
         groups = self._by_topic.get(topic, {})
         groups.pop(group_id, None)
         if not groups:
             self._by_topic.pop(topic, None)
 
     def of(self, topic: str) -> list[str]:
-        """The ids of the groups that consume a topic, in the order in which they came to it."""
+        """Return the ids of the groups that consume a topic, in the order in which they subscribed."""
         return list(self._by_topic.get(topic, ()))
 
 
@@ -58,8 +58,8 @@ class GroupEnvironment:
     Attributes:
         now_ms: wall clock, epoch milliseconds.
         groups: of every type, by id; changed in `replay` only (classic groups, whose rebalances are not durable, excepted).
-        image: the committed metadata as of now; ask again rather than keep it.
-        group_configs: the settings that a group may have of its own.
+        image: the committed metadata as of now; call it again rather than keep the image.
+        group_configs: the settings of single groups.
     """
 
     partition: int
@@ -75,12 +75,12 @@ class GroupEnvironment:
     topic_hashes: dict[str, int] = field(default_factory=dict)
     """Hashes of topics' metadata by name, dropped when the topic changes (`topic_hash`)."""
     is_loaded: bool = False
-    """The log has been replayed; what is replayed from now on is new."""
+    """Whether the log has been replayed; later records are new."""
     last_new_topics_version: int = -1
-    """The metadata offset at which the newest topic came, as far as this shard has been told."""
+    """The metadata offset of the newest topic that this shard has heard of."""
 
     def named(self, assignments: Mapping[str, Mapping[bytes, Iterable[int]]]) -> dict[str, frozenset[tuple[str, int]]]:
-        """Members' partitions by topic name, for people; topics that are gone by their id."""
+        """Return members' partitions by topic name, for people; deleted topics by their id."""
         topics = self.image().topics
         return {
             member_id: frozenset(
@@ -92,7 +92,7 @@ class GroupEnvironment:
         }
 
     def find(self, group_id: str, kind: type[G]) -> G | None:
-        """The group of this id if it is of this type; None when it is absent or of another type."""
+        """The group of this id if it is of this type; None if it is absent or of another type."""
         group = self.groups.get(group_id)
         return group if isinstance(group, kind) else None
 

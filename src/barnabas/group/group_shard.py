@@ -1,7 +1,7 @@
-"""GroupCoordinatorShard: the groups and offsets of one partition of `__consumer_offsets` (control plane).
+"""GroupCoordinatorShard: the groups and offsets of one partition of `__consumer_offsets`.
 
-One map holds the groups of every type. What a type can do and how its records are replayed is in a part of its own, made when
-the first record or request of that type comes:
+One map holds the groups of every type. What a type can do and how its records are replayed is in a part of its own, made with
+the first record or request of that type:
 
     ClassicGroups    JoinGroup, SyncGroup, Heartbeat, LeaveGroup      record 2
     ConsumerGroups   ConsumerGroupHeartbeat, and the same four        records 3 to 8, 16
@@ -9,8 +9,10 @@ the first record or request of that type comes:
     StreamsGroups    StreamsGroupHeartbeat, StreamsGroupDescribe      records 17 to 23
     OffsetManager    commits of all types                             records 0, 1
 
-The shard finds the part for a request or a record, and does what is the same for all: offsets, listing, deletion, expiry. Records of a
-type that has no part here are passed over: they stay in the log, and are not served.
+The shard finds the part for a request or a record, and does what is the same for all: offsets, listing, deletion, expiry. Records of
+an unknown type are skipped: they stay in the log.
+
+Each part but the classic one is imported when it is made: together they take longer to import than the loop may be held.
 
 Sources: Kafka classes `GroupCoordinatorShard`, `GroupMetadataManager`.
 """
@@ -18,29 +20,32 @@ Sources: Kafka classes `GroupCoordinatorShard`, `GroupMetadataManager`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+import random
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
-from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
+from barnabas.coordinator.timer import CoordinatorTimer
+from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.classic.join_group import Joining
-from barnabas.group.classic.member import SyncReply
-from barnabas.group.group import Group, GroupType
+from barnabas.group.classic.member import JoinReply, SyncReply
+from barnabas.group.group import Group, GroupType, OffsetCommitter
+from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.offset_manager import GROUP_ID_NOT_FOUND_SINCE, OffsetManager, refuse_transactional
 from barnabas.group.offset_records import LEGACY_OFFSET_COMMIT, OFFSET_COMMIT
 from barnabas.group.offset_store import OffsetAndMetadata, OffsetStore, TopicOffsets
-from barnabas.group.rebalance_history import RebalanceRecord
+from barnabas.group.rebalance_history import RebalanceHistory, RebalanceRecord
+from barnabas.group.sender import Sender
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics_image import TopicsDelta
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatResponse,
-    DeleteGroupsResponse,
-    DescribeGroupsResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    JoinGroupRequest,
     LeaveGroupRequest,
     LeaveGroupResponse,
     ListGroupsResponse,
@@ -56,14 +61,13 @@ from barnabas.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.group.consumer.group import ConsumerGroup
     from barnabas.group.consumer.groups import ConsumerGroups
-    from barnabas.group.consumer.heartbeat import Beating
+    from barnabas.group.share.groups import ShareGroups
+    from barnabas.group.streams.groups import StreamsGroups
 
 logger = logging.getLogger(__name__)
 
 EXPIRY_TIMER = "expire-group-metadata"
-DESCRIBE_NOT_FOUND_SINCE = 6
 
 TYPE_OF_RECORD = {
     **dict.fromkeys((2,), GroupType.CLASSIC),
@@ -84,12 +88,45 @@ class GroupsOfType(Protocol):
     replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]]
 
     def on_loaded(self, group: Group) -> None:
-        """A group of this type has been loaded: start its timers."""
+        """Start the timers of a group that has been loaded."""
         ...
 
     def on_unloaded(self, group: Group) -> None:
-        """The shard is given up: answer everyone who waits inside the group."""
+        """Answer every request that waits inside a group: the shard is given up."""
         ...
+
+
+def shard_factory(
+    config: GroupCoordinatorConfig,
+    *,
+    now_ms: Callable[[], int],
+    rng: random.Random,
+    image: Callable[[], MetadataImage] = MetadataImage,
+    group_configs: GroupConfigs | None = None,
+) -> Callable[[int, CoordinatorTimer], GroupCoordinatorShard]:
+    """Return what makes an empty shard for a partition.
+
+    Args:
+        rng: for member ids.
+        image: the committed metadata as of now.
+        group_configs: the settings of single groups.
+    """
+
+    def new_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(
+            GroupEnvironment(
+                partition=partition,
+                config=config,
+                group_configs=group_configs or GroupConfigs(),
+                timer=timer,
+                now_ms=now_ms,
+                rng=rng,
+                image=image,
+                history=RebalanceHistory(config.rebalance_history_size, now_ms),
+            )
+        )
+
+    return new_shard
 
 
 class GroupCoordinatorShard:
@@ -101,46 +138,56 @@ class GroupCoordinatorShard:
         self._store = OffsetStore()
         self._offsets = OffsetManager(environment.config, environment.now_ms, self._store)
         self.classic = ClassicGroups(environment)
-        self._parts: dict[GroupType, GroupsOfType] = {GroupType.CLASSIC: self.classic}
 
     def __repr__(self) -> str:
-        return f"GroupCoordinatorShard({self.environment.partition} groups={len(self.groups)} {self._store!r})"
+        return f"<GroupCoordinatorShard {self.environment.partition} groups={len(self.groups)} {self._store!r}>"
 
     @property
     def committed_offsets(self) -> Mapping[str, TopicOffsets]:
-        """By group and topic; to look at, not to change."""
+        """Committed offsets by group and topic; read only."""
         return self._store.offsets.by_group
 
-    def part(self, kind: GroupType) -> GroupsOfType | None:
-        """The part for a type of group, made when it is first needed; None when the type is not served."""
-        if kind not in self._parts:
-            made = _make_part(kind, self.environment, self.classic)
-            if made is None:
-                return None
-            self._parts[kind] = made
-        return self._parts[kind]
-
-    @property
+    @cached_property
     def consumer(self) -> ConsumerGroups:
         """The part for consumer groups."""
         from barnabas.group.consumer.groups import ConsumerGroups
 
-        part = self.part(GroupType.CONSUMER)
-        assert isinstance(part, ConsumerGroups), part
-        return part
+        return ConsumerGroups(self.environment, self.classic)
 
-    # -- the classic protocol ----------------------------------------------------------------------------------------
+    @cached_property
+    def streams(self) -> StreamsGroups:
+        """The part for streams groups."""
+        from barnabas.group.streams.groups import StreamsGroups
 
-    def join_group(self, joining: Joining) -> CoordinatorResult[None]:
+        return StreamsGroups(self.environment)
+
+    @cached_property
+    def share(self) -> ShareGroups:
+        """The part for share groups."""
+        from barnabas.group.share.groups import ShareGroups
+
+        return ShareGroups(self.environment)
+
+    def part(self, kind: GroupType) -> GroupsOfType:
+        """Return the part for a type of group; it is made on first use."""
+        if kind is GroupType.CLASSIC:
+            return self.classic
+        if kind is GroupType.CONSUMER:
+            return self.consumer
+        return self.streams if kind is GroupType.STREAMS else self.share
+
+    # The classic protocol
+
+    def join_group(self, request: JoinGroupRequest, sender: Sender, reply: JoinReply) -> CoordinatorResult[None]:
         """JoinGroup: to a classic group, into a consumer group that has members, or to make an empty one classic."""
-        group = self.groups.get(joining.request.group_id)
+        joining = Joining(request, sender, reply)
+        group = self.groups.get(request.group_id)
         if group is None or isinstance(group, ClassicGroup):
             return self.classic.join_group(joining)
         if group.is_empty and group.type in (GroupType.CONSUMER, GroupType.STREAMS):
             return self._join_instead_of(group, joining)
-        consumers = self._consumer_group(group.group_id)
-        if consumers is not None:
-            return self.consumer.classic_members.join(consumers, joining)
+        if group.type is GroupType.CONSUMER:
+            return self.consumer.classic_members.join(joining)
         return joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
 
     def _join_instead_of(self, group: Group, joining: Joining) -> CoordinatorResult[None]:
@@ -164,59 +211,38 @@ class GroupCoordinatorShard:
         return result._replace(records=[*tombstones, *result.records], on_append=on_append)
 
     def sync_group(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        group = self._consumer_group(request.group_id)
-        if group is None or group.is_empty:
-            return self.classic.sync_group(request, reply)
-        return self.consumer.classic_members.sync(group, request, reply)
+        if self._is_consumer_group(request.group_id) and not self.groups[request.group_id].is_empty:
+            return self.consumer.classic_members.sync(request, reply)
+        return self.classic.sync_group(request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        group = self._consumer_group(request.group_id)
-        if group is None:
-            return self.classic.heartbeat(request)
-        return self.consumer.classic_members.heartbeat(group, request)
+        if self._is_consumer_group(request.group_id):
+            return self.consumer.classic_members.heartbeat(request)
+        return self.classic.heartbeat(request)
 
     def leave_group(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
-        group = self._consumer_group(request.group_id)
-        if group is None:
-            return self.classic.leave_group(request)
-        return self.consumer.classic_members.leave(group, request)
+        if self._is_consumer_group(request.group_id):
+            return self.consumer.classic_members.leave(request)
+        return self.classic.leave_group(request)
 
-    def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        """The group, if it is a consumer group: it may have members of the classic protocol."""
+    def _is_consumer_group(self, group_id: str) -> bool:
+        """Return whether the group is a consumer group, which may have members of the classic protocol."""
         group = self.groups.get(group_id)
-        if group is None or group.type is not GroupType.CONSUMER:
-            return None
-        from barnabas.group.consumer.group import ConsumerGroup
+        return group is not None and group.type is GroupType.CONSUMER
 
-        assert isinstance(group, ConsumerGroup), group
-        return group
-
-    # -- consumer groups ---------------------------------------------------------------------------------------------
-
-    def consumer_group_heartbeat(self, beating: Beating) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
-        """ConsumerGroupHeartbeat of a valid request."""
-        return self.consumer.heartbeat(beating)
-
-    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
-        """ConsumerGroupDescribe of one group. Raises: KafkaError GROUP_ID_NOT_FOUND."""
-        from barnabas.group.consumer.group import ConsumerGroup
-
-        return self.consumer.describe(self.environment.require(group_id, ConsumerGroup))
-
-    # -- offsets -----------------------------------------------------------------------------------------------------
+    # Offsets
 
     def commit_offsets(self, request: OffsetCommitRequest, version: int) -> CoordinatorResult[OffsetCommitResponse]:
-        """Commit offsets; a commit without a generation to a group that is not there creates a simple group."""
+        """Commit offsets; a commit without a generation to a missing group creates a simple group."""
         group = self.groups.get(request.group_id)
-        generation_id = request.generation_id_or_member_epoch
+        epoch = request.generation_id_or_member_epoch
         if group is None:
-            if generation_id >= 0:
+            if epoch >= 0:
                 newer = version >= GROUP_ID_NOT_FOUND_SINCE
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if newer else ErrorCode.ILLEGAL_GENERATION)
-            return self._offsets.commit(request)  # The group comes with the replay of its first offset.
-        check = group.validate_offset_commit(
-            request.member_id, request.group_instance_id, generation_id, is_transactional=False, version=version
-        )
+            return self._offsets.commit(request)  # The replay of its first offset makes the group.
+        committer = OffsetCommitter(request.member_id, request.group_instance_id, epoch, False, version)
+        check = group.validate_offset_commit(committer)
         if isinstance(group, ClassicGroup):
             self.classic.committed_by(group, request.member_id)
         return self._offsets.commit(request, check)
@@ -224,17 +250,16 @@ class GroupCoordinatorShard:
     def commit_transactional_offsets(
         self, request: TxnOffsetCommitRequest, version: int
     ) -> CoordinatorResult[TxnOffsetCommitResponse]:
-        """Commit offsets inside a transaction; a group that is not there is created as by `commit_offsets`."""
+        """Commit offsets inside a transaction; a missing group is created as by `commit_offsets`."""
         group = self.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if group is None:
             if epoch >= 0:
                 refuse_transactional(ErrorCode.GROUP_ID_NOT_FOUND, version)
             return self._offsets.commit_transactional(request, version)
+        committer = OffsetCommitter(request.member_id, request.group_instance_id, epoch, True, version)
         try:
-            check = group.validate_offset_commit(
-                request.member_id, request.group_instance_id, epoch, is_transactional=True, version=version
-            )
+            check = group.validate_offset_commit(committer)
         except KafkaError as error:
             if error.code is ErrorCode.STALE_MEMBER_EPOCH:
                 refuse_transactional(error.code, version)
@@ -244,7 +269,7 @@ class GroupCoordinatorShard:
     def fetch_offsets(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        """Look up offsets; those of a group that is not there are all unknown."""
+        """Look up offsets; those of a missing group are all unknown."""
         group = self.groups.get(request.group_id)
         exists = group is not None
         if group is not None:
@@ -263,10 +288,10 @@ class GroupCoordinatorShard:
         group.validate_offset_delete()
         return self._offsets.delete(group, request)
 
-    # -- the cluster's metadata --------------------------------------------------------------------------------------
+    # The cluster's metadata
 
     def on_topics_changed(self, delta: TopicsDelta) -> CoordinatorResult[None]:
-        """Topics were created, changed or deleted: the groups that consume them look again at their next heartbeat."""
+        """Have the groups that consume changed topics check them at their next heartbeat."""
         environment = self.environment
         if delta.created():
             environment.last_new_topics_version = environment.image().provenance.offset
@@ -279,59 +304,33 @@ class GroupCoordinatorShard:
                     group.request_metadata_refresh()
         return CoordinatorResult(None)
 
-    def on_topics_deleted(self, topics: dict[str, bytes]) -> CoordinatorResult[None]:
+    def on_topics_deleted(self, topics: Mapping[str, bytes]) -> CoordinatorResult[None]:
+        """Delete the offsets of deleted topics (name to id), and what groups keep about these topics."""
         records = self._offsets.on_topics_deleted(topics)
-        part = self._parts.get(GroupType.SHARE)
-        if part is not None:
-            from barnabas.group.share.groups import ShareGroups
-
-            assert isinstance(part, ShareGroups), part
-            records = [*records, *part.on_topics_deleted(topics.values())]
+        for group in self.groups.values():
+            records += group.on_topics_deleted(topics.values())
         return CoordinatorResult(None, records, atomic=False)
 
-    # -- administration ----------------------------------------------------------------------------------------------
-
-    def describe_groups(self, group_ids: Sequence[str], version: int) -> list[DescribeGroupsResponse.DescribedGroup]:
-        return [self._describe(group_id, version) for group_id in group_ids]
-
-    def _describe(self, group_id: str, version: int) -> DescribeGroupsResponse.DescribedGroup:
-        group = self.groups.get(group_id)
-        if isinstance(group, ClassicGroup):
-            return self.classic.describe(group)
-        missing = DescribeGroupsResponse.DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
-        if version >= DESCRIBE_NOT_FOUND_SINCE:
-            missing.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            missing.error_message = (
-                f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
-            )
-        return missing
+    # Administration
 
     def list_groups(self, states: Collection[str], types: Collection[str]) -> list[ListGroupsResponse.ListedGroup]:
-        """List groups; filters are in lower case, an empty one lets all through."""
+        """List groups; filters are in lower case, an empty filter matches all."""
         return [
             group.listed()
             for group in self.groups.values()
             if (not types or group.type.value in types) and (not states or group.state_name().lower() in states)
         ]
 
-    def delete_groups(
-        self, group_ids: Sequence[str]
-    ) -> CoordinatorResult[list[DeleteGroupsResponse.DeletableGroupResult]]:
-        """Delete empty groups with their offsets."""
-        records: list[CoordinatorRecord] = []
-        results = []
-        for group_id in group_ids:
-            group = self.groups.get(group_id)
-            error = ErrorCode.GROUP_ID_NOT_FOUND
-            if group is not None:
-                try:
-                    group.validate_delete_group()
-                    records += [*self._offsets.delete_all(group_id), *group.tombstones()]
-                    error = ErrorCode.NONE
-                except KafkaError as refused:
-                    error = refused.code
-            results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error))
-        return CoordinatorResult(results, records)
+    def delete_group(self, group_id: str) -> CoordinatorResult[ErrorCode]:
+        """Delete an empty group with its offsets."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return CoordinatorResult(ErrorCode.GROUP_ID_NOT_FOUND)
+        try:
+            group.validate_delete_group()
+        except KafkaError as error:
+            return CoordinatorResult(error.code)
+        return CoordinatorResult(ErrorCode.NONE, [*self._offsets.delete_all(group_id), *group.tombstones()])
 
     def rebalances(self, group_id: str) -> list[RebalanceRecord]:
         """The last rebalances of a group that this coordinator has seen, oldest first.
@@ -342,17 +341,15 @@ class GroupCoordinatorShard:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return self.environment.history.of(group_id)
 
-    # -- the log -----------------------------------------------------------------------------------------------------
+    # The log
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        """Move the state by one record; types that no part serves are passed over."""
-        if record.type_id in (OFFSET_COMMIT, LEGACY_OFFSET_COMMIT):
-            self._replay_offset(record, offset, producer_id)
-            return
+        """Move the state by one record; skip records of an unknown type."""
         kind = TYPE_OF_RECORD.get(record.type_id)
-        part = None if kind is None else self.part(kind)
-        if part is not None:
-            part.replay_by_type[record.type_id](record)
+        if kind is not None:
+            self.part(kind).replay_by_type[record.type_id](record)
+        elif record.type_id in (OFFSET_COMMIT, LEGACY_OFFSET_COMMIT):
+            self._replay_offset(record, offset, producer_id)
 
     def _replay_offset(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
         key, value = record.key, record.value
@@ -370,22 +367,18 @@ class GroupCoordinatorShard:
         self._store.replay_end_transaction_marker(producer_id, committed)
 
     def on_loaded(self) -> None:
-        """Start the groups' timers, and begin to look for expired offsets."""
+        """Start the timers of the groups and of the expiry of offsets."""
         self.environment.is_loaded = True
         for group in list(self.groups.values()):
-            part = self.part(group.type)
-            assert part is not None, group
-            part.on_loaded(group)
+            self.part(group.type).on_loaded(group)
         self._schedule_expiry()
 
     def on_unloaded(self) -> None:
-        """Answer everyone who waits: the coordinator is elsewhere now."""
+        """Answer every request that waits inside a group with NOT_COORDINATOR."""
         for group in self.groups.values():
-            part = self.part(group.type)
-            assert part is not None, group
-            part.on_unloaded(group)
+            self.part(group.type).on_unloaded(group)
 
-    # -- expiry ------------------------------------------------------------------------------------------------------
+    # Expiry
 
     def _schedule_expiry(self) -> None:
         period_ms = self.environment.config.offsets_retention_check_interval_ms
@@ -399,20 +392,3 @@ class GroupCoordinatorShard:
         if records:
             logger.info("partition %d: %d expired offsets and groups", self.environment.partition, len(records))
         return CoordinatorResult(None, records, atomic=False)
-
-
-def _make_part(kind: GroupType, environment: GroupEnvironment, classic: ClassicGroups) -> GroupsOfType | None:
-    """Import and make the part for a type; a broker without such groups runs without their code."""
-    if kind is GroupType.CONSUMER:
-        from barnabas.group.consumer.groups import ConsumerGroups
-
-        return ConsumerGroups(environment, classic)
-    if kind is GroupType.STREAMS:
-        from barnabas.group.streams.groups import StreamsGroups
-
-        return StreamsGroups(environment)
-    if kind is GroupType.SHARE:
-        from barnabas.group.share.groups import ShareGroups
-
-        return ShareGroups(environment)
-    return None

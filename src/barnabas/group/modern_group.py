@@ -1,8 +1,4 @@
-"""ModernGroup: epochs, subscriptions and target assignment of a group that the coordinator assigns (control plane).
-
-    group epoch       grows when members, subscriptions or the metadata of consumed topics change
-    assignment epoch  the group epoch for which the target assignment was computed; behind it, the group is assigning
-    member epoch      the assignment epoch that a member has reached; behind it, the member is reconciling
+"""ModernGroup: epochs, subscriptions and target assignment of a group that the coordinator assigns.
 
 The base of consumer groups (KIP-848) and share groups (KIP-932). A member is a value that is replaced, never altered; `update_member` and
 `remove_member` are called in `replay` and keep the counts beside the members true.
@@ -19,12 +15,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from barnabas.group.group import Group
+from barnabas.group.epoch_group import EpochGroup
 from barnabas.group.group_environment import TopicSubscribers
-from barnabas.group.topic_hash import group_hash, topic_hash
-from barnabas.metadata.image import MetadataImage
 
 Assignment = Mapping[bytes, frozenset[int]]
 """Topic id to partition indexes; topics without partitions are left out."""
@@ -66,74 +60,32 @@ def add_to_counts(counts: SubscriptionCounts, topics: Iterable[str], *, by_name:
             counts[topic] = after
 
 
-class ModernGroup(Group, Generic[M]):
+class ModernGroup(EpochGroup[M]):
     """One group that the coordinator assigns.
 
     Attributes:
         homogeneous: all members consume the same topics, so that an assignor may take the short way.
-        metadata_hash: of the topics consumed, as of the group epoch; 0 when there is none.
     """
 
-    protocol_type: ClassVar[str]
-
     def __init__(self, group_id: str, subscribers: TopicSubscribers) -> None:
-        self.group_id = group_id
+        super().__init__(group_id)
         self._subscribers = subscribers
-        self.group_epoch = 1
-        self.metadata_hash = 0
-        self.assignment_epoch = 1
-        self.assignment_timestamp_ms = 0
-        self.members: dict[str, M] = {}
         self.subscribed_topic_names: SubscriptionCounts = {}
         self.homogeneous = True
         self.target_assignment: dict[str, Assignment] = {}
         self.inverted_target_assignment: dict[bytes, dict[int, str]] = {}
-        self._refresh_at_ms = 0
-        self._refresh_epoch = 0
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.group_id} {self.state_name()} epoch={self.group_epoch} "
-            f"assignment={self.assignment_epoch} members={list(self.members)})"
-        )
-
-    # -- Group -------------------------------------------------------------------------------------------------------
-
-    @property
-    def protocol_name_of_type(self) -> str:
-        return self.protocol_type
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    def has_member(self, member_id: str) -> bool:
-        return member_id in self.members
-
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
-    def member(self, member_id: str) -> M:
-        """A member. Raises: KafkaError UNKNOWN_MEMBER_ID."""
-        found = self.members.get(member_id)
-        if found is None:
-            raise self.unknown_member(member_id)
-        return found
 
     def is_subscribed_to_topic(self, topic: str) -> bool:
         return topic in self.subscribed_topic_names
 
-    # -- epochs ------------------------------------------------------------------------------------------------------
-
     def set_group_epoch(self, epoch: int, metadata_hash: int) -> None:
-        """The group has come to an epoch."""
+        """The group has reached an epoch."""
         self.group_epoch = epoch
         self.metadata_hash = metadata_hash
         self.update_state()
 
     def set_target_assignment_metadata(self, assignment_epoch: int, timestamp_ms: int) -> None:
-        """The target assignment is that of this group epoch."""
+        """Set the group epoch of the target assignment."""
         self.assignment_epoch = assignment_epoch
         self.assignment_timestamp_ms = timestamp_ms
         self.update_state()
@@ -142,15 +94,13 @@ class ModernGroup(Group, Generic[M]):
     def update_state(self) -> None:
         """Compute what the state is now, after an epoch or a member has changed."""
 
-    # -- the target assignment ---------------------------------------------------------------------------------------
-
     def update_target_assignment(self, member_id: str, assignment: Assignment) -> None:
-        """A member should have these partitions."""
+        """Set a member's target."""
         self._invert(member_id, self.target_assignment.get(member_id, NO_ASSIGNMENT), assignment)
         self.target_assignment[member_id] = assignment
 
     def remove_target_assignment(self, member_id: str) -> None:
-        """A member should have nothing."""
+        """A member has no target."""
         self._invert(member_id, self.target_assignment.pop(member_id, NO_ASSIGNMENT), NO_ASSIGNMENT)
 
     def _invert(self, member_id: str, before: Assignment, after: Assignment) -> None:
@@ -158,46 +108,15 @@ class ModernGroup(Group, Generic[M]):
             old, new = before.get(topic_id, frozenset()), after.get(topic_id, frozenset())
             owners = self.inverted_target_assignment.setdefault(topic_id, {})
             for partition in old - new:
-                # The partition may have been given to another member by an earlier record of the same step.
+                # An earlier record of the same step may have given the partition to another member.
                 if owners.get(partition) == member_id:
                     del owners[partition]
             owners.update(dict.fromkeys(new - old, member_id))
             if not owners:
                 del self.inverted_target_assignment[topic_id]
 
-    # -- the topics' metadata ----------------------------------------------------------------------------------------
-
-    def compute_metadata_hash(self, topics: Iterable[str], hashes: dict[str, int], image: MetadataImage) -> int:
-        """The hash of all topics that exist.
-
-        Args:
-            hashes: those known already, by topic name; what is computed is added.
-        """
-        found = {}
-        for topic in topics:
-            known = image.topics.by_name.get(topic)
-            if known is None:
-                continue
-            if topic not in hashes:
-                hashes[topic] = topic_hash(known, image.cluster)
-            found[topic] = hashes[topic]
-        return group_hash(found)
-
-    def set_metadata_refresh_deadline(self, deadline_ms: int, group_epoch: int) -> None:
-        """Until then (epoch milliseconds) the topics need not be looked at again, if the group's epoch does not go back."""
-        self._refresh_at_ms, self._refresh_epoch = deadline_ms, group_epoch
-
-    def request_metadata_refresh(self) -> None:
-        self._refresh_at_ms = self._refresh_epoch = 0
-
-    def has_metadata_expired(self, now_ms: int) -> bool:
-        """Whether the topics' metadata must be looked at."""
-        return now_ms >= self._refresh_at_ms or self.group_epoch < self._refresh_epoch
-
-    # -- members and subscriptions -----------------------------------------------------------------------------------
-
     def update_member(self, member: M) -> None:
-        """Take a member in, new or changed."""
+        """Add or change a member."""
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self._count_names(old, member)
@@ -205,7 +124,7 @@ class ModernGroup(Group, Generic[M]):
         self.update_state()
 
     def remove_member(self, member_id: str) -> None:
-        """Let a member go; nothing happens when it is not there."""
+        """Remove a member if it exists."""
         old = self.members.pop(member_id, None)
         if old is not None:
             self._count_names(old, None)
@@ -223,7 +142,7 @@ class ModernGroup(Group, Generic[M]):
         self.change_subscriptions(sorted(before - after), by_name=-1)
 
     def change_subscriptions(self, topics: Iterable[str], *, by_name: int = 0, by_regex: int = 0) -> None:
-        """Count topics up or down, and say so to the shard's `TopicSubscribers`."""
+        """Count topics up or down, and keep the shard's `TopicSubscribers` up to date."""
         for topic in topics:
             add_to_counts(self.subscribed_topic_names, (topic,), by_name=by_name, by_regex=by_regex)
             if topic in self.subscribed_topic_names:
@@ -235,13 +154,13 @@ class ModernGroup(Group, Generic[M]):
         self.unsubscribe_all()
 
     def unsubscribe_all(self) -> None:
-        """The group is going: `TopicSubscribers` forgets it."""
+        """Remove the group from `TopicSubscribers`."""
         for topic in self.subscribed_topic_names:
             self._subscribers.remove(self.group_id, topic)
         self.subscribed_topic_names = {}
 
     def counts_with(self, old: M | None, new: M | None) -> SubscriptionCounts:
-        """The counts as they would be with a member changed (or new, or gone)."""
+        """Return the counts with a member changed, added or removed."""
         counts = dict(self.subscribed_topic_names)
         add_to_counts(counts, () if old is None else old.subscribed_topic_names, by_name=-1)
         add_to_counts(counts, () if new is None else new.subscribed_topic_names, by_name=1)

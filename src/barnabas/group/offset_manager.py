@@ -1,22 +1,22 @@
-"""Committing, fetching, deleting and expiring offsets of one shard (control plane).
+"""Committing, fetching, deleting and expiring offsets of one shard.
 
-Who may commit, fetch and delete is for the group to say (`Group.validate_offset_commit` and its kin), of whatever type it is; what is
-here is the same for all.
+The group checks whether a client may commit, fetch or delete (`Group.validate_offset_commit` and its like); the rest is the same for every
+type.
 
 Expiry (every offsets.retention.check.interval.ms), for offsets of topics that no member subscribes to:
 
-    what the group says              offsets.retention after its `offset_expiry_base`: the commit, or when a classic group became empty
-    nothing                          not now
+    the group gives a base           offsets.retention after its `offset_expiry_base`: the commit, or when a classic group became empty
+    the group gives none             not now
     commit with its own time (v2-4)  at that time
 
-An empty group whose offsets have all gone goes too.
+An empty group is deleted with its last offset.
 
 Sources: Kafka class `OffsetMetadataManager`; KIP-211 (expiry), KIP-447 (require stable), KIP-848.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group import Group, PartitionCheck
@@ -39,9 +39,9 @@ from barnabas.protocol.primitives import ZERO_UUID
 INVALID_OFFSET = -1
 DEFAULT_RETENTION_TIME = -1
 GROUP_ID_NOT_FOUND_SINCE = 9
-"""The OffsetCommit version from which a missing group has its own error."""
+"""The OffsetCommit version from which the error of a missing group is GROUP_ID_NOT_FOUND."""
 TXN_GROUP_ERRORS_SINCE = 6
-"""The TxnOffsetCommit version that has errors of its own for a missing group and a stale member epoch (KIP-1319)."""
+"""The TxnOffsetCommit version from which a missing group and a stale member epoch have separate errors (KIP-1319)."""
 
 
 class OffsetManager:
@@ -51,8 +51,6 @@ class OffsetManager:
         self._config = config
         self._now_ms = now_ms
         self._store = store
-
-    # -- commit ------------------------------------------------------------------------------------------------------
 
     def commit(
         self, request: OffsetCommitRequest, check: PartitionCheck | None = None
@@ -146,8 +144,6 @@ class OffsetManager:
             )
         return CoordinatorResult(response, records)
 
-    # -- fetch -------------------------------------------------------------------------------------------------------
-
     def fetch(
         self, request: OffsetFetchRequest.OffsetFetchRequestGroup, *, exists: bool, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
@@ -195,8 +191,6 @@ class OffsetManager:
                 )
         return OffsetFetchResponse.OffsetFetchResponseTopics(name=topic, topic_id=topic_id, partitions=found)
 
-    # -- delete and expire -------------------------------------------------------------------------------------------
-
     def delete(self, group: Group, request: OffsetDeleteRequest) -> CoordinatorResult[OffsetDeleteResponse]:
         """Delete the offsets of partitions that no member consumes."""
         records: list[CoordinatorRecord] = []
@@ -229,7 +223,7 @@ class OffsetManager:
                 seen.update(((topic, partition), None) for partition in partitions)
         return [offset_commit_tombstone(group_id, topic, partition) for topic, partition in seen]
 
-    def on_topics_deleted(self, topics: dict[str, bytes]) -> list[CoordinatorRecord]:
+    def on_topics_deleted(self, topics: Mapping[str, bytes]) -> list[CoordinatorRecord]:
         """Tombstones for every offset of deleted topics (name to id; a newer topic of the same name keeps its offsets)."""
         seen: dict[tuple[str, str, int], None] = {}
         for offsets in (self._store.offsets, *self._store.pending.values()):
@@ -271,7 +265,7 @@ class OffsetManager:
 
 
 def refuse_transactional(error: ErrorCode, version: int) -> None:
-    """Refuse a commit of a transaction, unless `error` is NONE, with what its version of TxnOffsetCommit knows.
+    """Reject a commit of a transaction, unless `error` is NONE, with an error of its version of TxnOffsetCommit.
 
     Raises: KafkaError.
     """

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets` that committed offsets use (control plane).
+"""The records of `__consumer_offsets` that committed offsets use.
 
     type 1  OffsetCommitKey(group, topic, partition) -> OffsetCommitValue(offset, leaderEpoch, metadata, commitTimestamp, topicId)
 

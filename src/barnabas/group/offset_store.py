@@ -1,4 +1,4 @@
-"""Committed offsets of one shard: group -> topic -> partition -> offset (control plane).
+"""Committed offsets of one shard: group -> topic -> partition -> offset.
 
 Offsets that were committed inside a transaction are kept apart, by producer, until the transaction's marker is replayed:
 commit moves them over (unless a later plain commit is already there), abort drops them.
@@ -25,7 +25,7 @@ class OffsetAndMetadata(NamedTuple):
         leader_epoch: of the last consumed record, -1 unknown.
         metadata: the client's note; a null one is kept as an empty string, as in Kafka's record.
         commit_timestamp_ms: when it was committed.
-        expire_timestamp_ms: when it expires, if the request said so (OffsetCommit 2-4 only).
+        expire_timestamp_ms: when it expires, if the request has a retention time (OffsetCommit 2-4).
         topic_id: the topic's id when it was committed, ZERO_UUID if unknown.
         record_offset: where its record is in the log, -1 before it is there.
     """
@@ -53,11 +53,11 @@ class OffsetAndMetadata(NamedTuple):
 
     @classmethod
     def from_legacy_record(cls, record_offset: int, value: LegacyOffsetCommitValue) -> OffsetAndMetadata:
-        """Read it from a record of the oldest type, which says less."""
+        """Read it from a record of the oldest type, which has fewer fields."""
         return cls(value.offset, -1, value.metadata, value.commit_timestamp, record_offset=record_offset)
 
     def is_of_topic(self, topic_id: bytes) -> bool:
-        """Whether it may have been committed for the topic that now has this id (unknown ids match all)."""
+        """Return whether it may have been committed for the topic that now has this id (unknown ids match all)."""
         return ZERO_UUID in (self.topic_id, topic_id) or self.topic_id == topic_id
 
 
@@ -73,7 +73,7 @@ class Offsets:
         self.by_group: dict[str, TopicOffsets] = {}
 
     def __repr__(self) -> str:
-        return f"Offsets({sum(1 for _ in self)})"
+        return f"<Offsets {sum(1 for _ in self)}>"
 
     def __iter__(self) -> Iterator[tuple[str, str, int, OffsetAndMetadata]]:
         for group_id, topics in self.by_group.items():
@@ -107,14 +107,14 @@ class OffsetStore:
         self.pending: dict[int, Offsets] = {}
 
     def __repr__(self) -> str:
-        return f"OffsetStore({self.offsets!r} pending={self.pending})"
+        return f"<OffsetStore {self.offsets!r} pending={self.pending}>"
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether an open transaction has an offset for the partition."""
+        """Return whether an open transaction has an offset for the partition."""
         return any(offsets.get(group_id, topic, partition) is not None for offsets in self.pending.values())
 
     def has_open_transactions(self, group_id: str) -> bool:
-        """Whether an open transaction has any offset of the group."""
+        """Return whether an open transaction has any offset of the group."""
         return any(group_id in offsets.by_group for offsets in self.pending.values())
 
     def replay(self, group_id: str, topic: str, partition: int, offset: OffsetAndMetadata, producer_id: int) -> None:

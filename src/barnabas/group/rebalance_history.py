@@ -1,13 +1,13 @@
-"""Why did it rebalance: the last rebalances of each group, for people (control plane).
+"""Why did it rebalance: the last rebalances of each group, for people.
 
-A rebalance is a step of a group's epoch (its generation, in the classic protocol). Whoever decides on one says so in `because`, before
-the step is written; the step counts when it is replayed (`begun`), gets its moves when the assignment is known (`moved`), and ends when
-every member has what it should have (`ended`).
+A rebalance is a step of a group's epoch (its generation, in the classic protocol). The code that decides on one calls `because` before
+the step is written. The step counts when it is replayed (`begun`), gets its moves with the assignment (`moved`), and ends when
+every member has its target (`ended`).
 
-    because(group, epoch, cause, who) ──> begun(group, epoch) ──> moved(group, before, after) ──> ended(group)
+    because(group, epoch, cause, member) ──> begun(group, epoch) ──> moved(group, before, after) ──> ended(group)
 
-This is memory, not state: nothing depends on it, it is not in the log, and a coordinator that moves to another broker begins anew. A step
-without a cause was made by an earlier coordinator and is not listed.
+This is memory, not state: nothing depends on it, it is not in the log, and a coordinator that moves to another broker starts without it.
+A step without a cause was made by an earlier coordinator and is not listed.
 
 Invariants:
 - at most `size` rebalances per group are kept, the newest;
@@ -32,13 +32,13 @@ class RebalanceRecord:
     Attributes:
         epoch: the group epoch or generation that it led to.
         cause: a sentence for people.
-        member_id: whose join, leave, silence or change it was; empty when it was none of a member's.
+        member_id: the member that caused it; empty if none did.
         client_id: of that member.
         started_ms: epoch milliseconds.
-        ended_ms: epoch milliseconds, None while it goes on.
-        superseded: the next rebalance began before this one ended.
-        members: how many members the group has after it; None unless it has come to its end.
-        moved: partitions whose member changed: (topic, partition, from, to); empty ids for nobody.
+        ended_ms: epoch milliseconds, None while it is open.
+        superseded: the next rebalance started before this one ended.
+        members: how many members the group has after it; None unless it has ended.
+        moved: partitions whose member changed: (topic, partition, from, to); an empty id for no member.
     """
 
     epoch: int
@@ -75,7 +75,7 @@ class RebalanceHistory:
         self._causes: dict[str, _Cause] = {}
 
     def __repr__(self) -> str:
-        return f"RebalanceHistory({sum(map(len, self._by_group.values()))} of {len(self._by_group)} groups)"
+        return f"<RebalanceHistory {sum(map(len, self._by_group.values()))} of {len(self._by_group)} groups>"
 
     def because(self, group_id: str, epoch: int, cause: str, member_id: str = "", client_id: str = "") -> None:
         """The group is about to go to this epoch, for this reason; the last reason before the step counts."""
@@ -96,7 +96,7 @@ class RebalanceHistory:
         records.append(RebalanceRecord(epoch, cause.text, cause.member_id, cause.client_id, now_ms))
 
     def moved(self, group_id: str, before: Holdings, after: Holdings) -> None:
-        """The assignment of the rebalance under way is known: which partitions go from whom to whom."""
+        """Record which partitions the assignment of the open rebalance moves, and between which members."""
         record = self._current(group_id)
         if record is None:
             return
@@ -109,18 +109,18 @@ class RebalanceHistory:
         )
 
     def ended(self, group_id: str, members: int) -> None:
-        """Every member has what it should have."""
+        """End the open rebalance: every member has its target."""
         record = self._current(group_id)
         if record is not None:
             record.ended_ms = self._now_ms()
             record.members = members
 
     def is_open(self, group_id: str) -> bool:
-        """Whether a rebalance of the group goes on."""
+        """Return whether a rebalance of the group is open."""
         return self._current(group_id) is not None
 
     def forget(self, group_id: str) -> None:
-        """The group is gone."""
+        """Forget a removed group."""
         self._by_group.pop(group_id, None)
         self._causes.pop(group_id, None)
 
@@ -139,7 +139,7 @@ class RebalanceHistory:
 
 
 def to_json(rebalances: list[RebalanceRecord]) -> str:
-    """The rebalances of a group for programs, oldest first; times in epoch milliseconds, null while it goes on."""
+    """The rebalances of a group for programs, oldest first; times in epoch milliseconds, null while it is open."""
     return json.dumps(
         {
             "rebalances": [

@@ -1,13 +1,13 @@
-"""A hash of what a group depends on: its topics' ids, partitions and racks (control plane).
+"""A hash of what a group depends on: its topics' ids, partitions and racks.
 
-It is written with the group's epoch, so that a heartbeat can tell by one number whether a topic has changed, and it is Kafka's number:
+It is written with the group's epoch, so that a heartbeat sees from one number whether a topic has changed. It is Kafka's number:
 XXH3 over
 
     topic   byte 0 (the format), topic id as two longs, name, partition count, then for each partition its index
             and the sorted racks of its replicas, each as length and text
     group   the hashes of the topics, in the order of their names
 
-with numbers in little endian, a text as its UTF-16 units followed by their number. A replica whose broker has no rack counts for none.
+with numbers in little endian, a text as its UTF-16 units followed by their number. A replica whose broker has no rack is left out.
 
 Source: Kafka's `Utils.computeTopicHash`, `computeGroupHash` (KIP-1101); the byte layout is that of hash4j's `HashStream64`.
 """

@@ -1,4 +1,4 @@
-"""XXH3, the 64-bit hash, in plain Python (control plane, pure).
+"""XXH3, the 64-bit hash, in plain Python.
 
 By length of the input: 0, 1-3, 4-8, 9-16, 17-128 and 129-240 bytes each have their own short mixing; longer input runs in stripes of
 64 bytes over eight accumulators, which are scrambled after each block of 16 stripes, and the last stripe is always the last 64 bytes.

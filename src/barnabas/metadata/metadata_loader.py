@@ -33,7 +33,7 @@ class MetadataLoader:
         self._held: list[MetadataRecord] | None = None
 
     def load(self, batches: Iterable[memoryview | bytes]) -> Iterator[LoadedBatch]:
-        """Yields one item per batch, in order; an item may hold no record."""
+        """Yield one item per batch, in order; an item may hold no record."""
         for batch in batches:
             header = read_header(batch)
             records: list[MetadataRecord] = []

@@ -1,5 +1,5 @@
-"""The replication room (data plane): which replicas this broker holds, who may append, and who waits for what.
+"""Replication: the replicas of this broker, appends to them, reads of them, and the requests that wait for either.
 
-`replica_manager.ReplicaManager` is the door; `partition.Partition` is one partition as its leader sees it, `purgatory` holds
-the requests that wait, `fetch_reader` reads for a Fetch request, `fetch_session` remembers incremental fetches (KIP-227).
+Every call enters at `replica_manager.ReplicaManager`. `partition.Partition` is one replica, `purgatory` holds the waiting requests,
+`fetch_reader` reads for a Fetch request, `fetch_session` has the incremental fetches (KIP-227).
 """

@@ -1,9 +1,9 @@
-"""A Fetch that waits for more bytes (long poll). Data plane.
+"""A Fetch that waits for more bytes (long poll).
 
-A notification tells how many bytes were appended to one of its partitions; once enough have come the partitions are read
-again, in a later turn of the event loop: a produce request that fills several partitions then wakes the fetch once, and its
-producer is answered first. The read decides, the count only says when reading is worth it (records above the last
-stable offset, for example, count but are not read).
+Each notification has the number of bytes appended to one of the partitions. When they are enough the partitions are read again in a
+later turn of the event loop, so that a produce request that fills several partitions wakes the fetch once, and the producer gets its
+response first. The count only triggers the read, which decides: records above the last stable offset, for example, count but are not
+read.
 
 Source: Kafka's `DelayedFetch`.
 """
@@ -25,9 +25,8 @@ class DelayedFetch(DelayedOperation):
 
     Args:
         read: reads the partitions again.
-        respond: makes the response out of what was read.
-        min_bytes: enough to answer.
-        bytes_read: what the first read found, less than `min_bytes`.
+        respond: makes the response from a read.
+        bytes_read: by the first read, less than `min_bytes`.
     """
 
     __slots__ = ("_bytes", "_is_scheduled", "_loop", "_min_bytes", "_read", "_respond")
@@ -49,10 +48,10 @@ class DelayedFetch(DelayedOperation):
         self._is_scheduled = False
 
     def __repr__(self) -> str:
-        return f"<DelayedFetch {self._bytes}/{self._min_bytes} bytes>"
+        return f"<DelayedFetch bytes={self._bytes} min_bytes={self._min_bytes}>"
 
     def notified(self, amount: int) -> None:
-        """`amount` bytes were appended; -1 when the partition changed in another way."""
+        """Count `amount` appended bytes; -1 if the partition changed in another way."""
         self._bytes = self._min_bytes if amount < 0 else self._bytes + amount
         if self._bytes >= self._min_bytes and not self._is_scheduled:
             self._is_scheduled = True
@@ -72,5 +71,5 @@ class DelayedFetch(DelayedOperation):
             self.fail(error)
 
     def expired(self) -> None:
-        """Answer with what there is, even nothing."""
+        """Respond with the available records, or none."""
         self.finish(self._respond(self._read()))

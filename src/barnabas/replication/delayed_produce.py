@@ -1,8 +1,7 @@
-"""A Produce with acks=all that waits until its records are committed. Data plane.
+"""A Produce with acks=all that waits until its records are committed.
 
-Every partition that was appended to waits for its own offset; one whose leader moves away or whose replica is deleted ends
-with NOT_LEADER_OR_FOLLOWER, one that is not committed in time with REQUEST_TIMED_OUT. A sole replica commits at once, so
-that no operation is made at all.
+Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if its leader changes, UNKNOWN_TOPIC_OR_PARTITION if its
+replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A sole replica commits at once and never waits.
 
 Source: Kafka's `DelayedProduce`.
 """
@@ -21,7 +20,7 @@ __all__ = ["AwaitedCommit", "DelayedProduce", "settle_all"]
 
 
 class AwaitedCommit:
-    """One partition's part: which offset must be below the high watermark, and how it ended (None: not yet)."""
+    """One partition's part: the high watermark must reach `required_offset`; `error_code` is None until then."""
 
     __slots__ = ("error_code", "leader_epoch", "partition", "required_offset")
 
@@ -32,7 +31,7 @@ class AwaitedCommit:
         self.error_code: ErrorCode | None = None
 
     def settle(self) -> bool:
-        """Look again; returns whether the outcome is known."""
+        """Check again; return whether the outcome is known."""
         if self.error_code is not None:
             return True
         partition = self.partition
@@ -47,7 +46,7 @@ class AwaitedCommit:
 
 
 def settle_all(commits: Sequence[AwaitedCommit]) -> bool:
-    """Look at each again, also after an open one; returns whether every outcome is known."""
+    """Check each again, also those after an open one; return whether every outcome is known."""
     open_commits = sum(not commit.settle() for commit in commits)
     return open_commits == 0
 
@@ -56,7 +55,7 @@ class DelayedProduce(DelayedOperation):
     """Waits until every commit is settled.
 
     Args:
-        respond: makes the response once all outcomes are known.
+        respond: makes the response when all outcomes are known.
     """
 
     __slots__ = ("_commits", "_respond")
@@ -73,7 +72,7 @@ class DelayedProduce(DelayedOperation):
 
     def __repr__(self) -> str:
         open_commits = sum(commit.error_code is None for commit in self._commits)
-        return f"<DelayedProduce {open_commits}/{len(self._commits)} open>"
+        return f"<DelayedProduce open={open_commits} commits={len(self._commits)}>"
 
     def notified(self, amount: int) -> None:
         if settle_all(self._commits):

@@ -1,17 +1,17 @@
-"""Reads for one Fetch request: many partitions under one byte limit. Data plane.
+"""Read many partitions under one byte limit, for a Fetch request.
 
     FetchParams + FetchPartitions ──► read_partitions ──► FetchRead(results, bytes, respond at once?)
 
-- Partitions are read in the given order; each takes at most its own limit and what the request's limit has left. The first
-  batch found is returned whole even when it is larger than both (KIP-74), or a consumer could never get past it.
-- Clients see records below the high watermark, with isolation level read_committed below the last stable offset, and then
-  also the aborted transactions of the range; followers see all (KIP-98).
-- A batch is never cut: an offset inside a batch gets the whole batch.
-- Records stay in their file: a result carries a slice of it.
-- An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does not, unless all are unknown.
+- Partitions are read in the given order, each up to its own limit and the rest of the request's. The first batch is returned whole even
+  if it is larger than both (KIP-74), else a consumer could never get past it.
+- Consumers read below the high watermark; with isolation level read_committed below the last stable offset, and then the result has the
+  aborted transactions of the range (KIP-98). Followers read everything.
+- A batch is never cut: a read from an offset inside a batch returns the whole batch.
+- Records stay in their file: a result has a slice of it.
+- An error, a diverging epoch or enough bytes end the wait; an unknown topic or partition does so only if all are unknown.
 
-In an incremental session only what changed is answered; a partition about which there is nothing new is reported as idle, and
-the session does not ask for it again until something happens to it.
+In an incremental session the result has only partitions with changes. One without changes is idle, and the session does not read it
+again until the replica changes.
 
 Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchParams`; KIP-74, KIP-98, KIP-227, KIP-320, KIP-595.
 """
@@ -49,24 +49,24 @@ NOT_A_FAILURE = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
-"""Reads refused with these do not count as failed fetch requests, as in Kafka."""
+"""Reads with these errors do not count as failed fetch requests, as in Kafka."""
 UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 _PartitionData = FetchResponse.PartitionData
-# Defaults that no answer alters, shared to save making three objects for each partition.
+# Defaults that nothing changes, shared to save three objects per partition.
 _NO_EPOCH = FetchResponse.EpochEndOffset()
 _NO_LEADER = FetchResponse.LeaderIdAndEpoch()
 _NO_SNAPSHOT = FetchResponse.SnapshotId()
 
 
 class FetchPartition:
-    """What a Fetch request asks of one partition, and in a session what it was last told.
+    """One partition of a Fetch request, and in a session the offsets of its last response.
 
     Attributes:
-        topic: None when the request gave an id that names no topic.
-        partition: the replica, looked up at the first read and again once it is deleted.
-        session: the session it belongs to, which is told when something happens to the replica.
-        sent_high_watermark, sent_log_start_offset: as of the session's last answer; -1 makes the next answer mention it.
+        topic: None if the request has an unknown topic id.
+        partition: the replica, looked up at the first read and again after it is deleted.
+        session: the session it belongs to, which changes of the replica wake.
+        sent_high_watermark, sent_log_start_offset: from the session's last response; -1 puts the partition into the next one.
     """
 
     __slots__ = (
@@ -109,15 +109,16 @@ class FetchPartition:
         self.sent_log_start_offset = -1
 
     def __repr__(self) -> str:
-        return f"<FetchPartition {self.topic or self.topic_id.hex()}-{self.index} at {self.fetch_offset}>"
+        name = f"{self.topic or self.topic_id.hex()}-{self.index}"
+        return f"<FetchPartition partition={name} fetch_offset={self.fetch_offset}>"
 
 
 class FetchParams(NamedTuple):
-    """What a Fetch request asks of all its partitions.
+    """The part of a Fetch request that applies to all its partitions.
 
     Attributes:
         replica_id: the follower's node id, -1 for a consumer.
-        only_changes: leave out partitions about which there is nothing new (an incremental session).
+        only_changes: leave out partitions without changes (an incremental session).
     """
 
     version: int
@@ -130,13 +131,13 @@ class FetchParams(NamedTuple):
 
 
 class FetchRead(NamedTuple):
-    """What one pass over the partitions found.
+    """The result of one pass over the partitions.
 
     Attributes:
-        results: partition and its part of the response, in reading order.
+        results: each partition with its part of the response, in reading order.
         bytes_read: sum of all records.
-        idle: with `only_changes`, the partitions left out of the results.
-        must_respond: some partition has an error or diverged, or none was found, so waiting is pointless.
+        must_respond: a partition has an error or diverged, or no partition exists, so waiting is pointless.
+        idle: with `only_changes`, the partitions that are not in the results.
     """
 
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]]
@@ -146,24 +147,24 @@ class FetchRead(NamedTuple):
 
 
 class PartitionLookup(Protocol):
-    """Who knows the replicas, and who waits for them."""
+    """The ReplicaManager, for reads."""
 
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
-        """Raises: KafkaError when there is no such replica."""
+        """Return the replica; raise KafkaError if it is not here."""
         ...
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """A follower's fetch has committed records."""
+        """Wake the requests that wait for the commit: a follower's fetch has moved the high watermark."""
         ...
 
 
 def read_partitions(
     params: FetchParams, partitions: Iterable[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool = False
 ) -> FetchRead:
-    """Read each partition up to the limits; errors are results, never raised.
+    """Read each partition up to the limits; errors are results and never raised.
 
     Args:
-        are_others_idle: the request also waits for partitions that are known to have nothing new.
+        are_others_idle: the request also waits for partitions that are known to be idle.
     """
     reading = _Reading(params, lookup)
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
@@ -182,7 +183,7 @@ def read_partitions(
             results.append((wanted, _failed(params, wanted, error)))
             if error.code not in NOT_A_FAILURE and wanted.partition is not None:
                 wanted.partition.topic.traffic.failed_fetches += 1
-            # As in Kafka, a partition that has never existed does not end the wait for the others.
+            # As in Kafka, a partition that never existed does not end the wait for the others.
             if not is_new or error.code not in UNKNOWN:
                 reading.must_respond = True
         else:
@@ -194,7 +195,7 @@ def read_partitions(
 
 
 class _Reading:
-    """One pass over the partitions of a request: what is left of its limit."""
+    """One pass over the partitions of a request, with the rest of its limit."""
 
     __slots__ = (
         "_committed_only",
@@ -216,13 +217,13 @@ class _Reading:
         self.must_respond = False
 
     def read(self, wanted: FetchPartition, partition: Partition) -> FetchResponse.PartitionData | None:
-        """Return a partition's part of the response, None if there is nothing new.
+        """Return a partition's part of the response, None if the partition is idle.
 
         Raises: KafkaError.
         """
         partition.topic.traffic.fetches += 1
         if wanted.current_leader_epoch != partition.leader_epoch or not partition.is_leader:
-            # Kafka takes any negative epoch of a Fetch for none, elsewhere only -1.
+            # In a Fetch any negative epoch means none, as in Kafka; elsewhere only -1.
             partition.check_leader(max(wanted.current_leader_epoch, -1))
         log = partition.log
         high_watermark = log.high_watermark
@@ -284,7 +285,7 @@ class _Reading:
 
 
 def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:
-    """Between the high watermark and the log end there is nothing to give yet; outside the log it is an error."""
+    """Raise OffsetOutOfRange for an offset outside the log; one above the high watermark just has no records yet."""
     if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
         raise OffsetOutOfRange(
             wanted.fetch_offset, log.log_start_offset, log.log_end_offset, f"{wanted.topic}-{wanted.index}"
@@ -294,7 +295,7 @@ def _check_range(log: PartitionLog, wanted: FetchPartition) -> None:
 def _diverging_epoch(
     partition: Partition, log: PartitionLog, wanted: FetchPartition
 ) -> FetchResponse.EpochEndOffset | None:
-    """Where the reader's log must be cut, when its last epoch is not ours (KIP-595); None when it follows ours."""
+    """Return where the reader must truncate its log, None if its last epoch is consistent with this log (KIP-595)."""
     epoch, end_offset = partition.last_offset_for_leader_epoch(wanted.last_fetched_epoch)
     if epoch < 0 or end_offset < 0 or wanted.fetch_offset < log.log_start_offset:
         raise OffsetOutOfRange(
@@ -313,13 +314,13 @@ def _aborted(log: PartitionLog, start: int, end: int) -> list[FetchResponse.Abor
 
 
 def _failed(params: FetchParams, wanted: FetchPartition, error: KafkaError) -> FetchResponse.PartitionData:
-    """An error's part of the response: no offsets are told with it."""
+    """Return a failed partition's part of the response, without offsets."""
     data = _PartitionData(
         partition_index=wanted.index,
         error_code=int(error.code),
         high_watermark=-1,
         log_start_offset=-1,
-        # Empty where the topic is unknown, null for all other errors: as Kafka answers.
+        # Empty for an unknown topic, null for other errors, as in Kafka.
         aborted_transactions=[] if error.code in UNKNOWN else None,
         records=b"",
     )

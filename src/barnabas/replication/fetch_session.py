@@ -1,23 +1,22 @@
-"""Fetch sessions: a consumer that follows many partitions names only what changed (KIP-227). Data plane.
+"""Fetch sessions: a consumer of many partitions names only the changed ones in a request (KIP-227).
 
     session id  epoch   meaning
-    0 or any    -1      no session; one named is closed
-    0 or any     0      open one (one named is closed first) and answer all partitions
-    n            k      the k-th incremental request of session n: partitions named are added or altered, those forgotten are
-                        dropped, all others stay; the answer holds only partitions with records, an error, or a moved high
+    0 or n      -1      no session; session n is closed
+    0 or n       0      close session n, open a new one, and return all partitions
+    n            k      the k-th incremental request of session n: the request adds or changes the partitions that it names and
+                        drops the forgotten ones; the response has only partitions with records, an error, or a moved high
                         watermark or log start
 
-- Epochs go 1, 2, … 2^31 - 1, 1. Another epoch than the expected one is INVALID_FETCH_SESSION_EPOCH, an id that is not in the
-  cache FETCH_SESSION_ID_NOT_FOUND; both make the client open a new session.
-- A session speaks in topic names (before version 13) or in topic ids, never both: FETCH_SESSION_TOPIC_ID_ERROR.
-- Only partitions that are `ready` are read: new ones, those named by the request, those last answered with records or an error, and
-  those to which something happened since (the replica tells its observers). An idle one costs nothing, so a fetch costs as much
-  as there is news, not as much as there are partitions. One thing is told late: a log start that retention moves is noticed
-  with the partition's next news.
-- A partition that was answered with records moves to the end of the ready ones, so that under a byte limit the others come first.
-- The cache has a fixed number of slots. A full cache gives a new session the slot of the one least recently used if that was
-  idle for two minutes, else that of the smallest session older than two minutes if the new one has more partitions or belongs
-  to a follower and that one does not; else there is no session and the answer's session id is 0.
+- Epochs are 1, 2, … 2^31 - 1, 1. An unexpected epoch is INVALID_FETCH_SESSION_EPOCH, an id that is not in the cache
+  FETCH_SESSION_ID_NOT_FOUND; after both the client opens a new session.
+- A session uses topic names (before version 13) or topic ids, never both: FETCH_SESSION_TOPIC_ID_ERROR.
+- Only `ready` partitions are read: new ones, those in the request, those with records or an error in the last response, and those that
+  have changed since (the replica marks its observers). Idle ones cost nothing: the cost of a fetch is that of the changed partitions. A
+  log start that retention moves is not such a change; the response has it with the partition's next one.
+- A partition with records moves to the end of the ready ones, so that under a byte limit the others are next.
+- The cache has a fixed number of slots. When it is full, a new session replaces the least recently used one if that was idle for two
+  minutes, else the smallest one older than two minutes if the new one has more partitions, or belongs to a follower and the old one
+  does not. Else there is no new session, and the response has session id 0.
 
 Source: Kafka's `FetchSession.scala` (FetchSessionCache, FetchContext and its four kinds, CachedPartition).
 """
@@ -44,14 +43,14 @@ EVICTION_MS = 120_000
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch of the request after `epoch`."""
+    """Return the epoch of the next request."""
     if epoch < 0:
         return FINAL_EPOCH
     return 1 if epoch == SESSION_ID_MAX else epoch + 1
 
 
 def session_key(wanted: FetchPartition) -> Hashable:
-    """What identifies a partition within its session."""
+    """Return the key of a partition in its session."""
     return (wanted.topic if wanted.topic_id == ZERO_UUID else wanted.topic_id, wanted.index)
 
 
@@ -59,9 +58,9 @@ class FetchSession:
     """One consumer's partitions.
 
     Attributes:
-        epoch: the epoch the next request must carry.
-        ready: the partitions that the next request must look at, in order.
-        cached_size: number of partitions when last used, which decides evictions.
+        epoch: of the next request.
+        ready: the partitions that the next request reads, in order.
+        cached_size: number of partitions at the last use, which decides evictions.
     """
 
     __slots__ = (
@@ -88,10 +87,10 @@ class FetchSession:
         self.cached_size = 0
 
     def __repr__(self) -> str:
-        return f"<FetchSession {self.session_id} epoch={self.epoch} partitions={len(self.partitions)}>"
+        return f"<FetchSession id={self.session_id} epoch={self.epoch} partitions={len(self.partitions)}>"
 
     def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[Hashable]) -> None:
-        """Add, alter and drop partitions as an incremental request says."""
+        """Add, change and drop partitions as an incremental request demands."""
         partitions = self.partitions
         for new in wanted:
             key = session_key(new)
@@ -115,7 +114,7 @@ class FetchSession:
                 self._unfollow(gone)
 
     def follow(self, wanted: FetchPartition, partition: Partition) -> None:
-        """Be told what happens to a replica."""
+        """Observe a replica: its changes make `wanted` ready."""
         if partition.observers is None:
             partition.observers = {}
         partition.observers[wanted] = None
@@ -128,13 +127,13 @@ class FetchSession:
             partition.observers.pop(wanted, None)
 
     def close(self) -> None:
-        """The session has lost its slot: no replica may remember it."""
+        """Observe no replica any more: the session has lost its slot."""
         for wanted in self.partitions.values():
             self._unfollow(wanted)
 
     def note_sent(self, wanted: FetchPartition, data: FetchResponse.PartitionData, has_records: bool) -> None:
-        """Remember what the client knows now, and let the others go first after a turn with records."""
-        # After an error the partition is mentioned again as soon as it is well, whatever its offsets.
+        """Remember the offsets in the response; after records move the partition behind the others."""
+        # After an error the next response without one must include the partition, whatever its offsets.
         failed = data.error_code or data.diverging_epoch.epoch >= 0
         wanted.sent_high_watermark = -1 if failed else data.high_watermark
         wanted.sent_log_start_offset = data.log_start_offset
@@ -144,12 +143,12 @@ class FetchSession:
 
 
 class FetchContext:
-    """How one request is answered: which partitions are read, and what becomes of the results.
+    """The session part of one request: the partitions to read, and how to make the response.
 
     Attributes:
-        partitions: what to read, in order.
-        session: the session that an incremental request continues; partitions without news are left out then.
-        error: NONE, or why nothing can be read; `respond` then ignores what it is given.
+        partitions: to read, in order.
+        session: the session of an incremental request, None for a full one.
+        error: NONE, or the error of the whole request; `respond` then ignores its arguments.
     """
 
     __slots__ = ("_cache", "_opens", "error", "partitions", "session")
@@ -170,10 +169,11 @@ class FetchContext:
         self._opens = opens
 
     def respond(self, read: FetchRead | None, request_epoch: int) -> FetchResponse:
-        """Make the response and move the session on.
+        """Make the response and update the session.
 
         Args:
-            request_epoch: the session epoch of the request.
+            read: None if `error` is set.
+            request_epoch: the session epoch in the request.
         """
         if self.error is not ErrorCode.NONE:
             return FetchResponse(error_code=self.error)
@@ -181,7 +181,7 @@ class FetchContext:
         session = self.session
         is_incremental = session is not None
         if session is not None:
-            # Another request of this session may have come on another connection while this one waited.
+            # While this request waited, another connection may have sent a request of this session.
             if session.epoch != next_epoch(request_epoch):
                 return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id)
         elif self._opens is not None:
@@ -199,7 +199,7 @@ class FetchContext:
         )
 
     def respond_empty(self, request_epoch: int) -> FetchResponse:
-        """Make a response without partitions, for a client over its quota; what was read stays to be sent.
+        """Make a response without partitions, for a client over its quota; the next request reads the same records.
 
         Args:
             request_epoch: as in `respond`.
@@ -213,7 +213,7 @@ class FetchContext:
 
 
 def grouped(read: FetchRead) -> list[FetchResponse.FetchableTopicResponse]:
-    """The results in their order, neighbours of one topic under one heading."""
+    """Group neighbouring results of one topic, in their order."""
     topics: list[FetchResponse.FetchableTopicResponse] = []
     heading: tuple[str | None, bytes] | None = None
     for wanted, data in read.results:
@@ -235,7 +235,7 @@ class FetchSessionCache:
 
     Args:
         slots: max.incremental.fetch.session.cache.slots.
-        random: where session ids come from.
+        random: for session ids.
     """
 
     def __init__(self, slots: int, random: random.Random) -> None:
@@ -248,7 +248,7 @@ class FetchSessionCache:
         return len(self._sessions)
 
     def __repr__(self) -> str:
-        return f"<FetchSessionCache {len(self._sessions)}/{self._slots}>"
+        return f"<FetchSessionCache sessions={len(self._sessions)} slots={self._slots}>"
 
     def get(self, session_id: int) -> FetchSession | None:
         return self._sessions.get(session_id)
@@ -264,7 +264,7 @@ class FetchSessionCache:
         is_follower: bool,
         now_ms: int,
     ) -> FetchContext:
-        """Decide how a request is answered; an incremental one has altered its session when this returns."""
+        """Return the context of a request; an incremental request has updated its session then."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
                 self._close(session_id)
@@ -294,7 +294,7 @@ class FetchSessionCache:
             session.close()
 
     def _open(self, size: int, is_privileged: bool, uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
-        """Make a session for `size` partitions, or None when there is no slot for it."""
+        """Make a session for `size` partitions; return None if there is no slot for it."""
         if len(self._sessions) >= self._slots and not self._evict(size, is_privileged, now_ms):
             return None
         session_id = self._random.randint(1, SESSION_ID_MAX)

@@ -1,7 +1,6 @@
-"""A topic of which this broker holds replicas. Data plane.
+"""A topic with replicas on this broker.
 
-Its settings are computed on first use and again after a change, because a broker holds thousands of topics and most of
-them are idle.
+Its settings are computed on first use and again after a change, because a broker has thousands of topics and most of them are idle.
 """
 
 from __future__ import annotations
@@ -20,7 +19,12 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 class HostedTopic:
-    """Attributes: `partitions` by index, only those whose replica is here; `traffic` for the metrics."""
+    """One topic.
+
+    Attributes:
+        partitions: by index, only those with a replica here.
+        traffic: for the metrics.
+    """
 
     __slots__ = ("_config", "_config_of", "is_internal", "name", "partitions", "topic_id", "traffic")
 
@@ -34,7 +38,7 @@ class HostedTopic:
         self._config: LogConfig | None = None
 
     def __repr__(self) -> str:
-        return f"<HostedTopic {self.name} partitions={len(self.partitions)}>"
+        return f"<HostedTopic name={self.name} partitions={len(self.partitions)}>"
 
     @property
     def config(self) -> LogConfig:

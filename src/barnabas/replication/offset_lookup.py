@@ -1,14 +1,13 @@
-"""Which offset a timestamp means, the special ones included. Data plane.
+"""Look up the offset of a timestamp.
 
-    -1 LATEST           end of what the reader may see
+    -1 LATEST           the end that the reader may see
     -2 EARLIEST         log start
     -3 MAX_TIMESTAMP    the record with the largest timestamp
-    -4 EARLIEST_LOCAL   log start: no tier holds older records
+    -4 EARLIEST_LOCAL   log start: no tier has older records
     -5 LATEST_TIERED, -6 EARLIEST_PENDING_UPLOAD   none: nothing is tiered
     else                first record at or after the timestamp
 
-A record found by time counts only if the reader may see it: below the high watermark, or below the last stable offset for
-read_committed.
+A record is found only if the reader may see it: below the high watermark, or below the last stable offset for read_committed.
 
 Source: Kafka's `Partition.fetchOffsetForTimestamp`, `UnifiedLog.fetchOffsetByTimestamp`; KIP-79, KIP-734, KIP-405, KIP-1005.
 """
@@ -29,7 +28,7 @@ READ_COMMITTED = 1
 
 
 class FoundOffset(NamedTuple):
-    """-1 everywhere when no record answers."""
+    """The result; all -1 if there is no such record."""
 
     offset: int = -1
     timestamp: int = -1
@@ -37,13 +36,13 @@ class FoundOffset(NamedTuple):
 
 
 def lookup_offset(partition: Partition, timestamp: int, isolation_level: int | None) -> FoundOffset:
-    """Look a timestamp up.
+    """Return the offset of a timestamp.
 
     Args:
         isolation_level: 0 or 1 for a consumer; None for a reader that may see the whole log.
 
     Raises:
-        KafkaError: the log cannot be read.
+        KafkaError: reading the log failed.
     """
     log = partition.log
     if isolation_level is None:

@@ -1,18 +1,17 @@
-"""One partition as this broker holds it: who leads, who is in sync, and how far records are committed. Data plane.
+"""One replica on this broker: its partition's leader, in-sync replicas and high watermark.
 
     metadata image ──► PartitionRegistration ──► Partition ──► PartitionLog
                        (leader, epoch, ISR)      (checks, high watermark)   (bytes)
 
-- Only the leader at the current epoch appends and serves clients. A client that names an older leader epoch gets
-  FENCED_LEADER_EPOCH, a newer one UNKNOWN_LEADER_EPOCH (KIP-320): the one must refresh its metadata, the other must wait for us.
-- The high watermark is the smallest log end offset among the in-sync replicas and never goes back; a sole replica's
-  records are committed as soon as they are in its log.
-- acks=all needs min.insync.replicas of them, but never more than there are replicas (KIP-966).
-- The log is opened on first use: a broker with thousands of partitions starts, and creates thousands more, without
-  touching their files.
+- Only the leader at the current epoch appends and serves clients. A client with an older leader epoch gets FENCED_LEADER_EPOCH and
+  must refresh its metadata. A client with a newer one gets UNKNOWN_LEADER_EPOCH and must retry, because this broker lags (KIP-320).
+- The high watermark is the smallest log end offset of the in-sync replicas and never decreases; a sole replica's records are committed
+  when they are in its log.
+- acks=all needs min.insync.replicas in-sync replicas, but never more than the partition has replicas (KIP-966).
+- The log is opened on first use: a broker with thousands of partitions starts, and creates thousands more, without touching their
+  files.
 
-Followers that fetch from this leader report through `update_follower`; shrinking and expanding the ISR is the controller's
-decision and not made here.
+A follower's fetch reports its log end through `update_follower`. Only the controller shrinks and expands the ISR.
 
 Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-966.
 """
@@ -36,7 +35,7 @@ ACKS_ALL = -1
 
 
 class LogOpener(Protocol):
-    """Who opens a partition's log on first use."""
+    """Opens a partition's log on first use."""
 
     def open_log(self, partition: Partition) -> PartitionLog: ...
 
@@ -45,9 +44,9 @@ class Partition:
     """One replica and, while it leads, its partition's state.
 
     Attributes:
-        leader: the leader's node id, -1 when there is none.
-        observers: the partitions of fetch sessions that follow this one; None while there has been none.
-        is_deleted: set when the replica leaves this broker; whoever kept a reference must look it up again.
+        leader: the leader's node id, -1 for none.
+        observers: the partitions of fetch sessions that observe this one; None until the first one.
+        is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
     """
 
     __slots__ = (
@@ -86,14 +85,12 @@ class Partition:
         self._follower_ends: dict[int, int] | None = None
 
     def __repr__(self) -> str:
-        role = "leader" if self.is_leader else f"follower of {self.leader}"
-        return f"<Partition {self.topic.name}-{self.index} {role} epoch={self.leader_epoch} isr={list(self.isr)}>"
-
-    # State from the metadata log
+        name, epoch = f"{self.topic.name}-{self.index}", self.leader_epoch
+        return f"<Partition name={name} leader={self.leader} epoch={epoch} isr={list(self.isr)}>"
 
     def update(self, registration: PartitionRegistration) -> None:
-        """Take the registration of a newer image."""
-        assert registration.leader_epoch >= self.leader_epoch, "a leader epoch never goes back for one topic id"
+        """Apply the registration of a newer image."""
+        assert registration.leader_epoch >= self.leader_epoch, "the leader epoch of a topic id never decreases"
         is_new_epoch = registration.leader_epoch > self.leader_epoch
         self.leader = registration.leader
         self.leader_epoch = registration.leader_epoch
@@ -110,32 +107,30 @@ class Partition:
             self._advance_high_watermark(self._log)
 
     def config_changed(self) -> None:
-        """The topic's settings changed: give them to the log, if it is open."""
+        """Pass the topic's changed settings to the log, if it is open."""
         self._min_isr = -1
         if self._log is not None:
             self._log.reconfigure(self.topic.config)
 
     @property
     def effective_min_isr(self) -> int:
-        """min.insync.replicas, at most the number of replicas."""
+        """The in-sync replicas that acks=all needs: min.insync.replicas, at most the number of replicas."""
         if self._min_isr < 0:
             self._min_isr = min(self.topic.config.min_insync_replicas, max(1, len(self.replicas)))
         return self._min_isr
 
-    # The log
-
     @property
     def log(self) -> PartitionLog:
-        """The replica's log, opened now if need be.
+        """The replica's log, opened on first use.
 
         Raises:
-            KafkaError: KAFKA_STORAGE_ERROR when it cannot be opened.
+            KafkaError: KAFKA_STORAGE_ERROR if it cannot be opened.
         """
         return self._log or self._open()
 
     @property
     def open_log(self) -> PartitionLog | None:
-        """The log, or None while nobody has needed it."""
+        """The log, None before its first use."""
         return self._log
 
     def _open(self) -> PartitionLog:
@@ -146,13 +141,11 @@ class Partition:
         self._advance_high_watermark(log)
         return log
 
-    # Checks
-
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Refuse a request that this replica must not answer.
+        """Reject a request that this replica must not serve.
 
         Args:
-            current_leader_epoch: the epoch the client believes in, -1 when it does not say.
+            current_leader_epoch: from the request, -1 for none.
 
         Raises:
             KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
@@ -165,7 +158,7 @@ class Partition:
             )
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """The half of `check_leader` that concerns followers too."""
+        """Reject a request with another leader epoch than the current one."""
         if current_leader_epoch in (-1, self.leader_epoch):
             return
         code = ErrorCode.FENCED_LEADER_EPOCH
@@ -177,8 +170,6 @@ class Partition:
             f"where it is {self.leader_epoch}",
         )
 
-    # Writing
-
     def append_as_leader(
         self,
         records: memoryview,
@@ -187,16 +178,16 @@ class Partition:
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
     ) -> AppendInfo:
-        """Append batches at the log's end, and advance the high watermark if no other replica has to agree.
+        """Append batches at the log's end, and advance the high watermark.
 
         Args:
-            records: whole batches; offset and leader epoch are written into them in place.
-            acks: -1 asks for enough in-sync replicas.
+            records: whole batches; their offset and leader epoch are set in place.
+            acks: -1 demands enough in-sync replicas.
             guard: proves that a transaction includes this partition; see `begin_verification`.
             transaction_version: of the transaction that a marker ends.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or what the log says.
+            KafkaError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or an error of the log.
         """
         if not self.is_leader:
             self.check_leader()
@@ -219,7 +210,7 @@ class Partition:
     def begin_verification(
         self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
-        """Begin to verify that a transaction includes this partition; None when its open transaction proves it.
+        """Begin to verify that a transaction includes this partition; return None if it is open in the log.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER, INVALID_PRODUCER_EPOCH.
@@ -231,15 +222,15 @@ class Partition:
         )
 
     def update_follower(self, replica_id: int, log_end_offset: int) -> bool:
-        """A follower's fetch says how far its log reaches; returns whether the high watermark moved.
+        """Record a follower's log end, from its fetch; return whether the high watermark moved.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER when the node holds no replica of this partition.
+            KafkaError: NOT_LEADER_OR_FOLLOWER if the node has no replica of this partition.
         """
         if replica_id not in self.replicas or replica_id == self._node_id:
             raise StaleMetadataError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
-                f"Broker {replica_id} is no replica of {self.topic.name}-{self.index}",
+                f"Broker {replica_id} has no replica of {self.topic.name}-{self.index}",
             )
         ends = self._follower_ends
         if ends is None:
@@ -261,12 +252,10 @@ class Partition:
         log.high_watermark = end
         return True
 
-    # Looking up
-
     def last_offset_for_leader_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch at or below `epoch` and the offset where it ends; (-1, -1) when the log knows none.
+        """Return the largest epoch at or below `epoch` and the offset where it ends, (-1, -1) if the log has none.
 
-        The current epoch ends at the log's end even before its first record.
+        The current epoch ends at the log end, even before its first record.
         """
         log = self.log
         if epoch == self.leader_epoch and self.is_leader:

@@ -1,19 +1,19 @@
-"""Where requests wait for a condition on some keys, or for their time to run out. Data plane.
+"""Purgatory: requests that wait for a change of some keys, or for their timeout.
 
-A delayed operation is watched under one key for each thing whose change may complete it (a partition). Whoever changes
-such a thing calls `notify`; when nobody waits that is one look at an empty dict, so an append pays nothing for it.
+A delayed operation is watched under one key for each thing whose change may complete it (a partition). The code that changes a thing
+calls `notify`; without watchers that is one look into a dict, so that an append pays nothing for it.
 
     watch(operation, keys, timeout_ms) ──► notify(key, amount) ──► operation.notified(amount) ─┐
                                       └──► the timer ──────────► operation.expired() ─────────┴─► operation.finish()
 
 Invariants:
 
-- An operation finishes once. Finishing takes it from every key and cancels its timer, so nothing of it stays behind;
-  `watched` is the number of operations that wait, and `watchers` has no empty entries.
-- A cancelled future (its connection is gone) finishes its operation in the same way.
-- Operations under a key are notified in the order in which they came.
+- An operation finishes once. Finishing removes it from every key and cancels its timer: `watched` is the number of waiting operations,
+  and `watchers` has no empty entries.
+- A cancelled future (its connection is closed) finishes its operation in the same way.
+- Operations under a key are notified in the order of their `watch` calls.
 
-Kafka scans its watcher lists for completed operations now and then; here the operation knows its keys and leaves at once.
+Kafka scans its watcher lists for completed operations now and then; here an operation has its keys and leaves at once.
 
 Source: Kafka's `DelayedOperationPurgatory`, `DelayedOperation`.
 """
@@ -28,10 +28,10 @@ __all__ = ["DelayedOperation", "Purgatory"]
 
 
 class DelayedOperation:
-    """Something that waits. Subclasses say what a notification means and what happens when the time is up.
+    """One waiting request. Subclasses define the meaning of a notification and of the timeout.
 
     Attributes:
-        future: resolves with the result; the holder may cancel it.
+        future: of the result; the holder may cancel it.
     """
 
     __slots__ = ("_keys", "_purgatory", "_timer", "future", "is_finished")
@@ -44,11 +44,11 @@ class DelayedOperation:
         self._timer: asyncio.TimerHandle | None = None
 
     def notified(self, amount: int) -> None:
-        """A watched key changed by `amount`, whose meaning is the subclass's."""
+        """React to the change of a watched key; the subclass defines `amount`."""
         raise NotImplementedError
 
     def expired(self) -> None:
-        """The time is up: resolve the future with what there is."""
+        """React to the timeout: finish with the current state."""
         raise NotImplementedError
 
     def finish(self, result: Any) -> None:
@@ -60,7 +60,7 @@ class DelayedOperation:
             self.future.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """Leave the purgatory with an error: whoever holds the future must not wait for ever because of a fault of ours."""
+        """Leave the purgatory with an error, so that a bug here does not leave the request without a response."""
         if self.is_finished:
             return
         self._leave()
@@ -91,10 +91,10 @@ class DelayedOperation:
 
 
 class Purgatory:
-    """The operations of one kind that wait.
+    """The waiting operations of one kind.
 
     Attributes:
-        watchers: operations by key, in the order in which they came. Look into it before calling `notify`, to save the call.
+        watchers: operations by key, in the order of their `watch` calls; a caller may look into it to save a call of `notify`.
     """
 
     __slots__ = ("_loop", "name", "watched", "watchers")
@@ -106,10 +106,10 @@ class Purgatory:
         self._loop = loop
 
     def __repr__(self) -> str:
-        return f"<Purgatory {self.name} watched={self.watched} keys={len(self.watchers)}>"
+        return f"<Purgatory name={self.name} watched={self.watched} keys={len(self.watchers)}>"
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int) -> None:
-        """Let an operation wait. It must not have been complete just before, in this turn of the event loop."""
+        """Let an operation wait. The caller has checked in this turn of the event loop that it is not complete."""
         assert not operation.is_finished
         assert operation._purgatory is None
         operation._keys = tuple(keys)
@@ -126,7 +126,7 @@ class Purgatory:
         operation.future.add_done_callback(operation._future_done)
 
     def notify(self, key: Hashable, amount: int = 0) -> None:
-        """Tell those who wait on `key` that it changed."""
+        """Notify the operations that wait on `key`."""
         waiting = self.watchers.get(key)
         if waiting is not None:
             for operation in tuple(waiting):
@@ -134,7 +134,7 @@ class Purgatory:
                     try:
                         operation.notified(amount)
                     except Exception as error:
-                        operation.fail(error)  # It must not reach the request whose append notifies.
+                        operation.fail(error)  # It must not fail the append that notifies.
 
     def _unwatch(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:
         self.watched -= 1

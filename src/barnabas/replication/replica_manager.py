@@ -1,15 +1,14 @@
-"""The replicas of this broker: where every read and write of records enters. Data plane.
+"""The replicas of this broker: the entry of every read and write of records.
 
     metadata delta ──► apply_delta ──► HostedTopic ──► Partition ──► PartitionLog
     Produce        ──► append                              │
-    coordinators   ──► append_internal, read_internal      ├─► delayed fetches are told of the bytes
-    Fetch          ──► fetch ─► long poll                  └─► delayed produces are told of the high watermark
+    coordinators   ──► append_internal, read_internal      ├─► new bytes notify delayed fetches
+    Fetch          ──► fetch ─► long poll                  └─► a moved high watermark notifies delayed produces
 
-- A partition that the metadata knows but that has no replica here is NOT_LEADER_OR_FOLLOWER; one that it does not know is
-  UNKNOWN_TOPIC_OR_PARTITION.
-- A topic created again under its old name has another id: the old replica is deleted first, whoever kept it finds
-  `is_deleted`, and nothing written to the old topic is read from the new one.
-- Requests that wait never block: they are futures in a `Purgatory`, completed by the append that they wait for.
+- A partition without a replica here is NOT_LEADER_OR_FOLLOWER, one that is not in the metadata UNKNOWN_TOPIC_OR_PARTITION.
+- A topic that is created again under its old name has another id. The old replica is deleted first, holders of a reference see
+  `is_deleted`, and nobody reads records of the old topic from the new one.
+- Waiting requests do not block: they are futures in a `Purgatory`, and the append that they wait for completes them.
 
 Source: Kafka's `ReplicaManager`.
 """
@@ -60,7 +59,7 @@ EXPECTED_APPEND_ERRORS = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Appends refused with these do not count as failed produce requests, and their answers do not tell the log start, as in Kafka."""
+"""Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
@@ -69,15 +68,15 @@ class ReplicaManager:
     """All replicas of one broker.
 
     Args:
-        log_manager: opens, and deletes, the logs.
+        log_manager: opens and deletes the logs.
         now_ms: wall clock, epoch milliseconds.
         node_id: this broker.
-        log_config_for: a topic's settings under an image.
+        log_config_for: returns a topic's settings in an image.
 
     Attributes:
-        topics, topics_by_id: what is hosted here.
+        topics, topics_by_id: the topics with a replica here.
         image: the metadata as of the last delta.
-        departed_traffic: what deleted topics had counted.
+        departed_traffic: the traffic of deleted topics.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class ReplicaManager:
     # Metadata
 
     def apply_delta(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Take a committed change of the metadata: create, change and delete replicas, and pass on new settings."""
+        """Apply committed metadata: create, change and delete replicas, and pass on new settings."""
         self.image = image
         if delta.topics is not None:
             for topic_id in delta.topics.deleted:
@@ -161,17 +160,17 @@ class ReplicaManager:
         try:
             self.log_manager.delete(topic.name, partition.index)
         except KafkaError as error:
-            # The replica is gone all the same; what stays on disk is found by `delete_strays` at the next start.
+            # The replica is deleted all the same; at the next start `delete_strays` deletes its files.
             logger.error("%s-%d: %s", topic.name, partition.index, error.message)
         self._notify_changed(partition)
 
     def _notify_changed(self, partition: Partition) -> None:
-        """The leader, the ISR or the existence of a partition changed: whoever waits on it looks again."""
+        """Wake the requests that wait on a partition: its leader, ISR or existence has changed."""
         self._wake_fetches(partition, -1)
         self.delayed_produces.notify(partition)
 
     def _wake_fetches(self, partition: Partition, amount: int) -> None:
-        """Tell who waits on the partition, and the sessions that follow it, that `amount` bytes came (-1: other news)."""
+        """Notify the fetches that wait on a partition, and its sessions, of `amount` new bytes (-1: another change)."""
         watchers = self._fetch_watchers
         if partition in watchers:
             self.delayed_fetches.notify(partition, amount)
@@ -187,10 +186,10 @@ class ReplicaManager:
         return self._log_config_for(name, self.image)
 
     def delete_strays(self) -> list[tuple[str, int]]:
-        """Delete the logs of partitions that the metadata no longer gives this broker; once, after the first image.
+        """Delete the logs of partitions that the metadata does not assign to this broker; once, after the first image.
 
         Returns:
-            Topic and index of each.
+            Topic and index of each deleted log.
         """
 
         def is_known(topic: str, index: int, topic_id: bytes | None) -> bool:
@@ -205,12 +204,12 @@ class ReplicaManager:
         return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
 
     def size_of(self, partition: Partition) -> int:
-        """The bytes of a replica's segments; 0 for a log that has never been written, without creating it."""
+        """Return the bytes of a replica's segments; 0 for a log that does not exist yet, which this does not create."""
         log = partition.open_log or self.log_manager.get(partition.topic.name, partition.index)
         return 0 if log is None else log.size_in_bytes
 
     def describe_volume(self) -> tuple[str, int, int]:
-        """The data directory, the bytes its volume has, and how many of them are free; -1 when the disk does not say."""
+        """Return the data directory, and its volume's total and free bytes, -1 if they are unknown."""
         try:
             usage = self.log_manager.disk_usage()
         except OSError:
@@ -220,10 +219,10 @@ class ReplicaManager:
     # Looking up
 
     def partition(self, topic: str, index: int) -> Partition:
-        """The replica of a partition.
+        """Return the replica of a partition.
 
         Raises:
-            KafkaError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER when only other brokers hold it.
+            KafkaError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER if only other brokers have replicas.
         """
         hosted = self.topics.get(topic)
         found = None if hosted is None else hosted.partitions.get(index)
@@ -242,11 +241,11 @@ class ReplicaManager:
         )
 
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
-        """The replica that a Fetch request means, by id where it gives one.
+        """Return the replica for a Fetch request, by topic id if the request has one.
 
         Raises:
-            KafkaError: also UNKNOWN_TOPIC_ID for an id that never had a name, INCONSISTENT_TOPIC_ID for one whose name now
-                belongs to another id.
+            KafkaError: as `partition`, and UNKNOWN_TOPIC_ID for an unknown id, INCONSISTENT_TOPIC_ID if the topic's name has
+                another id now.
         """
         found = self._find_for_fetch(wanted)
         if wanted.session is not None:
@@ -276,12 +275,12 @@ class ReplicaManager:
         raise self._no_replica(wanted.topic, wanted.index)
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """Tell producers that wait for the commit, and consumers that wait for records."""
+        """Wake the producers that wait for the commit, and the consumers that wait for records."""
         self.delayed_produces.notify(partition)
         self._wake_fetches(partition, -1)
 
     def log_start_moved(self, partition: Partition) -> None:
-        """Records were deleted: sessions tell their clients."""
+        """Mark the partition as changed in fetch sessions: records were deleted."""
         self._wake_fetches(partition, 0)
 
     # Writing
@@ -289,7 +288,7 @@ class ReplicaManager:
     def append(
         self, topic: str, index: int, records: memoryview, acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> AppendInfo:
-        """Append to a partition this broker leads; see `append_to`."""
+        """Append to a partition that this broker leads; see `append_to`."""
         return self.append_to(self.partition(topic, index), records, acks, origin)
 
     def append_to(
@@ -305,7 +304,7 @@ class ReplicaManager:
 
         Args:
             records: writable; offset and leader epoch are set in place.
-            acks: -1 asks for enough in-sync replicas; waiting for them is `await_commits`'s part.
+            acks: -1 demands enough in-sync replicas; `await_commits` waits for them.
 
         Raises:
             KafkaError: nothing was appended.
@@ -321,7 +320,7 @@ class ReplicaManager:
         traffic.bytes_in += len(records)
         traffic.messages_in += info.last_offset - info.base_offset + 1
         if partition.observers or partition in self._fetch_watchers:
-            # A marker is small, and lets readers see everything behind it.
+            # A marker is small, but all records behind it become readable.
             self._wake_fetches(partition, -1 if origin is AppendOrigin.COORDINATOR else len(records))
         return info
 
@@ -382,11 +381,10 @@ class ReplicaManager:
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
 
-        A new leader's log is the partition's log, also above the high watermark: a coordinator that stopped there would never
-        learn of records that are committed a moment later.
+        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once.
 
         Raises:
-            KafkaError: no such replica, or the log cannot be read.
+            KafkaError: the replica is not here, or reading the log failed.
         """
         log = self.partition(topic, index).log
         offset = max(from_offset, log.log_start_offset)
@@ -409,15 +407,15 @@ class ReplicaManager:
         respond: Callable[[FetchRead], Any],
         session: FetchSession | None = None,
     ) -> Any:
-        """Read, and wait for more when that is asked for and worth it.
+        """Read, and wait for more bytes if the request allows it and nothing ends the wait.
 
         Args:
-            partitions: what to read; not looked at for an incremental session.
-            session: read what is ready in this session, and wait for any of its partitions. The cost is that of the partitions
-                about which there is news, however many the session has.
+            partitions: to read; ignored for an incremental session.
+            session: read the ready partitions of this session, and wait for any of its partitions. The cost is that of the changed
+                partitions, whatever the size of the session.
 
         Returns:
-            What `respond` makes of the read, or a future of it.
+            The result of `respond`, or a future of it.
         """
         if session is None:
             read_again = partial(read_partitions, params, partitions, self)

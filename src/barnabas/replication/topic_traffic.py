@@ -1,7 +1,7 @@
-"""What came into a topic and went out of it, counted where it happens and read when somebody asks. Data plane.
+"""The counters of a topic's traffic.
 
-Plain whole numbers that only grow, one set for a topic; adding to one costs less than a microsecond's tenth. What a deleted
-topic had is added to the broker's own set, so that totals never go back.
+Plain integers that only grow, because adding to one costs less than 0.1 µs. The broker's own counters take over those of deleted
+topics, so that totals never decrease.
 
 Source: Kafka's `BrokerTopicStats`.
 """
@@ -12,7 +12,7 @@ __all__ = ["TopicTraffic"]
 
 
 class TopicTraffic:
-    """Attributes: bytes and records appended; bytes sent to consumers; appends and reads of partitions, and those that failed."""
+    """Bytes and records appended, bytes sent to consumers, appends and reads of partitions, and the failed ones."""
 
     __slots__ = (
         "bytes_in",
@@ -34,9 +34,9 @@ class TopicTraffic:
         self.failed_fetches = 0
 
     def __repr__(self) -> str:
-        return f"<TopicTraffic {self.messages_in} records in, {self.bytes_in} bytes in, {self.bytes_out} out>"
+        return f"<TopicTraffic messages_in={self.messages_in} bytes_in={self.bytes_in} bytes_out={self.bytes_out}>"
 
     def add(self, other: TopicTraffic) -> None:
-        """Take over what another has counted."""
+        """Add the counters of another topic."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))

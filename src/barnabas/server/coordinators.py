@@ -21,12 +21,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.coordinator.coordinator_log import ReplicaCoordinatorLog
+from barnabas.coordinator.timer import CoordinatorTimer
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig, assignor_names
-from barnabas.group.group_coordinator import GROUP_METADATA_TOPIC, GroupCoordinator
+from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
+from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.config import BrokerConfig
 from barnabas.share.share_coordinator import ShareCoordinator, ShareCoordinatorConfig
@@ -36,6 +37,7 @@ from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import TransactionCoordinator
 
 if TYPE_CHECKING:
+    from barnabas.group.group_shard import GroupCoordinatorShard
     from barnabas.share.share_coordinator_shard import ShareCoordinatorShard
 
 __all__ = ["Coordinators"]
@@ -83,15 +85,23 @@ class Coordinators:
         self._node_id = config.node_id
         self._image = image
         self.group_configs = GroupConfigs(resolver, lambda: image().configs)
+        group_config = _group_config(config)
+
+        def new_group_shard(partition: int, timer: CoordinatorTimer) -> GroupCoordinatorShard:
+            from barnabas.group.group_shard import shard_factory
+
+            new_shard = shard_factory(
+                group_config, now_ms=now_ms, rng=random, image=image, group_configs=self.group_configs
+            )
+            return new_shard(partition, timer)
+
         self.group = GroupCoordinator(
-            _group_config(config),
-            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA_TOPIC),
+            group_config,
+            ReplicaCoordinatorLog(replica_manager, GROUP_METADATA),
+            new_group_shard,
             loop=loop,
             now_ms=now_ms,
-            rng=random,
-            partition_count=lambda: self._partition_count(GROUP_METADATA_TOPIC, config.offsets_topic_num_partitions),
-            image=image,
-            group_configs=self.group_configs,
+            partition_count=lambda: self._partition_count(GROUP_METADATA, config.offsets_topic_num_partitions),
         )
         self.producer_ids = producer_ids
         self.transaction = TransactionCoordinator(
@@ -123,7 +133,7 @@ class Coordinators:
             delete_records=lambda partition, offset: _delete_records(replica_manager, partition, offset),
         )
         self._by_topic: dict[str, Elected] = {
-            GROUP_METADATA_TOPIC: self.group,
+            GROUP_METADATA: self.group,
             TRANSACTION_STATE: self.transaction,
             SHARE_GROUP_STATE: self.share,
         }

@@ -24,7 +24,7 @@ from barnabas.share.share_coordinator import ShareCoordinator
 if TYPE_CHECKING:
     from barnabas.api.context import BrokerServices
     from barnabas.group.group_config import GroupConfigs
-    from barnabas.group.share.service import ShareGroupService
+    from barnabas.group.share.requests import ShareGroupService
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.protocol.messages import CreateTopicsResponse
@@ -150,7 +150,7 @@ class ShareServices:
     @cached_property
     def groups(self) -> ShareGroupService:
         """The share groups that this node coordinates."""
-        from barnabas.group.share.service import ShareGroupService
+        from barnabas.group.share.requests import ShareGroupService
 
         services = self._services()
         replicas = services.replica_manager

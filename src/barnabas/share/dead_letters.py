@@ -58,7 +58,7 @@ class ClusterSettings(Protocol):
     """What the cluster allows now."""
 
     def allows_dead_letters(self) -> bool:
-        """Whether share.version is 2 or more."""
+        """Return whether share.version is 2 or more."""
         ...
 
     def auto_creates(self) -> bool:
@@ -104,7 +104,7 @@ class DeadLetterWriter:
         return str(self.groups.value(group_id, "errors.deadletterqueue.topic.name") or "")
 
     def is_enabled(self, group_id: str) -> bool:
-        """Whether the group names a topic and the cluster allows it."""
+        """Return whether the group names a topic and the cluster allows it."""
         return bool(self.topic_of(group_id)) and self.cluster.allows_dead_letters()
 
     async def write(

@@ -26,7 +26,7 @@ class DeadLetters(Protocol):
     """Writes records that could not be delivered to dead letter topics; `dead_letters.DeadLetterWriter` is one."""
 
     def is_enabled(self, group_id: str) -> bool:
-        """Whether the group names such a topic and the cluster allows it."""
+        """Return whether the group names such a topic and the cluster allows it."""
         ...
 
     async def write(

@@ -130,7 +130,7 @@ class SharePartition:
         self._cancel_timer()
 
     def needs_state(self) -> bool:
-        """Whether `initialize` is to be called: the first fetch does.
+        """Return whether `initialize` is to be called: the first fetch does.
 
         Raises:
             KafkaError: NOT_LEADER_OR_FOLLOWER once fenced, UNKNOWN_SERVER_ERROR if the state could not be read.

@@ -170,7 +170,7 @@ class ShareWindow:
         return None
 
     def can_acquire(self, max_record_locks: int) -> bool:
-        """Whether reading may give records: one is available again, or the window may grow."""
+        """Return whether reading may give records: one is available again, or the window may grow."""
         return self.next_fetch_offset() != self.end_offset + 1 or self.size < max_record_locks
 
     @property

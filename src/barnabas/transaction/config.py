@@ -1,4 +1,4 @@
-"""The transaction coordinator's settings, as values (control plane)."""
+"""The transaction coordinator's settings, as values."""
 
 from __future__ import annotations
 

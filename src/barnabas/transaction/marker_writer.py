@@ -1,7 +1,7 @@
-"""Appending one marker to one partition: the seam between transactions and the partitions they end in.
+"""Append one marker to one partition.
 
-A marker in `__consumer_offsets` goes through the group coordinator, whose pending offsets it settles; any other is appended to the
-replica. The partitions are this node's; in a cluster others will be reached by requests.
+The group coordinator writes the markers in `__consumer_offsets`, because they settle its pending offsets; any other marker is appended
+to the replica. The partitions are this node's; in a cluster requests will reach the others.
 
 Source: Kafka's `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -20,11 +20,11 @@ TopicPartition = tuple[str, int]
 
 
 class Marker(NamedTuple):
-    """What a marker says.
+    """The end of a producer's transaction.
 
     Attributes:
         coordinator_epoch: the leader epoch of the transaction coordinator's partition.
-        transaction_version: from 2 on the epoch must be above that of the transaction's batches.
+        transaction_version: from 2 the producer epoch must be above that of the transaction's batches.
     """
 
     producer_id: int
@@ -38,7 +38,7 @@ class MarkerWriter(Protocol):
     """The partitions in which transactions end."""
 
     def exists(self, partition: TopicPartition) -> bool:
-        """Return whether the metadata has the partition."""
+        """Return whether the partition exists in the metadata."""
         ...
 
     async def write(self, marker: Marker, partition: TopicPartition) -> None:
@@ -50,7 +50,7 @@ class MarkerWriter(Protocol):
 
 
 class GroupTransactions(Protocol):
-    """What the group coordinator does with markers in `__consumer_offsets`."""
+    """The group coordinator's part: markers in `__consumer_offsets`."""
 
     def complete_transaction(self, partition: int, marker: Marker, batch: bytearray) -> asyncio.Future[None]: ...
 
@@ -59,7 +59,7 @@ class LocalMarkerWriter:
     """`MarkerWriter` over the replicas of this broker.
 
     Args:
-        exists: whether the metadata has a partition.
+        exists: returns whether the partition exists in the metadata.
     """
 
     def __init__(

@@ -1,16 +1,16 @@
-"""Writing the markers of decided transactions.
+"""Write the markers of decided transactions.
 
     Prepare is committed ─► a marker into each partition of the transaction ─► all written: Complete
-                               │ not now (no leader, too few replicas …): retried in a moment
-                               │ the topic is gone: nothing to write
-                               └ fenced (a newer epoch, or a newer coordinator): given up
+                               │ retriable error (no leader, too few replicas …): retry after a moment
+                               │ the topic is deleted: nothing to write
+                               └ fenced (by a newer epoch or coordinator): give up
 
-The commit of the Prepare record decides the outcome. Writing markers never changes it, and never ends while a partition lacks its marker.
-A coordinator that is elected later writes all of them again, since it cannot know which were written; the log takes a repeated marker
-without effect.
+The commit of the Prepare record decides the outcome. Writing markers never changes it, and ends only when every partition has its
+marker. A coordinator that is elected later writes all of them again, because it cannot know which ones exist; a repeated marker has no
+effect in the log.
 
-On one node the markers are written in the turn in which the Prepare record is committed, before the client has its answer, so that the
-client's next transaction finds nothing in its way. A transaction with very many partitions takes turns with the rest of the node.
+On one node the markers are written in the turn in which the Prepare record is committed, before the client has its response, so that
+the client's next transaction need not wait for them. A transaction with very many partitions gives the loop turns in between.
 
 Source: Kafka classes `TransactionMarkerChannelManager`, `TransactionMarkerRequestCompletionHandler`.
 """
@@ -82,7 +82,7 @@ class TransactionMarkers:
         return not ending.is_given_up
 
     def forget(self, coordinator_partition: int) -> None:
-        """Give up what belongs to a partition of the coordinator that this broker no longer leads."""
+        """Give up the transactions of a coordinator partition that this broker no longer leads."""
         for transactional_id, ending in list(self._endings.items()):
             if ending.coordinator_partition == coordinator_partition:
                 ending.is_given_up = True
@@ -95,7 +95,7 @@ class TransactionMarkers:
         self._endings.clear()
 
     async def _write(self, ending: _Ending, partition: TopicPartition) -> None:
-        """Write one marker, as often as it takes."""
+        """Write one marker, with as many tries as it takes."""
         while not ending.is_given_up:
             if not self._writer.exists(partition):
                 logger.info("%r: %s-%d is deleted and needs no marker", ending.metadata, *partition)

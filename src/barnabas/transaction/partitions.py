@@ -1,11 +1,11 @@
-"""Asking the transaction coordinator about partitions before records or offsets are appended to them.
+"""Verify with the transaction coordinator, before an append, that a transaction includes the partitions, or add them.
 
-    operation                 asked by                           question                   not in the transaction
-    DEFAULT_ERROR             Produce -10, TxnOffsetCommit -3    is the partition in it?    INVALID_TXN_STATE
-    GENERIC_ERROR_SUPPORTED   Produce 11, TxnOffsetCommit 4      is the partition in it?    TRANSACTION_ABORTABLE
-    ADD_PARTITION             Produce 12+, TxnOffsetCommit 5+    add it (version 2)
+    operation                 request versions                   the coordinator   partition not in the transaction
+    DEFAULT_ERROR             Produce -10, TxnOffsetCommit -3    verifies          INVALID_TXN_STATE
+    GENERIC_ERROR_SUPPORTED   Produce 11, TxnOffsetCommit 4      verifies          TRANSACTION_ABORTABLE
+    ADD_PARTITION             Produce 12+, TxnOffsetCommit 5+    adds it (transaction version 2)
 
-Errors come back as producers expect them of an append: a fenced producer is INVALID_PRODUCER_EPOCH, which it survives by aborting.
+The errors are those that producers expect of an append: a fenced producer gets INVALID_PRODUCER_EPOCH, and can recover by aborting.
 
 Limits: the coordinator of the transactional id must be this node.
 
@@ -34,7 +34,7 @@ Errors = dict["TopicPartition", ErrorCode]
 
 
 class TransactionSupportedOperation(Enum):
-    """What a client's request version lets the broker do for it."""
+    """What the broker may do for a client, by the version of its request."""
 
     DEFAULT_ERROR = 0
     GENERIC_ERROR_SUPPORTED = 1
@@ -42,7 +42,7 @@ class TransactionSupportedOperation(Enum):
 
     @property
     def supports_epoch_bump(self) -> bool:
-        """The client speaks transaction version 2."""
+        """Whether the client uses transaction version 2."""
         return self is TransactionSupportedOperation.ADD_PARTITION
 
     @classmethod
@@ -68,9 +68,9 @@ async def add_or_verify(
     partitions: Collection[TopicPartition],
     operation: TransactionSupportedOperation,
 ) -> Errors:
-    """Add partitions to a transaction, or ask whether it includes them.
+    """Add partitions to a transaction, or verify that it includes them.
 
-    Returns: the error of each partition that may not be appended to; a KafkaError of the coordinator is one for all partitions.
+    Returns: the errors by partition, without entries for partitions that are fine; a KafkaError of the coordinator applies to all.
     """
     asked = frozenset(partitions)
     producer = (transactional_id, producer_id, producer_epoch, asked)

@@ -1,10 +1,10 @@
-"""ProducerIdManager: hands out producer ids from blocks that the controller allocates.
+"""ProducerIdManager: gives out producer ids from blocks that the controller allocates.
 
-The controller gives each broker blocks of ids (ALLOCATE_PRODUCER_IDS, 1000 at a time) and records in the metadata log where the next
-block begins, so no id is given twice, not even after a restart. What was left of a block is then lost, which is harmless. The next
-block is fetched when nine tenths of the present one are used; while there is none, requests wait.
+The controller gives each broker blocks of 1000 ids (ALLOCATE_PRODUCER_IDS) and records the start of the next block in the metadata log,
+so that no id is given out twice, not even after a restart. A restart loses the rest of a block, which is harmless. The broker requests
+the next block when nine tenths of the current one are used; without a block requests wait.
 
-Invariants: at most one allocation is under way; ids leave in ascending order within a block.
+Invariants: at most one allocation is under way; the ids of a block ascend.
 
 Sources: Kafka class `RPCProducerIdManager`; KIP-730.
 """
@@ -25,7 +25,7 @@ class ProducerIdManager:
     """The producer ids of one broker.
 
     Args:
-        allocate: asks the controller for a block.
+        allocate: requests a block from the controller.
     """
 
     def __init__(self, loop: Loop, allocate: Callable[[], asyncio.Future[AllocateProducerIdsResponse]]) -> None:
@@ -41,10 +41,10 @@ class ProducerIdManager:
         return f"<ProducerIdManager next={self._next_id} end={self._end_id}>"
 
     async def generate(self) -> int:
-        """Return a producer id that no producer has had.
+        """Return an unused producer id.
 
         Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, on which clients retry, if the controller allocates no block.
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS, which clients retry, if the controller allocates no block.
         """
         while self._next_id == self._end_id and not self._begin_following_block():
             if not await shielded(self._following_block(), self._loop):
@@ -64,7 +64,7 @@ class ProducerIdManager:
         return True
 
     def _following_block(self) -> asyncio.Future[bool]:
-        """Return the allocation that is under way, or begin one."""
+        """Return the running allocation, or begin one."""
         if self._allocation is None or self._allocation.done():
             self._allocation = in_background(self._allocate_following(), self._loop)
         return self._allocation

@@ -1,10 +1,11 @@
-"""The records of `__transaction_state` (control plane).
+"""The records of `__transaction_state`.
 
     type 0  TransactionLogKey(transactionalId) -> TransactionLogValue(producerId, epoch, timeout, status, partitions, times)
 
-A record holds everything about its transactional id, so the last one of each id is the state, and compaction may drop the rest.
-A tombstone ends an expired id. Version 0 of the value is written while the feature transaction.version is at 0; version 1, flexible, adds
-the previous and the next producer id and the client's transaction version as tagged fields (KIP-890), and the next epoch (KIP-939).
+A record has the whole state of its transactional id, so the last record of an id is its state, and compaction may drop the others.
+A tombstone removes an expired id. Version 0 of the value is written while the feature transaction.version is at 0. Version 1 is
+flexible; its tagged fields add the previous and next producer id and the client's transaction version (KIP-890), and the next epoch
+(KIP-939).
 
 Source: Kafka class `TransactionLog`.
 """
@@ -20,11 +21,11 @@ from barnabas.transaction.transaction_state import BY_NUMBER, TransactionState
 
 TRANSACTION_LOG = 0
 _FLEXIBLE_SINCE = 1
-"""The level of transaction.version from which values are flexible."""
+"""Values are flexible from this level of transaction.version."""
 
 
 def transaction_record(metadata: TransactionMetadata, transaction_version: int) -> CoordinatorRecord:
-    """The state of a transactional id.
+    """Return the record of a transactional id's state.
 
     Args:
         transaction_version: the finalized level of the feature, which decides the value's version.
@@ -50,17 +51,17 @@ def transaction_record(metadata: TransactionMetadata, transaction_version: int) 
 
 
 def transaction_tombstone(transactional_id: str) -> CoordinatorRecord:
-    """The end of a transactional id."""
+    """Return the record that removes a transactional id."""
     return CoordinatorRecord(TRANSACTION_LOG, _key(transactional_id), None)
 
 
 def metadata_of(
     transactional_id: str, value: TransactionLogValue, last_producer_epoch: int = NO_PRODUCER_EPOCH
 ) -> TransactionMetadata:
-    """The state that a record holds.
+    """Return the state in a record.
 
     Args:
-        last_producer_epoch: what the log does not know.
+        last_producer_epoch: not in the record.
     """
     return TransactionMetadata(
         transactional_id=transactional_id,
@@ -84,7 +85,7 @@ def metadata_of(
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Partitions by topic, both in order."""
+    """Group partitions by topic, both sorted."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)

@@ -1,16 +1,16 @@
-"""TransactionCoordinator: the front of the transactional ids of this broker.
+"""TransactionCoordinator: the transactional ids of this broker.
 
-It finds the partition of a transactional id, runs the operation on that partition's shard through the runtime, has markers written when
-a transaction's outcome is committed, and returns the error codes that producers know. A transactional id's partition is Java's hash of
-it modulo the number of partitions of `__transaction_state`.
+It finds the partition of a transactional id (`partition_for`), runs the operation on that partition's shard through the runtime, has the
+markers written when a transaction's outcome is committed, and returns the error codes that producers know.
 
     EndTxn ─► Prepare record, committed ─► markers ─► Complete record
-                                     └───► the client has its answer
+                                     └───► the client gets its response
 
-A Complete record that cannot be written is retried; until then the transactional id answers CONCURRENT_TRANSACTIONS. After a restart
-each transaction found in a Prepare state goes through the second half again. A client that closes its connection stops nothing of this.
+The coordinator retries a Complete record that it cannot write; until then requests for the transactional id are
+CONCURRENT_TRANSACTIONS. After a restart it repeats the second half for each transaction in a Prepare state. A client that closes its
+connection stops nothing of this.
 
-The first partition led imports the code of the transactions: most brokers start without it.
+A broker imports the shard's code when it first leads a partition: most brokers start without it.
 
 Sources: Kafka class `TransactionCoordinator`; KIP-98, KIP-890, KIP-939.
 """
@@ -59,10 +59,10 @@ class TransactionCoordinator:
 
     Args:
         log: the partitions of `__transaction_state`.
-        marker_writer: the partitions that transactions write to, and that administrators may end them in.
-        producer_ids: where fresh producer ids come from.
-        partition_count: how many partitions the topic has.
-        transaction_version: the finalized level of transaction.version, as of now.
+        marker_writer: appends markers, for this coordinator and for administrators (WriteTxnMarkers).
+        producer_ids: gives out new producer ids.
+        partition_count: returns the number of the topic's partitions.
+        transaction_version: returns the finalized level of transaction.version.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TransactionCoordinator:
         )
 
     def _new_shard(self, partition: int, timer: CoordinatorTimer) -> TransactionCoordinatorShard:
-        # A broker without transactions starts without their code.
+        # A broker without transactions does not import their code.
         from barnabas.transaction.markers import TransactionMarkers
         from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
@@ -115,14 +115,12 @@ class TransactionCoordinator:
     def __repr__(self) -> str:
         return f"<TransactionCoordinator active={self._runtime.active_partitions()}>"
 
-    # Elections
-
     def partition_of(self, transactional_id: str) -> int:
         """Return the partition of `__transaction_state` that a transactional id belongs to."""
         return partition_for(transactional_id, self._partition_count())
 
     def on_elected(self, partition: int, epoch: int) -> None:
-        """Load a partition of `__transaction_state` that this broker leads now."""
+        """Load a partition of `__transaction_state` that this broker has begun to lead."""
         if self._markers is not None:
             self._markers.forget(partition)
         self._runtime.on_elected(partition, epoch)
@@ -134,23 +132,20 @@ class TransactionCoordinator:
             self._markers.forget(partition)
 
     def close(self) -> None:
-        """Give up all transactional ids; their next coordinator continues where the log ends."""
+        """Give up all transactional ids; their next coordinator continues from the log."""
         self._runtime.close()
         if self._markers is not None:
             self._markers.close()
 
     def active_shards(self) -> list[TransactionCoordinatorShard]:
-        """Return the shards that answer, for metrics."""
+        """Return the loaded shards, for metrics."""
         return self._runtime.active_shards()
-
-    # Requests
 
     async def init_producer_id(self, request: InitProducerId) -> Initialized:
         """Give a producer its id and epoch.
 
         Raises:
-            KafkaError: CONCURRENT_TRANSACTIONS (an open transaction is being aborted first), PRODUCER_FENCED, or the
-                coordinator's own errors.
+            KafkaError: CONCURRENT_TRANSACTIONS while the open transaction is aborted, PRODUCER_FENCED, or a coordinator error.
         """
         initialized = await self._decide(
             request.transactional_id, lambda shard, fresh: shard.init_producer_id(request, fresh)
@@ -197,7 +192,7 @@ class TransactionCoordinator:
         )
 
     async def end_transaction(self, request: EndTxn) -> Ended:
-        """Commit or abort; the answer leaves when the outcome is committed.
+        """Commit or abort a transaction; return when the outcome is committed.
 
         Raises: KafkaError.
         """
@@ -208,7 +203,7 @@ class TransactionCoordinator:
         """Return the state of one transactional id.
 
         Raises:
-            KafkaError: TRANSACTIONAL_ID_NOT_FOUND, or the coordinator's own errors.
+            KafkaError: TRANSACTIONAL_ID_NOT_FOUND, or a coordinator error.
         """
         _check(transactional_id)
 
@@ -224,7 +219,7 @@ class TransactionCoordinator:
         """Return every transactional id of this broker.
 
         Raises:
-            KafkaError: COORDINATOR_LOAD_IN_PROGRESS while a partition is being loaded.
+            KafkaError: COORDINATOR_LOAD_IN_PROGRESS while a partition is loading.
         """
 
         async def of_partition(read: asyncio.Future[list[TransactionMetadata]]) -> list[TransactionMetadata]:
@@ -232,23 +227,18 @@ class TransactionCoordinator:
                 return await read
             except KafkaError as error:
                 if error.code is ErrorCode.NOT_COORDINATOR:
-                    return []  # A partition that could not be loaded hides no other.
+                    return []  # A partition that failed to load does not hide the others.
                 raise
 
         reads = self._runtime.schedule_read_all(lambda shard: list(shard.transactions.values()))
         return [found for part in await gather(map(of_partition, reads), self._loop) for found in part]
-
-    # Endings
 
     async def _decide(
         self,
         transactional_id: str,
         operation: Callable[[TransactionCoordinatorShard, int], CoordinatorResult[Outcome | None]],
     ) -> Outcome:
-        """Run an operation that may end a transaction, and then have its markers written.
-
-        The client may close its connection meanwhile: a decided transaction gets its markers all the same.
-        """
+        """Run an operation that may end a transaction, then write the markers, even if the client closes its connection."""
         return await shielded(self._run(transactional_id, operation), self._loop)
 
     async def _run(
@@ -271,11 +261,11 @@ class TransactionCoordinator:
 
     def _end_prepared(self, partition: int, prepared: TransactionMetadata) -> None:
         epoch = self._runtime.epoch(partition)
-        if epoch is not None:  # Else the broker that leads the partition now has read the record.
+        if epoch is not None:  # Else the partition's new leader has read the record.
             in_background(self._write_markers_and_complete(partition, epoch, prepared), self._loop)
 
     async def _write_markers_and_complete(self, partition: int, epoch: int, prepared: TransactionMetadata) -> None:
-        assert self._markers is not None, "a transaction is decided before a partition is led"
+        assert self._markers is not None, "a transaction is decided on a broker that leads no partition"
         if not await self._markers.write(partition, epoch, prepared):
             return
         while self._runtime.epoch(partition) == epoch:
@@ -283,7 +273,7 @@ class TransactionCoordinator:
                 await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared))
                 return
             except KafkaError as error:
-                logger.info("%r: its Complete record is retried: %s", prepared, error)
+                logger.info("%r: cannot write the Complete record, will retry: %s", prepared, error)
             await sleep(COMPLETE_RETRY_MS / 1000, self._loop)
 
     def _on_timed_out(self, metadata: TransactionMetadata) -> None:
@@ -295,10 +285,10 @@ class TransactionCoordinator:
                 metadata.transactional_id, lambda shard, fresh: shard.abort_timed_out(metadata, fresh)
             )
         except KafkaError as error:
-            logger.debug("%r cannot be aborted now; the next look finds it again: %s", metadata, error)
+            logger.debug("%r: cannot abort it now, the next check will retry: %s", metadata, error)
             return
         if aborted.prepared is not None:
-            logger.info("%r was open for more than %d ms and is aborted", metadata, metadata.timeout_ms)
+            logger.info("%r: aborted, it was open for more than %d ms", metadata, metadata.timeout_ms)
 
 
 def _check(transactional_id: str) -> None:
@@ -307,7 +297,7 @@ def _check(transactional_id: str) -> None:
 
 
 async def _translated(future: asyncio.Future[R]) -> R:
-    """Wait for the runtime, and raise the log's errors as a coordinator's."""
+    """Await the runtime's result; turn the log's errors into a coordinator's."""
     try:
         return await future
     except KafkaError as error:

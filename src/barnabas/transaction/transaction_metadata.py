@@ -1,20 +1,21 @@
-"""What the coordinator knows of one transactional id, and the steps it can take (control plane, pure).
+"""The state of one transactional id, and its steps.
 
-A step gives the metadata that its record will hold; nothing moves until the record is replayed. Each asserts that Kafka's
-state machine has that step.
+A step returns the metadata for its record; the state moves only when the record is replayed. Each step asserts that Kafka's state
+machine allows it.
 
-The producer epoch is bumped
-- by InitProducerId, which fences whoever used the transactional id before;
-- with transaction version 2 by every end of a transaction: markers carry the new epoch, so that nothing late can be taken for
-  a part of the next transaction (KIP-890). The client learns the epoch from the answer to EndTxn.
+Two things bump the producer epoch:
 
-The last epoch but one is never given to a client: with it the coordinator can always fence once more. When it is reached a new
-producer id begins at epoch 0; within a transaction of version 2 that id waits in `next_producer_id` until the end is complete, since the
-markers belong to the old one.
+- InitProducerId, which fences the previous producer of the transactional id;
+- with transaction version 2 every end of a transaction. Markers have the new epoch, so that a late batch cannot become part of the
+  next transaction (KIP-890). The response to EndTxn has the epoch.
 
-A producer that comes back to a transaction it had prepared (InitProducerId with keepPreparedTxn) is given an epoch too, but the
-transaction keeps the pair it was written with: the new pair waits in `next_producer_id` and `next_producer_epoch`, and only it may end the
-transaction. Marker and completed transaction then carry an epoch above both.
+No client gets an epoch above the last but one, so that the coordinator can always fence once more. After that epoch a new producer id
+begins at epoch 0. In a transaction of version 2 the new id waits in `next_producer_id` until the end is complete, because the markers
+belong to the old one.
+
+A producer that resumes a prepared transaction (InitProducerId with keepPreparedTxn) gets a new epoch too, but the transaction keeps the
+pair of its batches. The new pair waits in `next_producer_id` and `next_producer_epoch`, and only that pair may end the transaction.
+Markers and completed transaction then have an epoch above both.
 
     Ongoing 42/100  ─InitProducerId(keep)─►  Ongoing 42/100 next 42/101  ─EndTxn by 42/101─►  Prepare 42/102  ─►  Complete 42/102
 
@@ -37,11 +38,11 @@ MAX_EPOCH = 0x7FFF
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF
 """The timeout that marks a distributed two-phase commit (KIP-939)."""
 EPOCH_BUMP_SINCE = 2
-"""The transaction version from which a transaction's end bumps the epoch."""
+"""From this transaction version a transaction's end bumps the epoch."""
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Whether no client may be given a higher epoch of this producer id."""
+    """Return whether this is the last epoch of a producer id that a client may get."""
     return producer_epoch >= MAX_EPOCH - 1
 
 
@@ -50,13 +51,13 @@ class TransactionMetadata:
     """One transactional id.
 
     Attributes:
-        previous_producer_id: the producer id before the last step; tells a retry across an exhausted epoch.
-        next_producer_id: the id that takes over when the present transaction is complete, -1 for none.
-        next_producer_epoch: with `next_producer_id`, the epoch given to a client that keeps a prepared transaction (KIP-939).
-        last_producer_epoch: the epoch before the last bump, for a client that repeats InitProducerId; not in the log, so that a
-            restart forgets it (-1), as in Kafka.
+        previous_producer_id: the producer id before the last step; identifies a retry with an exhausted epoch.
+        next_producer_id: replaces `producer_id` when the transaction is complete, -1 for none.
+        next_producer_epoch: with `next_producer_id`, the pair of a client that keeps a prepared transaction (KIP-939), -1 for none.
+        last_producer_epoch: the epoch before the last bump, for a client that repeats InitProducerId; -1 after a restart, since the log
+            does not have it, as in Kafka.
         start_ms: when the first partition was added, -1 before.
-        client_transaction_version: the transaction version that the client used last: 0, or 2.
+        client_transaction_version: the last one that the client used: 0 or 2.
     """
 
     transactional_id: str
@@ -75,8 +76,8 @@ class TransactionMetadata:
 
     def __repr__(self) -> str:
         return (
-            f"TransactionMetadata({self.transactional_id} {self.state.title} {self.producer_id}/{self.producer_epoch}"
-            f" partitions={len(self.partitions)})"
+            f"<TransactionMetadata id={self.transactional_id} state={self.state.title}"
+            f" producer={self.producer_id}/{self.producer_epoch} partitions={len(self.partitions)}>"
         )
 
     @property
@@ -85,21 +86,21 @@ class TransactionMetadata:
 
     @property
     def client_producer_id(self) -> int:
-        """The producer id that the newest client has: not the transaction's while that is kept for it."""
+        """The current client's producer id; the transaction's own differs if the client kept it."""
         return self.producer_id if self.next_producer_epoch == NO_PRODUCER_EPOCH else self.next_producer_id
 
     @property
     def client_producer_epoch(self) -> int:
-        """The epoch that the newest client has."""
+        """The current client's epoch."""
         return self.producer_epoch if self.next_producer_epoch == NO_PRODUCER_EPOCH else self.next_producer_epoch
 
     @property
     def is_two_phase(self) -> bool:
-        """Its transactions have no timeout: an outside transaction manager decides."""
+        """Whether its transactions have no timeout, because an external transaction manager decides."""
         return self.timeout_ms == NEVER_TIMES_OUT_MS
 
     def is_same_transaction(self, other: TransactionMetadata) -> bool:
-        """Whether both are steps of one transaction, as far as a producer's epoch tells them apart."""
+        """Return whether both are steps of one transaction: the same producer, epoch and start."""
         return (self.producer_id, self.producer_epoch, self.start_ms) == (
             other.producer_id,
             other.producer_epoch,
@@ -107,7 +108,7 @@ class TransactionMetadata:
         )
 
     def has_timed_out(self, now_ms: int) -> bool:
-        """An open transaction has been open for longer than its producer promised."""
+        """Return whether the transaction is open for longer than its timeout."""
         return (
             self.state is TransactionState.ONGOING
             and not self.is_two_phase
@@ -115,19 +116,17 @@ class TransactionMetadata:
         )
 
     def has_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Nothing is open, and nobody has used the transactional id for so long."""
+        """Return whether no transaction is open, and the last update is older than the expiration time."""
         return self.state.is_expirable and self.last_update_ms <= now_ms - expiration_ms
 
-    # -- steps -------------------------------------------------------------------------------------------------------
-
     def bumped_for_init(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionMetadata:
-        """InitProducerId: the next epoch, or the present one for a repeated request.
+        """Apply InitProducerId: the next epoch, or the current one for a repeated request.
 
         Args:
-            expected_epoch: what the client believes to have, None when it does not say.
+            expected_epoch: the client's epoch, None if the request has none.
 
         Raises:
-            KafkaError: PRODUCER_FENCED, another producer has been initialized since.
+            KafkaError: PRODUCER_FENCED if another producer was initialized since.
         """
         if expected_epoch is None:
             epoch, last = self.producer_epoch + 1, NO_PRODUCER_EPOCH
@@ -137,16 +136,16 @@ class TransactionMetadata:
             epoch, last = self.producer_epoch, self.last_producer_epoch
         else:
             raise KafkaError(ErrorCode.PRODUCER_FENCED)
-        assert epoch < MAX_EPOCH, f"{self!r} has no epoch left to give"
+        assert epoch < MAX_EPOCH, f"{self!r} has no epoch left"
         return self._initialized(self.producer_id, epoch, last, timeout_ms, now_ms)
 
     def with_new_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, may_retry: bool
     ) -> TransactionMetadata:
-        """InitProducerId when the epochs are exhausted.
+        """Apply InitProducerId after the last epoch.
 
         Args:
-            may_retry: the client named its epoch, and may repeat the request with it.
+            may_retry: the request has the client's epoch, and the client may repeat it.
         """
         last = self.producer_epoch if may_retry else NO_PRODUCER_EPOCH
         return self._initialized(producer_id, 0, last, timeout_ms, now_ms)
@@ -168,15 +167,15 @@ class TransactionMetadata:
         )
 
     def kept(self, new_producer_id: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
-        """InitProducerId that keeps the open transaction (KIP-939): a new pair for the client, the transaction's own stays.
+        """Apply InitProducerId that keeps the open transaction (KIP-939): only the client gets a new pair.
 
         Args:
-            new_producer_id: for a client whose epochs are exhausted; -1 otherwise.
+            new_producer_id: for a client at its last epoch; -1 otherwise.
         """
         producer_id, epoch = self.client_producer_id, self.client_producer_epoch + 1
         if is_epoch_exhausted(self.client_producer_epoch):
             producer_id, epoch = new_producer_id, 0
-        assert producer_id != NO_PRODUCER_ID, f"{self!r} has no producer id to give"
+        assert producer_id != NO_PRODUCER_ID, f"{self!r} needs a new producer id"
         return self._to(
             TransactionState.ONGOING,
             next_producer_id=producer_id,
@@ -188,7 +187,7 @@ class TransactionMetadata:
     def with_partitions(
         self, partitions: frozenset[TopicPartition], now_ms: int, client_transaction_version: int
     ) -> TransactionMetadata:
-        """AddPartitionsToTxn: the transaction begins, or grows."""
+        """Apply AddPartitionsToTxn: begin or extend the transaction."""
         return self._to(
             TransactionState.ONGOING,
             partitions=self.partitions | partitions,
@@ -200,19 +199,19 @@ class TransactionMetadata:
     def prepared(
         self, *, commit: bool, client_transaction_version: int, next_producer_id: int, now_ms: int
     ) -> TransactionMetadata:
-        """EndTxn: the outcome is decided.
+        """Apply EndTxn: decide the outcome.
 
         Args:
-            next_producer_id: takes over when the end is complete; -1 unless the client's epoch is exhausted.
+            next_producer_id: for a client at its last epoch; -1 otherwise.
         """
         epoch, last, next_epoch = self.producer_epoch, self.last_producer_epoch, self.next_producer_epoch
         if client_transaction_version >= EPOCH_BUMP_SINCE:
             last = self.client_producer_epoch
             if next_epoch != NO_PRODUCER_EPOCH and self.next_producer_id == self.producer_id:
-                # The client of a kept transaction is ahead of it; the markers must be ahead of both.
+                # The client's epoch is above the kept transaction's; the markers' epoch must be above both.
                 epoch, next_epoch = next_epoch + 1, NO_PRODUCER_EPOCH
             else:
-                # At the very last epoch an abort goes through without a bump, so that a broken state can be left.
+                # At the very last epoch an abort succeeds without a bump, so that a broken state can end.
                 epoch = min(self.producer_epoch + 1, MAX_EPOCH)
                 if is_epoch_exhausted(next_epoch):
                     next_epoch = NO_PRODUCER_EPOCH
@@ -224,14 +223,14 @@ class TransactionMetadata:
             last_producer_epoch=last,
             next_producer_id=next_producer_id,
             next_producer_epoch=next_epoch,
-            # Without a partition there was no beginning, but an end has to have one.
+            # A transaction without partitions never began, but a Prepare record needs a start.
             start_ms=self.start_ms if self.state is TransactionState.ONGOING else now_ms,
             last_update_ms=now_ms,
             client_transaction_version=client_transaction_version,
         )
 
     def fenced_abort(self, now_ms: int) -> TransactionMetadata:
-        """An abort in the name of the coordinator, before version 2: the bumped epoch is never given to a client."""
+        """Abort for the coordinator before version 2: no client gets the bumped epoch."""
         fenced = replace(
             self, producer_epoch=min(self.producer_epoch + 1, MAX_EPOCH), last_producer_epoch=NO_PRODUCER_EPOCH
         )
@@ -240,7 +239,7 @@ class TransactionMetadata:
         )
 
     def completed(self, now_ms: int) -> TransactionMetadata:
-        """Every marker is written."""
+        """Complete the transaction: every marker is written."""
         commit = self.state is TransactionState.PREPARE_COMMIT
         rotates = self.client_transaction_version >= EPOCH_BUMP_SINCE and self.next_producer_id != NO_PRODUCER_ID
         return self._to(

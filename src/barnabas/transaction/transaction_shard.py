@@ -1,9 +1,9 @@
-"""TransactionCoordinatorShard: the transactional ids of one partition of `__transaction_state` (control plane).
+"""TransactionCoordinatorShard: the transactional ids of one partition of `__transaction_state`.
 
-An operation judges a request against the state and gives the record of the next step; `replay` is where the state moves, also when the
-partition is read after a restart. The order of the checks is Kafka's, because clients react to the first error they see.
+An operation checks a request against the state and returns the record of the next step; the state moves in `replay`, also when the
+partition is loaded after a restart. The checks have Kafka's order, because clients react to the first error.
 
-What ends a transaction, with version 2 (PF = PRODUCER_FENCED, ITS = INVALID_TXN_STATE, bump = done, with a new epoch):
+EndTxn with version 2 (PF = PRODUCER_FENCED, ITS = INVALID_TXN_STATE, bump = done, with a new epoch):
 
                       Abort             Commit
                       retry   current   retry   current        retry: the epoch before the last end's bump
@@ -11,12 +11,12 @@ What ends a transaction, with version 2 (PF = PRODUCER_FENCED, ITS = INVALID_TXN
     CompleteAbort     done    bump      ITS     ITS
     CompleteCommit    ITS     bump      done    ITS
 
-Before version 2 a repeated end is done again without change, and Empty accepts none. While the markers of an end are under way (the
-Prepare states) requests are CONCURRENT_TRANSACTIONS, on which clients wait and ask again; that comes first, since the client may
-know a producer id already that the state will only have afterwards.
+Before version 2 a repeated end succeeds without change, and in Empty every end is ITS. In the Prepare states, while the markers are
+being written, requests are CONCURRENT_TRANSACTIONS, which clients retry. That check is the first one, because the client may already
+have a producer id that the state gets only at the end.
 
-A step that needs a fresh producer id cannot have it at once, because the controller allocates them. The operation then returns None and no
-record, and the front runs it again with a fresh producer id.
+The controller allocates producer ids, so a step that needs a new one cannot have it at once. The operation then returns None and no
+record, and the coordinator runs it again with a new producer id (`fresh_producer_id`; -1 on the first run).
 
 Source: Kafka classes `TransactionCoordinator`, `TransactionStateManager`; KIP-98, KIP-360, KIP-890, KIP-939.
 """
@@ -49,10 +49,10 @@ EXPIRY_TIMER = "expire-transactional-ids"
 
 @dataclass(frozen=True, slots=True)
 class InitProducerId:
-    """What an InitProducerId request asks for.
+    """An InitProducerId request.
 
     Attributes:
-        expected: the producer id and epoch that the client has, None when it has none.
+        expected: the client's producer id and epoch, None if the request has none.
         keep_prepared: do not abort the open transaction (KIP-939).
     """
 
@@ -64,7 +64,7 @@ class InitProducerId:
 
 @dataclass(frozen=True, slots=True)
 class EndTxn:
-    """A wish to end a transaction, a client's or the coordinator's own."""
+    """A client's request to end a transaction."""
 
     transactional_id: str
     producer_id: int
@@ -75,10 +75,10 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a transaction stands after a request that ends it.
+    """The outcome of a request that ends a transaction.
 
     Attributes:
-        prepared: what markers must be written for; None when nothing is to be done.
+        prepared: the transaction whose markers must be written, None for no markers.
     """
 
     producer_id: int
@@ -91,8 +91,8 @@ class Initialized:
     """The outcome of InitProducerId: the pair for the client, or an open transaction that must be aborted first.
 
     Attributes:
-        ongoing: the pair of the transaction that was kept; -1 for none.
-        prepared: the transaction whose abort is decided; None if the client has its pair.
+        ongoing: the pair of the kept transaction, -1 for none.
+        prepared: the transaction whose abort is decided, None if the client gets its pair.
     """
 
     producer_id: int = NO_PRODUCER_ID
@@ -105,9 +105,9 @@ class TransactionCoordinatorShard:
     """One partition's transactional ids.
 
     Args:
-        transaction_version: the finalized level of the feature, as of now.
-        on_prepared: called on loading for each transaction whose outcome is decided and whose markers may be missing.
-        on_timed_out: called for each open transaction that has been open for too long.
+        transaction_version: returns the finalized level of the feature.
+        on_prepared: called after loading for each decided transaction, whose markers may be missing.
+        on_timed_out: called for each open transaction whose timeout is over.
     """
 
     def __init__(
@@ -129,21 +129,18 @@ class TransactionCoordinatorShard:
         self._on_prepared = on_prepared
         self._on_timed_out = on_timed_out
         self.transactions: dict[str, TransactionMetadata] = {}
-        # The part of a step that its record does not hold: producer id and epoch after it, and the epoch before.
+        # Not in a step's record, kept from `_record` to `replay`: producer id and epoch after the step, and the epoch before.
         self._last_epochs: dict[str, tuple[int, int, int]] = {}
 
     def __repr__(self) -> str:
-        return f"TransactionCoordinatorShard({self._partition} transactional_ids={len(self.transactions)})"
+        return f"<TransactionCoordinatorShard partition={self._partition} transactional_ids={len(self.transactions)}>"
 
     # -- InitProducerId ----------------------------------------------------------------------------------------------
 
     def init_producer_id(
         self, request: InitProducerId, fresh_producer_id: int
     ) -> CoordinatorResult[Initialized | None]:
-        """Give a producer its id and epoch; fences whoever had the transactional id before.
-
-        Args:
-            fresh_producer_id: nobody else's, -1 when there is none yet.
+        """Give a producer its id and epoch, and fence the previous producer of the transactional id.
 
         Raises:
             KafkaError: PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
@@ -193,14 +190,14 @@ class TransactionCoordinatorShard:
     def _abort_before_init(
         self, found: TransactionMetadata, fresh_producer_id: int
     ) -> CoordinatorResult[Initialized | None]:
-        """Abort in the coordinator's name; the client asks again, which bumps the epoch once more."""
+        """Abort for the coordinator; the client retries, which bumps the epoch once more."""
         aborted = self._fencing_abort(found, fresh_producer_id)
         if aborted is None:
             return CoordinatorResult(None)
         return CoordinatorResult(Initialized(prepared=aborted), [self._record(aborted)])
 
     def _fencing_abort(self, found: TransactionMetadata, fresh_producer_id: int) -> TransactionMetadata | None:
-        """PrepareAbort under an epoch that no client has; None when that needs a fresh producer id."""
+        """Return PrepareAbort with an epoch that no client has, None if it needs a new producer id."""
         version = self._transaction_version()
         if version < EPOCH_BUMP_SINCE and found.next_producer_epoch == NO_PRODUCER_EPOCH:
             return found.fenced_abort(self._now_ms())
@@ -216,7 +213,7 @@ class TransactionCoordinatorShard:
         partitions: frozenset[TopicPartition],
         client_transaction_version: int,
     ) -> CoordinatorResult[None]:
-        """Note that a transaction includes partitions; the first ones begin it.
+        """Add partitions to a transaction; the first ones begin it.
 
         Raises:
             KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
@@ -238,7 +235,7 @@ class TransactionCoordinatorShard:
     def verify_partitions(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Say which partitions the open transaction includes; TRANSACTION_ABORTABLE for those it does not.
+        """Return for each partition NONE if the open transaction includes it, else TRANSACTION_ABORTABLE.
 
         Raises:
             KafkaError: as `add_partitions`.
@@ -258,7 +255,7 @@ class TransactionCoordinatorShard:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def end(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | None]:
-        """A client's commit or abort.
+        """Commit or abort a client's transaction.
 
         Raises:
             KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
@@ -278,7 +275,7 @@ class TransactionCoordinatorShard:
         if found.state is not TransactionState.ONGOING:
             _check_repeated_end(found.state, request.commit)
             return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH))
-        # A kept transaction has an epoch above its own already, and markers must carry it.
+        # A kept transaction has a higher epoch waiting, and the markers must have it.
         version = 0 if found.next_producer_epoch == NO_PRODUCER_EPOCH else EPOCH_BUMP_SINCE
         after = found.prepared(
             commit=request.commit,
@@ -316,7 +313,7 @@ class TransactionCoordinatorShard:
             return CoordinatorResult(Ended(found.producer_id, found.producer_epoch))
         if request.commit:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE)
-        # A client that does not know whether anything was added aborts, to be sure.
+        # A client that does not know whether a partition was added aborts.
         return self._prepare(found, False, fresh_producer_id)
 
     def _prepare(
@@ -346,7 +343,7 @@ class TransactionCoordinatorShard:
     def abort_timed_out(
         self, timed_out: TransactionMetadata, fresh_producer_id: int
     ) -> CoordinatorResult[Ended | None]:
-        """Abort a transaction that was open for too long, unless it has moved on meanwhile."""
+        """Abort a transaction whose timeout is over, unless it has changed in the meantime."""
         found = self.transactions.get(timed_out.transactional_id)
         if found is None or found.state is not TransactionState.ONGOING or not found.is_same_transaction(timed_out):
             return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH))
@@ -356,9 +353,9 @@ class TransactionCoordinatorShard:
         return CoordinatorResult(Ended(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, aborted), [self._record(aborted)])
 
     def complete(self, prepared: TransactionMetadata) -> CoordinatorResult[None]:
-        """Every marker of a decided transaction is written."""
+        """Complete a decided transaction: every marker is written."""
         found = self.transactions.get(prepared.transactional_id)
-        # Not everything of a step is in its record: version 0 of the value leaves out the most.
+        # No comparison of all fields: a record, above all one of version 0, does not have all of them.
         if found is None or not found.state.is_prepared or not found.is_same_transaction(prepared):
             return CoordinatorResult(None)
         return CoordinatorResult(None, [self._record(found.completed(self._now_ms()))])
@@ -374,7 +371,7 @@ class TransactionCoordinatorShard:
         return transaction_record(after, self._transaction_version())
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        """Move the state by one record."""
+        """Apply one record to the state."""
         transactional_id = record.key.transactional_id
         remembered = self._last_epochs.pop(transactional_id, None)
         if record.value is None:
@@ -386,10 +383,10 @@ class TransactionCoordinatorShard:
         self.transactions[transactional_id] = metadata_of(transactional_id, record.value, last_epoch)
 
     def replay_end_transaction_marker(self, producer_id: int, committed: bool) -> None:
-        """Nothing here is written inside a transaction."""
+        """Do nothing: no record here belongs to a transaction."""
 
     def on_loaded(self) -> None:
-        """Finish what was decided before the restart, and begin to look for what is too old."""
+        """Finish the transactions that were decided before the restart, and start the timers."""
         for metadata in list(self.transactions.values()):
             if metadata.state.is_prepared:
                 self._on_prepared(self._partition, metadata)
@@ -397,7 +394,7 @@ class TransactionCoordinatorShard:
         self._schedule_expiry()
 
     def on_unloaded(self) -> None:
-        """Nobody waits inside the state."""
+        """Do nothing: no request waits in the state."""
 
     # -- timers ------------------------------------------------------------------------------------------------------
 
@@ -415,7 +412,7 @@ class TransactionCoordinatorShard:
         self._timer.schedule(EXPIRY_TIMER, self._config.remove_expired_interval_ms, self._expire)
 
     def _expire(self) -> CoordinatorResult[Any]:
-        """Tombstones for transactional ids that nobody has used for long; in as many batches as it takes."""
+        """Return tombstones for expired transactional ids, in as many batches as they need."""
         self._schedule_expiry()
         now_ms, expiration_ms = self._now_ms(), self._config.transactional_id_expiration_ms
         expired = [found for found in self.transactions.values() if found.has_expired(now_ms, expiration_ms)]
@@ -429,9 +426,9 @@ def _epoch_of(request: InitProducerId) -> int | None:
 
 
 def _may_init(found: TransactionMetadata, producer_id: int, producer_epoch: int) -> bool:
-    """Whether a client that names its producer id may have the next epoch.
+    """Return whether a client with this producer id and epoch may get the next epoch.
 
-    It names the present id, or the one before if its epochs are exhausted: then the answer that gave it the new id was lost.
+    It has the current id, or the previous one at its last epoch: then the response with the new id was lost.
     """
     return producer_id == found.client_producer_id or (
         producer_id == found.previous_producer_id and is_epoch_exhausted(producer_epoch)
@@ -439,10 +436,10 @@ def _may_init(found: TransactionMetadata, producer_id: int, producer_epoch: int)
 
 
 def _check_repeated_end(state: TransactionState, commit: bool) -> None:
-    """Judge an end of a transaction that has ended.
+    """Check a request to end a transaction that has ended.
 
     Raises:
-        KafkaError: INVALID_TXN_STATE when it had the other outcome, or there was none.
+        KafkaError: INVALID_TXN_STATE if the transaction had the other outcome, or never began.
     """
     if state is not (TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT):
         raise KafkaError(ErrorCode.INVALID_TXN_STATE)

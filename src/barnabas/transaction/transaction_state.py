@@ -1,13 +1,13 @@
-"""The states of a transactional id, as its log, its APIs and its tools know them (control plane).
+"""The states of a transactional id.
 
     Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit ──► Ongoing …
       │          └──────► PrepareAbort ───► CompleteAbort ───► Ongoing …
       └─(version 2)──────────┘  ▲
                                 └─ also from the Complete states (version 2: a client that is not sure aborts)
 
-Between Prepare and Complete the coordinator writes markers into the partitions of the transaction; the outcome is decided by the
-Prepare record. Dead and PrepareEpochFence exist in Kafka's memory only: here a transactional id that expires is a tombstone, and
-fencing an open transaction is one step to PrepareAbort.
+The Prepare record decides the outcome; between Prepare and Complete the coordinator writes markers into the transaction's partitions.
+Dead and PrepareEpochFence exist only in Kafka's memory: here an expired transactional id gets a tombstone, and fencing an open
+transaction is one step to PrepareAbort.
 
 Source: Kafka class `TransactionState`; KIP-98, KIP-890.
 """
@@ -18,7 +18,7 @@ from enum import Enum
 
 
 class TransactionState(Enum):
-    """A state: the number in the log, and the name that DescribeTransactions and ListTransactions give."""
+    """A state: its number in the log, and its name in DescribeTransactions and ListTransactions."""
 
     EMPTY = (0, "Empty")
     ONGOING = (1, "Ongoing")
@@ -35,12 +35,12 @@ class TransactionState(Enum):
 
     @property
     def is_prepared(self) -> bool:
-        """The outcome is decided, and its markers are on their way."""
+        """Whether the outcome is decided and markers are being written."""
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
     @property
     def is_expirable(self) -> bool:
-        """Nothing is open: a silent transactional id may be forgotten."""
+        """Whether no transaction is open, so that an unused transactional id may expire."""
         return self in (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
@@ -69,4 +69,4 @@ VALID_PREVIOUS = {
     TransactionState.COMPLETE_COMMIT: {TransactionState.PREPARE_COMMIT},
     TransactionState.COMPLETE_ABORT: {TransactionState.PREPARE_ABORT},
 }
-"""From which states each may be reached; Dead and PrepareEpochFence are never written."""
+"""State → the states before it; Dead and PrepareEpochFence are never written."""

@@ -37,7 +37,8 @@ class RandomRunner(ScriptRunner):
         last = self.last.get(name)
         return last is not None and not last.done()
 
-    def _expect(self, what: str, future: asyncio.Future[Any], show: Any = lambda response: "") -> None:
+    def _expect(self, what: str, answer: Any, show: Any = lambda response: "") -> None:
+        future = self._started(answer)
         self.futures.append(future)
         if what.endswith((": join", ": sync")):
             self.last[what.partition(":")[0]] = future

@@ -18,7 +18,6 @@ import pytest
 
 from barnabas.group.classic.group import ClassicGroup
 from barnabas.group.consumer.group import ConsumerGroup
-from barnabas.group.consumer.heartbeat import Beating
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest
 from tests.group.consumer_script import ConsumerScriptRunner
@@ -93,7 +92,7 @@ class World(ConsumerScriptRunner):
 
     def beat(self, member: Member) -> None:
         try:
-            future = self._beat(Beating(member.request(), member.name, "/h"))
+            future = self._beat(member.request(), member.name)
             response = future.result()
         except KafkaError as error:
             expected = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.FENCED_INSTANCE_ID}
@@ -140,7 +139,7 @@ class World(ConsumerScriptRunner):
             return  # It dies without a word: its session has to end.
         request = member.request()
         request.member_epoch = -2 if member.instance_id and self.random.random() < 0.5 else -1
-        future = self._beat(Beating(request, member.name, "/h"))
+        future = self._beat(request, member.name)
         assert future.done()
         future.exception()
 

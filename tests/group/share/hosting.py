@@ -8,8 +8,10 @@ from typing import Any
 
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.group_shard import shard_factory
+from barnabas.group.sender import Sender
 from barnabas.group.share.group import ShareGroup
-from barnabas.group.share.service import ShareGroupService
+from barnabas.group.share.requests import ShareGroupService
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareGroupHeartbeatRequest
@@ -89,14 +91,16 @@ class Host:
 
     def fail_over(self) -> None:
         self.epoch += 1
-        self.coordinator = GroupCoordinator(
-            GroupCoordinatorConfig(offsets_topic_num_partitions=1),
-            self.log,
-            loop=self.loop,
+        config = GroupCoordinatorConfig(offsets_topic_num_partitions=1)
+        new_shard = shard_factory(
+            config,
             now_ms=lambda: self.loop.now_ms,
             rng=random.Random(1),
             image=lambda: self.metadata.image,
             group_configs=GroupConfigs(ConfigResolver(config_schema(), 1, {}, {}), lambda: self.metadata.image.configs),
+        )
+        self.coordinator = GroupCoordinator(
+            config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms
         )
         self.service = ShareGroupService(
             self.coordinator,
@@ -112,7 +116,7 @@ class Host:
         request = ShareGroupHeartbeatRequest(
             group_id="g", member_id=member, member_epoch=epoch, subscribed_topic_names=list(topics) or None
         )
-        answer = start(self.service.heartbeat(request, "client", "/host"), self.loop)
+        answer = start(self.service.heartbeat(request, Sender("client", "/host", 1)), self.loop)
         self.loop.run_ready()
         return answer.result()
 

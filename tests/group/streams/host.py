@@ -12,9 +12,11 @@ from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group import Group
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
 from barnabas.group.group_coordinator import GroupCoordinator
-from barnabas.group.streams import service as streams_service
+from barnabas.group.group_shard import shard_factory
+from barnabas.group.sender import Sender
+from barnabas.group.streams import requests
 from barnabas.group.streams.group import StreamsGroup
-from barnabas.group.streams.heartbeat import StreamsHeartbeat, StreamsHeartbeatResult
+from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.configs_image import ConfigurationsImage
@@ -24,6 +26,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from barnabas.records.record import iter_records
 from barnabas.server.config_table import config_schema
+from barnabas.steps import start
 from tests.coordinator.memory_log import MemoryLog
 from tests.coordinator.virtual_loop import VirtualLoop
 
@@ -72,14 +75,15 @@ class StreamsHost:
         if self.coordinator is not None:
             self.coordinator.close()
         resolver = ConfigResolver(config_schema(), 1, {}, {})
-        self.coordinator = GroupCoordinator(
+        new_shard = shard_factory(
             self.config,
-            self.log,
-            loop=self.loop,
             now_ms=lambda: self.loop.now_ms,
             rng=random.Random(1),
             image=lambda: self.image,
             group_configs=GroupConfigs(resolver, self._configs),
+        )
+        self.coordinator = GroupCoordinator(
+            self.config, self.log, new_shard, loop=self.loop, now_ms=lambda: self.loop.now_ms
         )
         self.coordinator.on_elected(0, self.epoch)
         self.loop.run_ready()
@@ -120,11 +124,12 @@ class StreamsHost:
             self.coordinator.on_topics_changed(delta.topics)
 
     def send(self, request: Request, version: int = 1) -> StreamsHeartbeatResult:
-        beat = StreamsHeartbeat(request, version, f"client-{request.member_id}", "/127.0.0.1")
-        found: StreamsHeartbeatResult = self.done(streams_service.heartbeat(self.coordinator, self.loop, beat))
+        sender = Sender(f"client-{request.member_id}", "/127.0.0.1", version)
+        found: StreamsHeartbeatResult = self.done(requests.heartbeat(self.coordinator, request, sender))
         return found
 
-    def done(self, future: asyncio.Future[Any]) -> Any:
+    def done(self, answer: Any) -> Any:
+        future = start(answer, self.loop) if asyncio.iscoroutine(answer) else answer
         self.loop.run_ready()
         assert future.done(), "an answer is waiting"
         return future.result()
@@ -133,7 +138,7 @@ class StreamsHost:
         return self.done(self.coordinator.write(GROUP, operation))
 
     def describe(self, *group_ids: str) -> list[Any]:
-        found: list[Any] = self.done(streams_service.describe(self.coordinator, self.loop, group_ids or (GROUP,)))
+        found: list[Any] = self.done(requests.describe(self.coordinator, group_ids or (GROUP,)))
         return found
 
     @property

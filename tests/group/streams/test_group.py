@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.group import requests
+from barnabas.group.group import OffsetCommitter
 from barnabas.group.streams.group import StreamsGroup, StreamsGroupState
 from barnabas.group.streams.member import MemberState, StreamsGroupMember
 from barnabas.group.streams.tasks import TasksTupleWithEpochs
@@ -39,7 +41,7 @@ def check(group: StreamsGroup, epoch: int, topic: str, partition: int, member_id
     """The outcome of a commit, of the whole or of the partition."""
     given = {"is_transactional": False, "version": 9, **more}
     try:
-        of_partition = group.validate_offset_commit(member_id, None, epoch, **given)
+        of_partition = group.validate_offset_commit(OffsetCommitter(member_id, None, epoch, **given))
     except KafkaError as error:
         return error.code
     return ErrorCode.NONE if of_partition is None else of_partition(topic, TOPIC_ID, partition)
@@ -140,7 +142,7 @@ def test_a_group_goes_with_its_last_offset() -> None:
     commit = OffsetCommitRequest(
         group_id=GROUP, member_id="a", generation_id_or_member_epoch=member.epoch, topics=[topic]
     )
-    host.done(host.coordinator.offset_commit(commit, 9))
+    host.done(requests.offset_commit(host.coordinator, commit, 9))
     for _ in range(200):
         host.loop.advance(30_000)
         member.beat()

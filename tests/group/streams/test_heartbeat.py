@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.group import requests
 from barnabas.group.streams.topic_configuration import StreamsStatus
 from barnabas.protocol.errors import ErrorCode
 from tests.group.streams.host import GROUP, Member, Request, StreamsHost, info, shard_of, word_count
@@ -375,7 +376,7 @@ def test_a_classic_group_gives_way_only_when_it_is_empty() -> None:
             )
         ],
     )
-    host.done(host.coordinator.offset_commit(commit, 8))
+    host.done(requests.offset_commit(host.coordinator, commit, 8))
     a = Member(host, "a")
     assert a.join().error_code == 0
     host.fail_over()

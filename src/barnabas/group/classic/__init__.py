@@ -1,1 +1,1 @@
-"""Groups of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (control plane)."""
+"""Groups of the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""

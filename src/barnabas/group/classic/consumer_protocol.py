@@ -1,11 +1,11 @@
-"""The consumers' own messages inside the classic protocol: what they subscribe to, what they are given (control plane, pure).
+"""The consumers' own messages inside the classic protocol: subscriptions and assignments.
 
     int16 version | fields of that version
 
-Members of the classic protocol exchange these through the coordinator, which looks inside only where it must: to know which topics a group
-consumes, and to bring a group from one protocol to the other.
+Members of the classic protocol exchange these through the coordinator. It reads them only to find the topics that a group consumes, and to
+convert a group from one protocol to the other.
 
-A version above the newest known is read as the newest: fields are only added. What is no such message is MalformedMessage.
+A version above the newest known is read as the newest: fields are only added. Other bytes raise MalformedMessage.
 
 Source: Kafka class `ConsumerProtocol`; KIP-429 (owned partitions), KIP-792 (generation), KIP-881 (rack).
 """
@@ -21,7 +21,7 @@ _VERSION = struct.Struct(">h")
 
 
 def version_of(data: bytes) -> int:
-    """The version that a message says it is of. Raises: MalformedMessage."""
+    """Return the version of a message. Raises: MalformedMessage."""
     if len(data) < _VERSION.size:
         raise MalformedMessage("a message of the consumer protocol starts with its version")
     version = int(_VERSION.unpack_from(data)[0])
@@ -31,20 +31,20 @@ def version_of(data: bytes) -> int:
 
 
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
-    """What a member subscribes to. Raises: MalformedMessage."""
+    """Decode the subscription of a member. Raises: MalformedMessage."""
     version = min(version_of(data), ConsumerProtocolSubscription.MAX_VERSION)
     subscription, _ = ConsumerProtocolSubscription.read(memoryview(data), _VERSION.size, version)
     return subscription
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """What a member is given. Raises: MalformedMessage."""
+    """Decode the assignment of a member. Raises: MalformedMessage."""
     version = min(version_of(data), ConsumerProtocolAssignment.MAX_VERSION)
     assignment, _ = ConsumerProtocolAssignment.read(memoryview(data), _VERSION.size, version)
     return assignment
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> bytes:
-    """What a member is given, in the version of its subscription or the newest known."""
+    """Encode the assignment of a member, in the version of its subscription or the newest known."""
     version = min(version, ConsumerProtocolAssignment.MAX_VERSION)
     return _VERSION.pack(version) + assignment.encode(version)

@@ -1,4 +1,4 @@
-"""ClassicGroup: the members, the generation and the state of a group of the classic protocol (control plane).
+"""ClassicGroup: the members, the generation and the state of a group of the classic protocol.
 
                        ┌──────────── all left ────────────┐
                        v                                  │
@@ -32,7 +32,7 @@ from enum import Enum
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.classic.member import ClassicGroupMember, JoinReply, Protocols
 from barnabas.group.classic.records import group_metadata_tombstone
-from barnabas.group.group import ExpiryBase, Group, GroupType, PartitionCheck
+from barnabas.group.group import ExpiryBase, Group, GroupType, OffsetCommitter, PartitionCheck
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
@@ -98,14 +98,14 @@ class ClassicGroup(Group):
 
     def __repr__(self) -> str:
         return (
-            f"ClassicGroup({self.group_id} {self.state.value} generation={self.generation_id} "
-            f"leader={self.leader_id} members={list(self.members)})"
+            f"<ClassicGroup {self.group_id} {self.state.value} generation={self.generation_id} "
+            f"leader={self.leader_id} members={list(self.members)}>"
         )
 
-    # -- questions ---------------------------------------------------------------------------------------------------
+    # Questions
 
     def is_in_state(self, *states: ClassicGroupState) -> bool:
-        """Whether the group is in one of these states."""
+        """Return whether the group is in one of these states."""
         return self.state in states
 
     @property
@@ -156,13 +156,13 @@ class ClassicGroup(Group):
         return member_id in self.pending_join_members
 
     def is_subscribed_to_topic(self, topic: str) -> bool:
-        """Whether a member consumes the topic; True for consumers whose subscriptions cannot be read."""
+        """Return whether a member consumes the topic; True for consumers whose subscriptions cannot be read."""
         if self.subscribed_topics is None:
             return self.uses_consumer_group_protocol
         return topic in self.subscribed_topics
 
     def supports_protocols(self, protocol_type: str, names: Collection[str]) -> bool:
-        """Whether a member with these protocols could be in the group."""
+        """Return whether a member with these protocols could be in the group."""
         if self.is_empty:
             return bool(protocol_type) and bool(names)
         return self.protocol_type == protocol_type and any(
@@ -184,21 +184,13 @@ class ClassicGroup(Group):
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
+    # What may be done to it
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
-        """A commit is accepted from a member of the present generation, or from anyone when the group is empty and no generation
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
+        """Accept a commit from a member of the present generation; from any client if the group is empty and no generation
         is named (a "simple" group: a consumer that assigns partitions itself, or an admin client).
 
-        Older transactional commits name neither member nor generation, and are not held up by a rebalance.
+        Older transactional commits name neither member nor generation; a rebalance does not block them.
 
         Raises:
             KafkaError: COORDINATOR_NOT_AVAILABLE (the group is being unloaded), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
@@ -206,25 +198,25 @@ class ClassicGroup(Group):
         """
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        if generation_or_epoch < 0 and self.is_empty:
+        if committer.epoch < 0 and self.is_empty:
             return None
-        if generation_or_epoch >= 0 or member_id or group_instance_id is not None:
-            self.validate_member(member_id, group_instance_id)
-            if generation_or_epoch != self.generation_id:
+        if committer.epoch >= 0 or committer.member_id or committer.instance_id is not None:
+            self.validate_member(committer.member_id, committer.instance_id)
+            if committer.epoch != self.generation_id:
                 raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        elif not is_transactional and not self.is_empty:
+        elif not committer.is_transactional and not self.is_empty:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if not is_transactional and self.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
+        if not committer.is_transactional and self.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         return None
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anyone may fetch. Raises: KafkaError GROUP_ID_NOT_FOUND (the group is being unloaded)."""
+        """Accept every client. Raises: KafkaError GROUP_ID_NOT_FOUND (the group is being unloaded)."""
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def validate_offset_delete(self) -> None:
-        """The group is empty, or tells its subscriptions. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Accept if the group is empty or its subscriptions are known. Raises: KafkaError NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
         if self.is_in_state(ClassicGroupState.DEAD):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if not self.is_empty and not self.uses_consumer_group_protocol:
@@ -250,7 +242,7 @@ class ClassicGroup(Group):
             return lambda offset: offset.commit_timestamp_ms
         return None
 
-    # -- members -----------------------------------------------------------------------------------------------------
+    # Members
 
     def new_member_id(self, client_id: str, group_instance_id: str | None, rng: random.Random) -> str:
         """An id for a new member: a readable start and a random UUID."""
@@ -276,7 +268,7 @@ class ClassicGroup(Group):
         self.pending_join_members.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member or a pending member; the leadership goes to the member that came first."""
+        """Remove a member or a pending member; the first member to have joined becomes the leader."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported_protocols.subtract(member.protocols.keys())
@@ -297,7 +289,7 @@ class ClassicGroup(Group):
         session_timeout_ms: int,
         reply: JoinReply | None,
     ) -> None:
-        """Take over what a member says in a further JoinGroup."""
+        """Update a member from another JoinGroup."""
         self._supported_protocols.subtract(member.protocols.keys())
         member.protocols = protocols
         self._supported_protocols.update(protocols.keys())
@@ -338,7 +330,7 @@ class ClassicGroup(Group):
         self.awaiting_join_count += (reply is not None) - (member.awaiting_join is not None)
         member.awaiting_join = reply
 
-    # -- answers -----------------------------------------------------------------------------------------------------
+    # Answers
 
     def complete_join(self, member: ClassicGroupMember, response: JoinGroupResponse) -> bool:
         """Answer a member's JoinGroup; False when it does not wait."""
@@ -382,7 +374,7 @@ class ClassicGroup(Group):
             for member in self.members.values()
         ]
 
-    # -- generations -------------------------------------------------------------------------------------------------
+    # Generations
 
     def transition_to(self, state: ClassicGroupState, now_ms: int) -> None:
         """Go to another state."""
@@ -392,7 +384,7 @@ class ClassicGroup(Group):
         self.current_state_timestamp_ms = now_ms
 
     def maybe_elect_new_joined_leader(self) -> bool:
-        """Give the leadership to a member that has joined, if the leader has not; False when nobody has joined."""
+        """Make a member that has joined the leader, if the leader has not; return False if no member has joined."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].awaiting_join is not None:
@@ -404,7 +396,7 @@ class ClassicGroup(Group):
         return False
 
     def init_next_generation(self, now_ms: int) -> None:
-        """Begin the generation of those who have joined, or the empty one."""
+        """Start the next generation with the members that have joined; it may be empty."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -424,7 +416,7 @@ class ClassicGroup(Group):
         return votes.most_common(1)[0][0]
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
-        """The topics that the members consume; None when that cannot be known (no consumers, or unreadable metadata)."""
+        """The topics that the members consume; None if they are unknown (no consumers, or unreadable metadata)."""
         if not self.uses_consumer_group_protocol:
             return None
         if not self.members:

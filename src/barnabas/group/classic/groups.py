@@ -1,9 +1,9 @@
-"""ClassicGroups: the groups of the classic protocol in one shard (control plane).
+"""ClassicGroups: the groups of the classic protocol in one shard.
 
-It joins the parts of the protocol (`JoinGroup`, `SyncGroup`, `GroupMembership`, `Rebalance`) over the shard's groups, and moves their
-state in `replay`.
+It joins the parts of the protocol (`JoinGroup`, `SyncGroup`, `Heartbeat`, `LeaveGroup`, `Rebalance`), and moves the state of the groups in
+`replay`.
 
-On load every member is given a session timeout from now; on unload every member that waits is told to find the new coordinator.
+On load every member gets a session from now; on unload every request that waits is answered with NOT_COORDINATOR.
 
 Source: Kafka class `GroupMetadataManager`, its classic part.
 """
@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
+from barnabas.group.classic.heartbeat import Heartbeat
 from barnabas.group.classic.join_group import JoinGroup, Joining
+from barnabas.group.classic.leave_group import LeaveGroup
 from barnabas.group.classic.member import ClassicGroupMember, SyncReply
-from barnabas.group.classic.membership import GroupMembership
 from barnabas.group.classic.rebalance import Rebalance, holdings_of
 from barnabas.group.classic.records import GROUP_METADATA
 from barnabas.group.classic.sync_group import SyncGroup
@@ -44,13 +45,12 @@ class ClassicGroups:
         self.rebalance = Rebalance(environment)
         self._join = JoinGroup(environment, self.rebalance)
         self._sync = SyncGroup(environment, self.rebalance)
-        self._membership = GroupMembership(environment, self.rebalance)
+        self._heartbeat = Heartbeat(environment, self.rebalance)
+        self._leave = LeaveGroup(environment, self.rebalance)
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {GROUP_METADATA: self._replay_group}
 
     def __repr__(self) -> str:
-        return f"ClassicGroups({self._environment.partition})"
-
-    # -- requests ----------------------------------------------------------------------------------------------------
+        return f"<ClassicGroups {self._environment.partition}>"
 
     def join_group(self, joining: Joining) -> CoordinatorResult[None]:
         return self._join.handle(joining)
@@ -59,10 +59,10 @@ class ClassicGroups:
         return self._sync.handle(request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        return self._membership.heartbeat(request)
+        return self._heartbeat.handle(request)
 
     def leave_group(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
-        return self._membership.leave(request)
+        return self._leave.handle(request)
 
     def committed_by(self, group: ClassicGroup, member_id: str) -> None:
         """A member has committed offsets, so it is alive."""
@@ -70,8 +70,12 @@ class ClassicGroups:
         if member is not None and group.is_in_state(ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE):
             self.rebalance.reschedule_heartbeat(group, member)
 
-    def describe(self, group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
-        """For DescribeGroups: metadata and assignments of a stable group only."""
+    def describe(self, group_id: str) -> DescribeGroupsResponse.DescribedGroup:
+        """Describe a group for DescribeGroups: metadata and assignments of a stable group only.
+
+        Raises: KafkaError GROUP_ID_NOT_FOUND.
+        """
+        group = self._environment.require(group_id, ClassicGroup)
         stable = group.is_in_state(ClassicGroupState.STABLE)
         protocol = group.protocol_name if stable else None
         return DescribeGroupsResponse.DescribedGroup(
@@ -81,8 +85,6 @@ class ClassicGroups:
             protocol_data=protocol or "",
             members=[member.describe(protocol) for member in group.members.values()],
         )
-
-    # -- the log -----------------------------------------------------------------------------------------------------
 
     def _replay_group(self, record: CoordinatorRecord) -> None:
         groups, group_id = self._environment.groups, record.key.group
@@ -94,7 +96,7 @@ class ClassicGroups:
             groups[group_id] = _loaded_group(group_id, record.value)
 
     def on_loaded(self, group: Group) -> None:
-        """Watch the members that were loaded."""
+        """Start the timers of the loaded members."""
         assert isinstance(group, ClassicGroup), group
         self.rebalance.note_held(group.group_id, holdings_of(group))
         for member in group.members.values():
@@ -103,7 +105,7 @@ class ClassicGroups:
             self.rebalance.prepare(group, f"{len(group.members)} members are more than group.max.size")
 
     def on_unloaded(self, group: Group) -> None:
-        """Answer every member that waits: the coordinator is elsewhere now."""
+        """Answer every request that waits inside the group with NOT_COORDINATOR."""
         assert isinstance(group, ClassicGroup), group
         group.transition_to(ClassicGroupState.DEAD, self._environment.now_ms())
         for member in group.members.values():

@@ -1,4 +1,4 @@
-"""JoinGroup: who may join a classic group, and what that does to it (control plane).
+"""JoinGroup: whether a client may join a classic group, and what that changes.
 
     no member id, dynamic, v4+   MEMBER_ID_REQUIRED with an id; the id is pending for a session timeout (KIP-394)
     no member id, dynamic        a new member
@@ -9,8 +9,8 @@
 
 The order of the checks is Kafka's: group size, then state, protocols, identity.
 
-A static member that comes back to a stable group, with a change that does not touch the chosen protocol, gets its
-old assignment and no rebalance: the new member id is written, and the answer says `skip_assignment` to a leader (v9, KIP-814).
+A static member that returns to a stable group, with a change that does not affect the chosen protocol, gets its
+old assignment without a rebalance: the new member id is written, and a leader is answered with `skip_assignment` (v9, KIP-814).
 
 Source: Kafka class `GroupMetadataManager.classicGroupJoin`.
 """
@@ -27,6 +27,7 @@ from barnabas.group.classic.member import ClassicGroupMember, JoinReply, Protoco
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.classic.records import empty_group_metadata_record, group_metadata_record
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import JoinGroupRequest, JoinGroupResponse
 
@@ -38,12 +39,10 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A JoinGroup request, with all that it needs to be handled."""
+    """A JoinGroup request, its sender, and the reply to it."""
 
     request: JoinGroupRequest
-    version: int
-    client_id: str
-    client_host: str
+    sender: Sender
     reply: JoinReply
 
     @property
@@ -53,7 +52,7 @@ class Joining:
     @property
     def rebalance_timeout_ms(self) -> int:
         """Version 0 has only the session timeout, which then stands for both."""
-        return self.request.session_timeout_ms if self.version == 0 else self.request.rebalance_timeout_ms
+        return self.request.session_timeout_ms if self.sender.version == 0 else self.request.rebalance_timeout_ms
 
     @property
     def reason(self) -> str:
@@ -68,7 +67,7 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class _StaticReplacement:
-    """A static member that has come back under a new id, and what it takes to undo that when it cannot be written."""
+    """A static member that has returned under a new id, and what restores the old id if the log refuses the new one."""
 
     joining: Joining
     group: ClassicGroup
@@ -90,7 +89,7 @@ class JoinGroup:
         self._random = environment.rng
 
     def handle(self, joining: Joining) -> CoordinatorResult[None]:
-        """Handle a request; the answer goes to its `reply`, now or when the rebalance is complete."""
+        """Handle a request; its `reply` is called now or when the rebalance is complete."""
         group_id, member_id = joining.request.group_id, joining.request.member_id
         group = self._environment.find(group_id, ClassicGroup)
         if group is None:
@@ -109,7 +108,7 @@ class JoinGroup:
 
         def on_append(error: KafkaError | None) -> None:
             if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
-                return  # Late is not refused: the record is in the log, and the group goes on.
+                return  # A late commit is not a refusal: the record is in the log, and the group stays.
             logger.warning("group %s: its first record is not written: %s", group.group_id, error)
             if self._environment.groups.get(group.group_id) is group:
                 self._rebalance.cancel_all(group)
@@ -135,7 +134,7 @@ class JoinGroup:
         return self._join_existing_member(joining, group)
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether the group has room: while preparing, those who wait count, else all members."""
+        """Return whether the group has room: while preparing, the waiting members count, else all members."""
         if group.is_in_state(ClassicGroupState.EMPTY, ClassicGroupState.DEAD):
             return True
         member = group.members.get(member_id)
@@ -144,17 +143,15 @@ class JoinGroup:
             return waits or group.awaiting_join_count < self._config.group_max_size
         return member is not None or len(group.members) < self._config.group_max_size
 
-    # -- new members -------------------------------------------------------------------------------------------------
-
     def _join_new_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         instance_id = joining.request.group_instance_id
-        new_id = group.new_member_id(joining.client_id, instance_id, self._random)
+        new_id = group.new_member_id(joining.sender.client_id, instance_id, self._random)
         if instance_id is not None:
             existing_id = group.static_members.get(instance_id)
             if existing_id is None:
                 return self._add(joining, group, new_id)
             return self._replace_static(joining, group, existing_id, new_id)
-        if joining.version >= MEMBER_ID_REQUIRED_SINCE:
+        if joining.sender.version >= MEMBER_ID_REQUIRED_SINCE:
             group.pending_join_members[new_id] = None
             self._rebalance.schedule_heartbeat(group, new_id, joining.request.session_timeout_ms)
             return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, new_id)
@@ -165,8 +162,8 @@ class JoinGroup:
         member = ClassicGroupMember(
             member_id=member_id,
             group_instance_id=request.group_instance_id,
-            client_id=joining.client_id,
-            client_host=joining.client_host,
+            client_id=joining.sender.client_id,
+            client_host=joining.sender.client_host,
             rebalance_timeout_ms=joining.rebalance_timeout_ms,
             session_timeout_ms=request.session_timeout_ms,
             protocol_type=request.protocol_type,
@@ -177,15 +174,13 @@ class JoinGroup:
         if preparing and group.previous_state is ClassicGroupState.EMPTY:
             group.new_member_added = True  # The initial delay may be prolonged.
         group.add(member, joining.reply)
-        # A new member cannot send heartbeats before its first answer; one that has gone away must not stay for ever.
+        # A new member cannot send heartbeats before its first answer; a client that has left must not stay for ever.
         self._rebalance.schedule_heartbeat(group, member_id, self._config.new_member_join_timeout_ms)
         return self._rebalance.prepare_or_complete_join(
             group,
             f"new member {member_id}, instance {request.group_instance_id} (client reason: {joining.reason})",
             member,
         )
-
-    # -- members that are there --------------------------------------------------------------------------------------
 
     def _join_existing_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         member_id = joining.request.member_id
@@ -234,8 +229,6 @@ class JoinGroup:
             joining.reply,
         )
 
-    # -- static members that come back -------------------------------------------------------------------------------
-
     def _replace_static(
         self, joining: Joining, group: ClassicGroup, old_id: str, new_id: str
     ) -> CoordinatorResult[None]:
@@ -269,12 +262,12 @@ class JoinGroup:
                 self._revert_static(replacement, error)
                 return
             if not group.is_in_state(ClassicGroupState.STABLE):
-                return  # A rebalance has begun meanwhile, and will answer this join with the others.
-            if joining.version >= SKIP_ASSIGNMENT_SINCE:
+                return  # A rebalance has started meanwhile, and will answer this join with the others.
+            if joining.sender.version >= SKIP_ASSIGNMENT_SINCE:
                 leads = group.is_leader(member.member_id)
                 response = group.join_response(member.member_id, with_members=leads, skip_assignment=leads)
             else:
-                # An older client that leads would assign anew if it knew: it is told of the leader before it.
+                # An older client would assign again if it knew that it leads: name the leader before it.
                 response = group.join_response(member.member_id, with_members=False)
                 response.leader = replacement.leader_before or ""
             group.complete_join(member, response)

@@ -1,4 +1,4 @@
-"""A member of a classic group (control plane).
+"""A member of a classic group.
 
 While a member waits for the answer to its JoinGroup or SyncGroup, the way to answer it is kept here: `awaiting_join` and
 `awaiting_sync`. Such a member needs no heartbeats; it is alive because the coordinator keeps it waiting.
@@ -19,7 +19,7 @@ Protocols = dict[str, bytes]
 
 
 class ClassicGroupMember:
-    """One member: who it is, what it can, what it was given."""
+    """One member: its identity, its protocols, its assignment."""
 
     __slots__ = (
         "assignment",
@@ -63,7 +63,7 @@ class ClassicGroupMember:
         self.is_new = False
 
     def __repr__(self) -> str:
-        return f"ClassicGroupMember({self.member_id} instance={self.group_instance_id})"
+        return f"<ClassicGroupMember {self.member_id} instance={self.group_instance_id}>"
 
     @property
     def is_static(self) -> bool:
@@ -74,7 +74,7 @@ class ClassicGroupMember:
     def has_satisfied_heartbeat(self) -> bool:
         """Whether a session timeout that fires now must be ignored."""
         if self.is_new:
-            return False  # It has never been answered, so it may be gone.
+            return False  # It has never been answered, so it may have left.
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def metadata(self, protocol: str) -> bytes:
@@ -86,7 +86,7 @@ class ClassicGroupMember:
         return next(name for name in self.protocols if name in candidates)
 
     def matches(self, protocols: Protocols) -> bool:
-        """Whether these are the same protocols, in the same order, with the same metadata."""
+        """Return whether these are the same protocols, in the same order, with the same metadata."""
         return list(self.protocols.items()) == list(protocols.items())
 
     def describe(self, protocol: str | None) -> DescribeGroupsResponse.DescribedGroupMember:

@@ -1,4 +1,4 @@
-"""The phases of a classic rebalance: prepare, complete the join, wait for the syncs (control plane).
+"""The phases of a classic rebalance: prepare, complete the join, wait for the syncs.
 
     prepare ──> all members have joined, or the rebalance timeout fires ──> next generation: answer every JoinGroup
                                                               │
@@ -9,8 +9,8 @@ Each returns a `CoordinatorResult`; only the end of a group's last member writes
 
 Invariants:
 - members that did not rejoin in time are removed, except static ones, which keep their place until their session ends;
-- nobody's JoinGroup is answered with a generation before the join phase is complete;
-- a member that has been removed gets UNKNOWN_MEMBER_ID for what it waits for.
+- no JoinGroup is answered with a generation before the join phase is complete;
+- a removed member that waits gets UNKNOWN_MEMBER_ID.
 
 Source: Kafka class `GroupMetadataManager` (its classic part); KIP-62, KIP-134 (initial delay), KIP-345, KIP-394.
 """
@@ -47,10 +47,10 @@ class Rebalance:
         self._held: dict[str, Holdings] = {}
 
     def _find(self, group_id: str) -> ClassicGroup | None:
-        """The group, if it is there and still a classic one: timers ask."""
+        """Return the group, if it still exists and is a classic group; for timers."""
         return self._environment.find(group_id, ClassicGroup)
 
-    # -- starting ----------------------------------------------------------------------------------------------------
+    # Starting
 
     def prepare_or_complete_join(
         self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None = None
@@ -66,7 +66,7 @@ class Rebalance:
         """Start a rebalance; an empty group waits a while for further members (KIP-134).
 
         Args:
-            member: whose doing it is, if it is a member's.
+            member: the member that causes it, if one does.
         """
         if group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE):
             self.propagate_error(group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -111,7 +111,7 @@ class Rebalance:
 
         self._timer.schedule(_join_key(group.group_id), group.rebalance_timeout_ms, expire)
 
-    # -- the end of the join phase -----------------------------------------------------------------------------------
+    # The end of the join phase
 
     def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
         """Complete the join phase if all have joined; the initial delay is always waited out."""
@@ -124,13 +124,13 @@ class Rebalance:
         return self.complete_join(group)
 
     def complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
-        """Begin the next generation with those who have joined."""
+        """Start the next generation with the members that have joined."""
         self._timer.cancel(_join_key(group.group_id))
         self._remove_dynamic_members_not_rejoined(group)
         if group.is_in_state(ClassicGroupState.DEAD):
             return NOTHING
         if not group.maybe_elect_new_joined_leader() and group.members:
-            # Only static members are left and none has come back: wait for one, or for their sessions to end.
+            # Only static members are left and none has returned: wait for one, or for their sessions to end.
             self._schedule_join(group)
             return NOTHING
         group.init_next_generation(self._now_ms())
@@ -166,7 +166,7 @@ class Rebalance:
             lambda: self._expire_pending_sync(group.group_id, generation_id),
         )
 
-    # -- the sync phase ----------------------------------------------------------------------------------------------
+    # The sync phase
 
     def sync_received(self, group: ClassicGroup, member_id: str) -> None:
         """Note a member's SyncGroup; when it was the last, the sync phase needs no timer any more."""
@@ -187,7 +187,7 @@ class Rebalance:
         return self.prepare(group, f"members {gone} sent no SyncGroup in time")
 
     def propagate_assignment(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
-        """Give every member its part of the leader's assignment, and answer those who wait for it."""
+        """Store each member's part of the leader's assignment, and answer the members that wait for it."""
         assert group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE), group
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -195,7 +195,7 @@ class Rebalance:
         self._answer_syncs(group, ErrorCode.NONE)
 
     def propagate_error(self, group: ClassicGroup, error: ErrorCode) -> None:
-        """Take all assignments away, and tell those who wait for one why."""
+        """Clear all assignments, and answer the members that wait for one with an error."""
         assert group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE), group
         for member in group.members.values():
             member.assignment = b""
@@ -214,7 +214,7 @@ class Rebalance:
                 # A session that ended while the member waited here was ignored: watch it again from now.
                 self.reschedule_heartbeat(group, member)
 
-    # -- the history -------------------------------------------------------------------------------------------------
+    # The history
 
     def _note_cause(self, group: ClassicGroup, reason: str, member: ClassicGroupMember | None) -> None:
         history, generation_id = self._environment.history, group.generation_id + 1
@@ -223,17 +223,17 @@ class Rebalance:
         history.begun(group.group_id, generation_id)
 
     def _note_assignment(self, group: ClassicGroup) -> None:
-        """The generation has its assignment, or nobody is left to have one."""
+        """Note the assignment of the generation; it is empty if no member is left."""
         after = holdings_of(group)
         self._environment.history.moved(group.group_id, self._held.get(group.group_id, {}), after)
         self._environment.history.ended(group.group_id, len(group.members))
         self._held[group.group_id] = after
 
     def note_held(self, group_id: str, held: Holdings) -> None:
-        """What the members of a group have that was loaded, or of another type until now."""
+        """Note the partitions of the members of a group that was loaded or converted."""
         self._held[group_id] = held
 
-    # -- sessions ----------------------------------------------------------------------------------------------------
+    # Sessions
 
     def reschedule_heartbeat(self, group: ClassicGroup, member: ClassicGroupMember) -> None:
         """The member is alive: its session timeout starts again."""
@@ -248,7 +248,7 @@ class Rebalance:
         )
 
     def cancel_heartbeat(self, group: ClassicGroup, member_id: str) -> None:
-        """Watch a member no more."""
+        """Stop watching a member."""
         self._timer.cancel(_heartbeat_key(group.group_id, member_id))
 
     def cancel_all(self, group: ClassicGroup) -> None:
@@ -281,7 +281,7 @@ class Rebalance:
         return NOTHING
 
     def drop_member(self, group: ClassicGroup, member_id: str) -> None:
-        """Remove a member; if it waits for an answer, UNKNOWN_MEMBER_ID makes a live one join anew."""
+        """Remove a member; if it waits, it gets UNKNOWN_MEMBER_ID and joins again."""
         gone, member = ErrorCode.UNKNOWN_MEMBER_ID, group.members[member_id]
         self.cancel_heartbeat(group, member_id)
         group.complete_join(member, JoinGroupResponse(member_id=UNKNOWN_MEMBER_ID, error_code=gone))
@@ -290,7 +290,7 @@ class Rebalance:
 
 
 def holdings_of(group: ClassicGroup) -> Holdings:
-    """What each member has, of a group of consumers whose assignments can be read; empty for others."""
+    """Return the partitions of each member; nothing unless these are consumers with readable assignments."""
     held = {}
     for member in group.members.values() if group.uses_consumer_group_protocol else ():
         try:
@@ -304,7 +304,7 @@ def holdings_of(group: ClassicGroup) -> Holdings:
 def _warn_not_written(group_id: str) -> Callable[[KafkaError | None], None]:
     def warn(error: KafkaError | None) -> None:
         if error is not None:
-            # After a failover the last written generation would come back, and time out: harmless.
+            # After a failover the last written generation would be loaded, and time out: harmless.
             logger.warning("group %s: the empty generation is not written: %s", group_id, error)
 
     return warn

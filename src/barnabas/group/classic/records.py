@@ -1,4 +1,4 @@
-"""The record of `__consumer_offsets` that a group of the classic protocol is (control plane).
+"""The record of `__consumer_offsets` that a group of the classic protocol is.
 
     type 2  GroupMetadataKey(group) -> GroupMetadataValue(protocolType, generation, protocol, leader, members)
 
@@ -51,7 +51,7 @@ def group_metadata_record(group: ClassicGroup, assignments: Mapping[str, bytes])
 
 
 def empty_group_metadata_record(group_id: str, current_state_timestamp_ms: int) -> CoordinatorRecord:
-    """A group that is known and has had no generation."""
+    """A group that exists and has had no generation."""
     value = GroupMetadataValue(
         protocol_type="",
         generation=0,

@@ -1,7 +1,7 @@
-"""SyncGroup: the leader brings the assignment, everyone is given their part (control plane).
+"""SyncGroup: the leader sends the assignment, each member gets its part.
 
 A follower waits until the leader's assignment is written to the log; then all are answered and the group is stable. A SyncGroup
-in a stable group is answered at once (the answer was lost, or the member came late).
+in a stable group is answered at once (the response was lost, or the member is late).
 
 Order of the checks: the member (UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID), the generation, the protocol type and name (v5, KIP-559).
 
@@ -30,7 +30,7 @@ class SyncGroup:
         self._now_ms = environment.now_ms
 
     def handle(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        """Handle a request; the answer goes to `reply`, now or when the leader's assignment is written."""
+        """Handle a request; `reply` is called now or when the leader's assignment is written."""
         group = self._environment.find(request.group_id, ClassicGroup)
         if group is None or group.is_empty:
             reply(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -64,7 +64,7 @@ class SyncGroup:
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
 
         def on_append(error: KafkaError | None) -> None:
-            # A join or a timeout may have begun the next rebalance while the record was on its way.
+            # A join or a timeout may have started the next rebalance before the record was committed.
             still = group.is_in_state(ClassicGroupState.COMPLETING_REBALANCE)
             if not still or request.generation_id != group.generation_id:
                 return

@@ -1,6 +1,6 @@
-"""What an assignor is given and what it gives back (control plane, pure).
+"""The input and the output of an assignor.
 
-An assignor spreads the partitions of the topics that members consume over the members, and is sticky: it looks at what each has now.
+An assignor spreads the partitions of the consumed topics over the members. It is sticky: it starts from what each member has now.
 It is a plain function of its input, so that the same group gets the same assignment on every broker.
 
 Sources: Kafka's `org.apache.kafka.coordinator.group.api.assignor`; KIP-848.
@@ -21,7 +21,7 @@ class MemberSubscription:
     Attributes:
         topic_ids: of topics that exist.
         instance_id: of a static member.
-        rack_id: where it is; the assignors here do not look at it.
+        rack_id: the assignors here ignore it.
     """
 
     topic_ids: frozenset[bytes]
@@ -34,9 +34,9 @@ class GroupSpec:
     """A group, as an assignor sees it.
 
     Attributes:
-        members: by member id, in the order in which they came.
+        members: by member id, in the order in which they joined.
         homogeneous: all members consume the same topics.
-        assigned: what each member should have by the last assignment.
+        assigned: the target of each member in the last assignment.
         owners: the same from the partitions' side: topic id to partition index to member id.
         partition_counts: of every topic that is consumed, by topic id.
     """
@@ -48,15 +48,15 @@ class GroupSpec:
     partition_counts: Mapping[bytes, int]
 
     def assignment_of(self, member_id: str) -> Assignment:
-        """What a member should have by the last assignment."""
+        """Return the target of a member in the last assignment."""
         return self.assigned.get(member_id, NO_ASSIGNMENT)
 
     def is_assigned(self, topic_id: bytes, partition: int) -> bool:
-        """Whether the last assignment gives the partition to anyone."""
+        """Return whether the last assignment gives the partition to a member."""
         return partition in self.owners.get(topic_id, {})
 
 
 GroupAssignment = dict[str, Assignment]
-"""Member id to what it should have; a member left out should have nothing."""
+"""Target partitions by member id; a member that is left out gets none."""
 
 Assignor = Callable[[GroupSpec], GroupAssignment]

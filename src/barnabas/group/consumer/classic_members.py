@@ -1,12 +1,12 @@
-"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (control plane).
+"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-A group on its way from one protocol to the other has members of both. To one of the classic protocol the coordinator plays the group
-that it knows: an epoch is its generation, a rebalance is REBALANCE_IN_PROGRESS in its heartbeat, and its assignment comes as if a
-leader had made it. It gives partitions back by joining again without them.
+A group that is migrating has members of both protocols. To a classic member the coordinator shows a classic group: the epoch is
+its generation, its heartbeat returns REBALANCE_IN_PROGRESS during a rebalance, and its assignment looks as if a leader had made it.
+The member gives partitions back by joining again without them.
 
-    JoinGroup   its subscription and what it owns, out of the consumers' own message; one step of its reconciliation
-    SyncGroup   its assignment
-    Heartbeat   its session; REBALANCE_IN_PROGRESS when a join would bring it further
+    JoinGroup   reads its subscription and owned partitions from the consumers' own message; one step of its reconciliation
+    SyncGroup   returns its assignment
+    Heartbeat   renews its session; REBALANCE_IN_PROGRESS if a join would take it further
 
 Source: Kafka class `GroupMetadataManager` (`classicGroupJoinToConsumerGroup` and its kin); KIP-848, "Migration".
 """
@@ -31,8 +31,8 @@ from barnabas.group.consumer.heartbeat import (
 )
 from barnabas.group.consumer.member import ClassicMemberMetadata, ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
-from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
-from barnabas.group.consumer.timers import NOTHING, ConsumerGroupTimers
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
+from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
@@ -55,24 +55,25 @@ class ClassicMembers:
     def __init__(
         self,
         environment: GroupEnvironment,
-        steps: ConsumerGroupSteps,
+        rebalance: ConsumerGroupRebalance,
         timers: ConsumerGroupTimers,
         migration: GroupMigration,
     ) -> None:
         self._environment = environment
-        self._steps = steps
+        self._rebalance = rebalance
         self._timers = timers
         self._migration = migration
 
-    # -- joining -----------------------------------------------------------------------------------------------------
+    # Joining
 
-    def join(self, group: ConsumerGroup, joining: Joining) -> CoordinatorResult[None]:
-        """Handle JoinGroup; the answer goes to its `reply` when the step is written.
+    def join(self, joining: Joining) -> CoordinatorResult[None]:
+        """Handle JoinGroup; its `reply` is called when the records are committed.
 
         Raises: KafkaError INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         request = joining.request
-        self._check_may_join(group, joining)
+        group = self._environment.require(request.group_id, ConsumerGroup)
+        self._check_may_join(group)
         is_unknown = not request.member_id
         member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.group_instance_id, self._environment.config.group_consumer_max_size)
@@ -80,24 +81,24 @@ class ClassicMembers:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported."
             )
-        if is_unknown and request.group_instance_id is None and joining.version >= MEMBER_ID_REQUIRED_SINCE:
+        if is_unknown and request.group_instance_id is None and joining.sender.version >= MEMBER_ID_REQUIRED_SINCE:
             return joining.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         subscription = _subscription(joining)
         records: Records = []
         static = group.static_member(request.group_instance_id)
         old = self._member(group, joining, member_id, static, records)
         new = _updated(joining, subscription, old)
-        names_changed = self._steps.names_changed(group, old, new, records)
-        changed = names_changed or self._steps.update_regex(group, old, new, records) is not RegexUpdate.NONE
+        names_changed = self._rebalance.names_changed(group, old, new, records)
+        changed = names_changed or self._rebalance.update_regex(group, old, new, records) is not RegexUpdate.NONE
         epoch, homogeneous = group.group_epoch, group.homogeneous
         cause = f"member {member_id} joined or changed its subscription, by the classic protocol" if changed else None
         if changed or group.has_metadata_expired(self._environment.now_ms()):
-            epoch, homogeneous = self._steps.update_metadata(group, cause, old, new, records)
+            epoch, homogeneous = self._rebalance.update_metadata(group, cause, old, new, records)
         owned = self._owned(subscription)
         if static is not None and self._migration.may_downgrade_replacing(group, static):
             return self._downgrade(group, joining, static, new, epoch, changed, owned, records)
-        target_epoch, target = self._steps.update_target(group, epoch, old, new, homogeneous, records)
-        joined = self._steps.reconcile(
+        target_epoch, target = self._rebalance.update_target(group, epoch, old, new, homogeneous, records)
+        joined = self._rebalance.reconcile(
             group, new, target_epoch, target, subscription_changed=changed, owned=owned, records=records
         )
 
@@ -110,7 +111,7 @@ class ClassicMembers:
 
         return CoordinatorResult(None, records, on_append=on_append)
 
-    def _check_may_join(self, group: ConsumerGroup, joining: Joining) -> None:
+    def _check_may_join(self, group: ConsumerGroup) -> None:
         if self._environment.config.group_consumer_migration_policy.lower() == "disabled":
             raise KafkaError(
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
@@ -152,16 +153,16 @@ class ClassicMembers:
         owned: Owned,
         records: Records,
     ) -> CoordinatorResult[None]:
-        """The last member of the new protocol has come back with the old one: make the group classic."""
+        """Make the group classic: its last member of the new protocol has returned with the old one."""
         rebalance = None
         if group.assignment_epoch < epoch:
             rebalance = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         else:
-            new = self._steps.reconcile(
+            new = self._rebalance.reconcile(
                 group,
                 new,
                 group.assignment_epoch,
-                self._steps.target_of(group, new),
+                self._rebalance.target_of(group, new),
                 subscription_changed=changed,
                 owned=owned,
                 records=records,
@@ -177,15 +178,16 @@ class ClassicMembers:
 
         return CoordinatorResult(None, records, replay=False, on_append=on_append)
 
-    # -- the rest of the protocol ------------------------------------------------------------------------------------
+    # The rest of the protocol
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
-        """Handle SyncGroup: the member's own assignment, whoever it says leads.
+    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> CoordinatorResult[None]:
+        """Handle SyncGroup: return the member's own assignment.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
                 REBALANCE_IN_PROGRESS.
         """
+        group = self._environment.require(request.group_id, ConsumerGroup)
         member = _known(group, request.member_id, request.group_instance_id)
         _check_generation(member, request.generation_id)
         assert member.classic is not None, member
@@ -212,11 +214,12 @@ class ClassicMembers:
 
         return CoordinatorResult(None, on_append=on_append)
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         """Handle Heartbeat.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
+        group = self._environment.require(request.group_id, ConsumerGroup)
         member = _known(group, request.member_id, request.group_instance_id)
         _check_generation(member, request.generation_id)
         self._timers.schedule_session(group.group_id, member)
@@ -229,8 +232,9 @@ class ClassicMembers:
         self._timers.schedule_join_if_absent(group.group_id, member)
         return CoordinatorResult(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
-    def leave(self, group: ConsumerGroup, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
+    def leave(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
         """Handle LeaveGroup, for members of either protocol: an administrator may remove any."""
+        group = self._environment.require(request.group_id, ConsumerGroup)
         response = LeaveGroupResponse()
         leaving: dict[str, ConsumerGroupMember] = {}
         for identity in request.members:
@@ -255,14 +259,8 @@ class ClassicMembers:
         return self._migration.fence(group, list(leaving.values()), response, cause)
 
 
-def refuse_join(joining: Joining) -> CoordinatorResult[None]:
-    """JoinGroup of a group that is neither classic nor of consumers."""
-    joining.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "")
-    return NOTHING
-
-
 def _subscription(joining: Joining) -> ConsumerProtocolSubscription:
-    """What the member subscribes to, by the protocol that it prefers."""
+    """Return the subscription in the protocol that the member prefers."""
     try:
         return read_subscription(next(iter(joining.protocols.values())))
     except MalformedMessage:
@@ -285,8 +283,8 @@ def _updated(
         else joining.rebalance_timeout_ms,
         subscribed_topic_names=frozenset(subscription.topics),
         subscribed_topic_regex="",
-        client_id=joining.client_id,
-        client_host=joining.client_host,
+        client_id=joining.sender.client_id,
+        client_host=joining.sender.client_host,
         classic=ClassicMemberMetadata(
             request.session_timeout_ms, tuple((name, bytes(metadata)) for name, metadata in joining.protocols.items())
         ),
@@ -294,7 +292,7 @@ def _updated(
 
 
 def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
-    """The answer to a member that follows: nobody leads, the coordinator assigns."""
+    """Return the response to a member that does not lead: the coordinator assigns."""
     assert member.classic is not None, member
     return JoinGroupResponse(
         member_id=member.member_id,
@@ -305,7 +303,7 @@ def _joined(member: ConsumerGroupMember) -> JoinGroupResponse:
 
 
 def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
-    """The member of the classic protocol that a request speaks for."""
+    """Return the classic member that a request names."""
     if instance_id is None:
         member = group.member(member_id)
     else:

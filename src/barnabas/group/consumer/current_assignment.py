@@ -1,19 +1,19 @@
-"""Reconciliation: how a member comes from what it has to what it should have (control plane, pure).
+"""Reconciliation: how a member gets from its assignment to its target.
 
     has ∩ target      stays
-    has − target      must be given back, and until the member's heartbeat says so, it stays at its epoch
-    target − has      is assigned as soon as nobody else has it
+    has − target      must be revoked; until the member's heartbeat reports that, the member stays at its epoch
+    target − has      is assigned as soon as no other member has it
 
                  revoke first
-      STABLE ───────────────────> UNREVOKED_PARTITIONS ──┐ the member owns them no more
+      STABLE ───────────────────> UNREVOKED_PARTITIONS ──┐ the member has revoked them
         │  ^                                             │
         │  └──────── nothing left to wait for ───────────┤
         v                                                v
       (next epoch)  <─────────────────────────  UNRELEASED_PARTITIONS: others have yet to give back
 
-A member that changes its subscription between two epochs gives back at once what it does not consume any more.
+A member that changes its subscription between two epochs revokes at once the partitions that it stops consuming.
 
-Invariants: a partition has one owner at a time (who owns it is asked through `partition_epoch`); a member moves to the target's epoch
+Invariants: a partition has one owner at a time (see `partition_epoch`); a member moves to the target's epoch
 only when it has given everything back.
 
 Source: Kafka class `CurrentAssignmentBuilder`; KIP-848, "Member reconciliation".
@@ -34,15 +34,15 @@ from barnabas.group.modern_group import Assignment
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 Owned = Mapping[bytes, Sequence[int]]
-"""What a member says it has: topic id to partition indexes."""
+"""The partitions that a member reports: topic id to partition indexes."""
 
 FREE = -1
-"""The epoch of a partition that nobody has."""
+"""The epoch of a partition without an owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What is known when a member's next step is computed.
+    """The input of a member's next step.
 
     Args:
         member: as it is.
@@ -51,7 +51,7 @@ class Reconciliation:
         subscribed_topic_ids: the topics it consumes, by name or expression, that exist.
         subscription_changed: since the last step.
         partition_epoch: the epoch of a partition's present owner, `FREE` without one.
-        owned: what the member says it has; None when it says nothing.
+        owned: the partitions that the member reports; None if it reports none.
     """
 
     member: ConsumerGroupMember
@@ -63,9 +63,9 @@ class Reconciliation:
     owned: Owned | None
 
     def next_member(self) -> ConsumerGroupMember:
-        """The member after its next step; the same object when there is none.
+        """Return the member after its next step; the same object if nothing changes.
 
-        Raises: KafkaError FENCED_MEMBER_EPOCH for a member in a state that this broker does not know.
+        Raises: KafkaError FENCED_MEMBER_EPOCH for a member in an unknown state.
         """
         member = self.member
         if member.state is MemberState.STABLE:
@@ -87,7 +87,7 @@ class Reconciliation:
         return self._compute(self.target_epoch)
 
     def _still_owns(self, assignment: AssignmentWithEpochs) -> bool:
-        """Whether the member says it has any of these; it has when it says nothing."""
+        """Return whether the member reports any of these, or reports nothing."""
         if self.owned is None:
             return True
         return any(
@@ -97,7 +97,7 @@ class Reconciliation:
         )
 
     def _drop_unsubscribed(self) -> ConsumerGroupMember:
-        """Have the member give back what it does not consume any more; its epoch stays."""
+        """Revoke what the member stops consuming; its epoch stays."""
         member = self.member
         dropped = {
             topic_id: partitions
@@ -144,7 +144,7 @@ class Reconciliation:
         return _at(member, self.target_epoch, state, kept, NO_PARTITIONS)
 
     def _is_free(self, topic_id: bytes, partition: int) -> bool:
-        """Whether nobody has the partition, or only this member, which has just given it back."""
+        """Return whether no member has the partition, or only this member, which has just revoked it."""
         if self.partition_epoch(topic_id, partition) == FREE:
             return True
         return partition in self.member.pending_revocation.get(topic_id, {})

@@ -1,11 +1,11 @@
-"""ConsumerGroup: a group of KIP-848, all of it from records (control plane).
+"""ConsumerGroup: a group of KIP-848, all of it from records.
 
     EMPTY        no members
     ASSIGNING    the target assignment is behind the group epoch
-    RECONCILING  some member is not yet where the target assignment wants it
-    STABLE       every member is
+    RECONCILING  some member has not reached its target assignment
+    STABLE       every member has
 
-Members may speak the classic protocol too (`ConsumerGroupMember.classic`): a group on its way from one protocol to the other.
+A group that is migrating has members of the classic protocol too (`ConsumerGroupMember.classic`).
 
 Invariants:
 - a partition's epoch (`partition_epoch`) is that of the member that has it or is giving it back; there is at most one;
@@ -25,14 +25,14 @@ from barnabas.group.consumer import records
 from barnabas.group.consumer.current_assignment import FREE
 from barnabas.group.consumer.member import AssignmentWithEpochs, ConsumerGroupMember, MemberState
 from barnabas.group.consumer.records import ResolvedRegularExpression
-from barnabas.group.group import GroupType, PartitionCheck
+from barnabas.group.group import GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.group_environment import TopicSubscribers
 from barnabas.group.modern_group import ModernGroup, SubscriptionCounts, add_to_counts
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 MEMBER_EPOCH_SINCE = 9
-"""The OffsetCommit version from which a commit can say its member epoch."""
+"""The OffsetCommit version from which a commit has a member epoch."""
 
 
 class ConsumerGroupState(Enum):
@@ -63,7 +63,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.has_partition_metadata_record = False
         super().__init__(group_id, subscribers)
 
-    # -- questions ---------------------------------------------------------------------------------------------------
+    # Questions
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -84,11 +84,11 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return None if member_id is None else self.members[member_id]
 
     def partition_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that has the partition or is giving it back; `FREE` (-1) when nobody has it."""
+        """The epoch of the member that has the partition or is giving it back; `FREE` (-1) if no member has it."""
         return self._partition_epochs.get(topic_id, {}).get(partition, FREE)
 
     def waits_for_others(self, member: ConsumerGroupMember) -> bool:
-        """Whether a partition that the member should have is still with another member."""
+        """Return whether a partition that the member should have is still with another member."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             partition not in member.assigned.get(topic_id, {}) and self.partition_epoch(topic_id, partition) != FREE
             for topic_id, partitions in self.target_assignment.get(member.member_id, {}).items()
@@ -108,7 +108,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return None if best == 0 else next(name for name, count in counts.items() if count == best)
 
     def supports_classic_protocols(self, protocol_type: str, names: Collection[str]) -> bool:
-        """Whether a member of the classic protocol could be in the group: one protocol is known to all such members."""
+        """Return whether a classic member may join: all classic members must support one of its protocols."""
         if protocol_type != CONSUMER_PROTOCOL_TYPE:
             return False
         if self.is_empty:
@@ -116,11 +116,11 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return any(self._classic_protocols[name] == self.classic_member_count for name in names)
 
     def all_classic_except(self, members: Collection[ConsumerGroupMember]) -> bool:
-        """Whether every member but these speaks the classic protocol."""
+        """Return whether every member but these speaks the classic protocol."""
         classic = sum(member.uses_classic_protocol for member in members)
         return self.classic_member_count - classic == len(self.members) - len(members)
 
-    # -- subscriptions -----------------------------------------------------------------------------------------------
+    # Subscriptions
 
     def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """The topics that a member names, and those that its expression matched."""
@@ -158,7 +158,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         return +counts
 
     def update_regex(self, regex: str, resolved: ResolvedRegularExpression | None) -> None:
-        """An expression is resolved anew, or (None) nobody subscribes to it any more."""
+        """Store what an expression resolves to; None if its last subscriber has left."""
         old = self.resolved_regexes.pop(regex, None)
         before = frozenset[str]() if old is None else old.topics
         after = frozenset[str]() if resolved is None else resolved.topics
@@ -167,40 +167,36 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         self.change_subscriptions(sorted(after - before), by_regex=1)
         self.change_subscriptions(sorted(before - after), by_regex=-1)
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
+    # What may be done to it
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
-        """A commit is accepted at the member's epoch; at an older one for the partitions that it had already then (KIP-1251).
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
+        """Accept a commit at the member's epoch; at an older one only for partitions assigned by then (KIP-1251).
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION (a classic member's), UNSUPPORTED_VERSION.
         """
-        if generation_or_epoch < 0 and self.is_empty:
+        if committer.epoch < 0 and self.is_empty:
             return None
-        if is_transactional and generation_or_epoch == -1 and member_id == "" and group_instance_id is None:
+        if committer.is_transactional and committer.names_no_member:
             return None
-        member = self.member(member_id)
-        if not is_transactional and not member.uses_classic_protocol and version < MEMBER_EPOCH_SINCE:
+        member = self.member(committer.member_id)
+        if (
+            not committer.is_transactional
+            and not member.uses_classic_protocol
+            and committer.version < MEMBER_EPOCH_SINCE
+        ):
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
             )
-        if generation_or_epoch == member.member_epoch:
+        if committer.epoch == member.member_epoch:
             return None
         stale = _stale_error(member)
-        if generation_or_epoch > member.member_epoch:
-            raise KafkaError(stale, f"Epoch {generation_or_epoch} is newer than the member's {member.member_epoch}.")
+        if committer.epoch > member.member_epoch:
+            raise KafkaError(stale, f"Epoch {committer.epoch} is newer than the member's {member.member_epoch}.")
 
         def check(topic: str, topic_id: bytes, partition: int) -> ErrorCode:
             assigned_at = member.assignment_epoch(topic_id, partition)
-            return stale if assigned_at is None or generation_or_epoch < assigned_at else ErrorCode.NONE
+            return stale if assigned_at is None or committer.epoch < assigned_at else ErrorCode.NONE
 
         return check
 
@@ -215,7 +211,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
             )
 
     def validate_offset_delete(self) -> None:
-        """The offsets of topics that nobody consumes may go at any time."""
+        """Accept always: offsets of topics without consumers may be deleted at any time."""
 
     def tombstones(self) -> list[CoordinatorRecord]:
         return self.tombstones_with(dict.fromkeys(self.members))
@@ -251,7 +247,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
             *(records.current_record(self.group_id, member) for member in members),
         ]
 
-    # -- replay ------------------------------------------------------------------------------------------------------
+    # Replay
 
     def update_state(self) -> None:
         """The state is computed when it is asked for: loading a large group would compute it for every record."""
@@ -286,7 +282,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         for topic_id, partitions in assignment.items():
             owners = self._partition_epochs.get(topic_id, {})
             for partition in partitions:
-                # Another member may have it by now, at its own epoch.
+                # Another member may already have it, at its own epoch.
                 if owners.get(partition) == epoch:
                     del owners[partition]
             if not owners:
@@ -303,7 +299,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 
 
 def is_homogeneous(regexes: Mapping[str, int], topics: SubscriptionCounts, members: int) -> bool:
-    """Whether all members consume the same topics, by the same names or all by the same expression."""
+    """Return whether all members consume the same topics, by the same names or all by the same expression."""
     if not regexes:
         return all(count.by_name == members for count in topics.values())
     if next(iter(regexes.values())) != members:

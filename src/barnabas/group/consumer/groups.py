@@ -1,10 +1,10 @@
-"""ConsumerGroups: the groups of KIP-848 in one shard (control plane).
+"""ConsumerGroups: the groups of KIP-848 in one shard.
 
 It joins the parts (`ConsumerGroupHeartbeat`, `ClassicMembers`, `GroupMigration`, their steps and timers) over the shard's groups, and moves
 the groups' state in `replay`.
 
-On load every member is given a session from now, and a rebalance timeout if it has something to give back. Nobody waits inside a consumer
-group, so there is nobody to answer on unload.
+On load every member gets a session from now, and a rebalance timeout if it has partitions to revoke. No request waits inside a consumer
+group, so none is answered on unload.
 
 Source: Kafka class `GroupMetadataManager`, its consumer part.
 """
@@ -19,16 +19,21 @@ from barnabas.group.classic.groups import ClassicGroups
 from barnabas.group.consumer import records as records_of
 from barnabas.group.consumer.classic_members import ClassicMembers
 from barnabas.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from barnabas.group.consumer.heartbeat import Beating, ConsumerGroupHeartbeat
+from barnabas.group.consumer.heartbeat import ConsumerGroupHeartbeat
 from barnabas.group.consumer.member import ConsumerGroupMember, MemberState
 from barnabas.group.consumer.migration import GroupMigration
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance
 from barnabas.group.consumer.records import ResolvedRegularExpression
-from barnabas.group.consumer.steps import ConsumerGroupSteps
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group import Group
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment
-from barnabas.protocol.messages import ConsumerGroupDescribeResponse, ConsumerGroupHeartbeatResponse
+from barnabas.group.sender import Sender
+from barnabas.protocol.messages import (
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 
 _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 """What ConsumerGroupDescribe 1 calls the members of the two protocols."""
@@ -44,11 +49,11 @@ class ConsumerGroups:
     def __init__(self, environment: GroupEnvironment, classic: ClassicGroups) -> None:
         self._environment = environment
         timers = self._timers = ConsumerGroupTimers(environment)
-        steps = ConsumerGroupSteps(environment, timers)
+        rebalance = ConsumerGroupRebalance(environment, timers)
         migration = GroupMigration(environment, classic, timers)
         timers.fence = migration.fence
-        self._heartbeat = ConsumerGroupHeartbeat(environment, steps, timers, migration)
-        self.classic_members = ClassicMembers(environment, steps, timers, migration)
+        self._heartbeat = ConsumerGroupHeartbeat(environment, rebalance, timers, migration)
+        self.classic_members = ClassicMembers(environment, rebalance, timers, migration)
         # The target assignment before the step that is being replayed, by group: for the history.
         self._targets_before: dict[str, dict[str, Assignment]] = {}
         self.replay_by_type: Mapping[int, Callable[[CoordinatorRecord], None]] = {
@@ -62,16 +67,17 @@ class ConsumerGroups:
         }
 
     def __repr__(self) -> str:
-        return f"ConsumerGroups({self._environment.partition})"
+        return f"<ConsumerGroups {self._environment.partition}>"
 
-    # -- requests ----------------------------------------------------------------------------------------------------
-
-    def heartbeat(self, beating: Beating) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, sender: Sender
+    ) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
         """Handle ConsumerGroupHeartbeat. Raises: KafkaError, see `ConsumerGroupHeartbeat.handle`."""
-        return self._heartbeat.handle(beating)
+        return self._heartbeat.handle(request, sender)
 
-    def describe(self, group: ConsumerGroup) -> ConsumerGroupDescribeResponse.DescribedGroup:
-        """For ConsumerGroupDescribe."""
+    def describe(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
+        """Describe a group for ConsumerGroupDescribe. Raises: KafkaError GROUP_ID_NOT_FOUND."""
+        group = self._environment.require(group_id, ConsumerGroup)
         return ConsumerGroupDescribeResponse.DescribedGroup(
             group_id=group.group_id,
             group_state=group.state_name(),
@@ -104,7 +110,7 @@ class ConsumerGroups:
         )
 
     def _described(self, assignment: Mapping[bytes, list[int]]) -> ConsumerGroupDescribeResponse.Assignment:
-        """Partitions of topics that exist, with their names."""
+        """Return the partitions of existing topics, with their names."""
         topics = self._environment.image().topics
         return ConsumerGroupDescribeResponse.Assignment(
             topic_partitions=[
@@ -116,10 +122,8 @@ class ConsumerGroups:
             ]
         )
 
-    # -- the log -----------------------------------------------------------------------------------------------------
-
     def _group(self, record: CoordinatorRecord) -> ConsumerGroup | None:
-        """The group that a record speaks of; a value makes it when it is not there, a tombstone does not."""
+        """Return the group of a record; a value creates a missing group, a tombstone does not."""
         group_id = record.key.group_id
         group = self._environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -214,7 +218,7 @@ class ConsumerGroups:
         group.update_regex(record.key.regular_expression, resolved)
 
     def on_loaded(self, group: Group) -> None:
-        """Watch the members that were loaded."""
+        """Start the timers of the loaded members."""
         assert isinstance(group, ConsumerGroup), group
         for member in group.members.values():
             self._timers.schedule_session(group.group_id, member)
@@ -222,9 +226,7 @@ class ConsumerGroups:
                 self._timers.schedule_rebalance(group.group_id, member)
 
     def on_unloaded(self, group: Group) -> None:
-        """Nobody waits."""
-
-    # -- the history -------------------------------------------------------------------------------------------------
+        """Do nothing: no request waits inside a consumer group."""
 
     def _maybe_settled(self, group: ConsumerGroup) -> None:
         if not self._environment.history.is_open(group.group_id):

@@ -1,15 +1,15 @@
-"""ConsumerGroupHeartbeat: joining, staying in and leaving a consumer group (control plane).
+"""ConsumerGroupHeartbeat: joining, staying in and leaving a consumer group.
 
     epoch 0     joins, or joins again: an empty classic group becomes a consumer group, one with members is converted (KIP-848)
-    epoch > 0   stays: reports what has changed, and what it has
+    epoch > 0   stays: reports changes, and the partitions that it has
     epoch −1    leaves
-    epoch −2    a static member that will come back: its partitions stay its own until its session ends
+    epoch −2    leaves for a while, if static: it keeps its partitions until its session ends
 
-The answer carries an assignment when the member's has changed, when it joins, or when it has told all about itself (it may have lost the
-last answer).
+The response has an assignment if the assignment has changed, if the member joins, or if the request is full (the member may have lost the
+last response).
 
-Fencing: a greater epoch than the member's is always wrong; a smaller one is taken only if it is the previous one and the member has nothing
-that it should not have: then the last answer was lost.
+Fencing: an epoch greater than the known one is always rejected. A smaller one is accepted only if it is the previous one and the member
+has no partition that it should not have: then the last response was lost.
 
 Source: Kafka class `GroupMetadataManager.consumerGroupHeartbeat`, `consumerGroupLeave`.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.group import ClassicGroup
@@ -35,9 +35,10 @@ from barnabas.group.consumer.member import (
     with_epoch,
 )
 from barnabas.group.consumer.migration import GroupMigration
-from barnabas.group.consumer.steps import ConsumerGroupSteps, Records, RegexUpdate
+from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment, TopicSubscribers
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from barnabas.protocol.primitives import Uuid, uuid_to_str
@@ -49,84 +50,61 @@ HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
 Response = ConsumerGroupHeartbeatResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Beating:
-    """A heartbeat request, with whom it comes from."""
-
-    request: ConsumerGroupHeartbeatRequest
-    client_id: str
-    client_host: str
-
-    @property
-    def owned(self) -> Owned | None:
-        """What the member says it has; None when it says nothing."""
-        partitions = self.request.topic_partitions
-        return None if partitions is None else {topic.topic_id: topic.partitions for topic in partitions}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the member tells all about itself."""
-        request = self.request
-        subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
-
-
 class ConsumerGroupHeartbeat:
     """Handles ConsumerGroupHeartbeat for the groups of one shard."""
 
     def __init__(
         self,
         environment: GroupEnvironment,
-        steps: ConsumerGroupSteps,
+        rebalance: ConsumerGroupRebalance,
         timers: ConsumerGroupTimers,
         migration: GroupMigration,
     ) -> None:
         self._environment = environment
-        self._steps = steps
+        self._rebalance = rebalance
         self._timers = timers
         self._migration = migration
 
-    def handle(self, beating: Beating) -> CoordinatorResult[Response]:
+    def handle(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
         """Handle a request that is valid in itself.
 
         Raises:
             KafkaError: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID,
                 FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION.
         """
-        if beating.request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            return self._leave(beating.request)
-        return self._beat(beating)
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            return self._leave(request)
+        return self._beat(request, sender)
 
-    # -- joining and staying -----------------------------------------------------------------------------------------
+    # Joining and staying
 
-    def _beat(self, beating: Beating) -> CoordinatorResult[Response]:
-        request, steps = beating.request, self._steps
-        records: Records = []
+    def _beat(self, request: ConsumerGroupHeartbeatRequest, sender: Sender) -> CoordinatorResult[Response]:
+        rebalance, records = self._rebalance, Records()
         joins = request.member_epoch == 0
         group = self._group(request.group_id, records, create=joins)
         member_id = request.member_id or new_member_id(self._environment.rng)
         check_size(group, member_id, request.instance_id, self._environment.config.group_consumer_max_size)
-        old = self._member(group, beating, member_id, records)
-        new = self._updated(beating, old)
-        names_changed = steps.names_changed(group, old, new, records)
-        regex = steps.update_regex(group, old, new, records)
+        old = self._member(group, request, member_id, records)
+        new = _updated(old, request, sender)
+        names_changed = rebalance.names_changed(group, old, new, records)
+        regex = rebalance.update_regex(group, old, new, records)
         cause = None
         if names_changed or regex is RegexUpdate.RESOLVED:
             what = "changed its subscription" if group.has_member(member_id) else "joined"
             cause = f"member {member_id} {what}"
-        elif steps.assignor_changed(group, old, new):
+        elif rebalance.assignor_changed(group, old, new):
             cause = f"member {member_id} asks for the {new.server_assignor} assignor, and with it most members do"
         epoch, homogeneous = group.group_epoch, group.homogeneous
         if cause is not None or group.has_metadata_expired(self._environment.now_ms()):
-            epoch, homogeneous = steps.update_metadata(group, cause, old, new, records)
-        target_epoch, target = steps.update_target(group, epoch, old, new, homogeneous, records)
-        reconciled = steps.reconcile(
+            epoch, homogeneous = rebalance.update_metadata(group, cause, old, new, records)
+        target_epoch, target = rebalance.update_target(group, epoch, old, new, homogeneous, records)
+        reconciled = rebalance.reconcile(
             group,
             new,
             target_epoch,
             target,
             subscription_changed=names_changed or regex is not RegexUpdate.NONE,
-            owned=beating.owned,
+            owned=_owned(request),
             records=records,
         )
         self._timers.schedule_session(request.group_id, reconciled)
@@ -135,12 +113,12 @@ class ConsumerGroupHeartbeat:
             member_epoch=reconciled.member_epoch,
             heartbeat_interval_ms=self._environment.group_configs.int_value(request.group_id, HEARTBEAT_INTERVAL),
         )
-        if joins or beating.is_full or old.assigned != reconciled.assigned:
+        if joins or _is_full(request) or old.assigned != reconciled.assigned:
             response.assignment = _assignment(reconciled.assigned)
         return CoordinatorResult(response, records)
 
     def _group(self, group_id: str, records: Records, *, create: bool) -> ConsumerGroup:
-        """The group to work on; a new or converted one is made by the records."""
+        """Return the group; `records` get what creates or converts it."""
         group = self._environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -155,9 +133,10 @@ class ConsumerGroupHeartbeat:
             return self._migration.upgrade(group, records)
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
-    def _member(self, group: ConsumerGroup, beating: Beating, member_id: str, records: Records) -> ConsumerGroupMember:
-        """The member as it is, new, or in the place of a static one that has come back."""
-        request = beating.request
+    def _member(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: Records
+    ) -> ConsumerGroupMember:
+        """Return the member before the request: known, new, or the successor of a static member."""
         joins = request.member_epoch == 0
         if request.instance_id is None:
             member = group.members.get(member_id)
@@ -165,7 +144,7 @@ class ConsumerGroupHeartbeat:
                 if not joins:
                     return group.member(member_id)  # Raises.
                 return ConsumerGroupMember(member_id=member_id)
-            _check_epoch(member, beating)
+            _check_epoch(member, request)
             return member
         static = group.static_member(request.instance_id)
         if joins:
@@ -175,44 +154,10 @@ class ConsumerGroupHeartbeat:
                 _check_released(static, member_id, request.instance_id)
             return replace_static_member(group, static, member_id, self._timers, records)
         static = check_instance(static, member_id, request.instance_id)
-        _check_epoch(static, beating)
+        _check_epoch(static, request)
         return static
 
-    @staticmethod
-    def _updated(beating: Beating, member: ConsumerGroupMember) -> ConsumerGroupMember:
-        """The member with what the request says; null means unchanged."""
-        request = beating.request
-        names = request.subscribed_topic_names
-        if (
-            # Most heartbeats only say that the member lives.
-            names is None
-            and request.subscribed_topic_regex is None
-            and request.server_assignor is None
-            and request.rebalance_timeout_ms == -1
-            and request.rack_id is None
-            and request.instance_id in (None, member.instance_id)
-            and (beating.client_id, beating.client_host) == (member.client_id, member.client_host)
-            and member.classic is None
-        ):
-            return member
-        return replace(
-            member,
-            instance_id=member.instance_id if request.instance_id is None else request.instance_id,
-            rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-            rebalance_timeout_ms=member.rebalance_timeout_ms
-            if request.rebalance_timeout_ms == -1
-            else request.rebalance_timeout_ms,
-            server_assignor=member.server_assignor if request.server_assignor is None else request.server_assignor,
-            subscribed_topic_names=member.subscribed_topic_names if names is None else frozenset(names),
-            subscribed_topic_regex=member.subscribed_topic_regex
-            if request.subscribed_topic_regex is None
-            else request.subscribed_topic_regex,
-            client_id=beating.client_id,
-            client_host=beating.client_host,
-            classic=None,
-        )
-
-    # -- leaving -----------------------------------------------------------------------------------------------------
+    # Leaving
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> CoordinatorResult[Response]:
         group = self._environment.require(request.group_id, ConsumerGroup)
@@ -228,7 +173,7 @@ class ConsumerGroupHeartbeat:
         return self._migration.fence(group, [member], response, f"member {member.member_id} left")
 
     def _leave_for_a_while(self, group: ConsumerGroup, member: ConsumerGroupMember) -> CoordinatorResult[Response]:
-        """Keep a static member's assignment; its session goes on from its last heartbeat."""
+        """Keep a static member's assignment until its session, which started with its last heartbeat, ends."""
         logger.info("group %s: static member %s left for a while", group.group_id, member.member_id)
         away = replace(
             member,
@@ -240,15 +185,62 @@ class ConsumerGroupHeartbeat:
         return CoordinatorResult(response, [records_of.current_record(group.group_id, away)])
 
 
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned | None:
+    """Return the partitions that the member says it owns; None if it does not say."""
+    partitions = request.topic_partitions
+    return None if partitions is None else {topic.topic_id: topic.partitions for topic in partitions}
+
+
+def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Return whether the member describes itself in full, as it does if it may have lost the last response."""
+    subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
+
+
+def _updated(
+    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, sender: Sender
+) -> ConsumerGroupMember:
+    """Return the member as changed by a request; null means unchanged."""
+    names = request.subscribed_topic_names
+    if (
+        # Most heartbeats only keep the session.
+        names is None
+        and request.subscribed_topic_regex is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == -1
+        and request.rack_id is None
+        and request.instance_id in (None, member.instance_id)
+        and (sender.client_id, sender.client_host) == (member.client_id, member.client_host)
+        and member.classic is None
+    ):
+        return member
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        server_assignor=member.server_assignor if request.server_assignor is None else request.server_assignor,
+        subscribed_topic_names=member.subscribed_topic_names if names is None else frozenset(names),
+        subscribed_topic_regex=member.subscribed_topic_regex
+        if request.subscribed_topic_regex is None
+        else request.subscribed_topic_regex,
+        client_id=sender.client_id,
+        client_host=sender.client_host,
+        classic=None,
+    )
+
+
 def new_member_id(rng: random.Random) -> str:
-    """An id for a member that has none: a random one that does not look like an option to a command line."""
+    """Return a random member id that no command line takes for an option."""
     while (made := uuid_to_str(Uuid(rng.randbytes(16)))).startswith("-"):
         pass
     return made
 
 
 def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, max_size: int) -> None:
-    """Refuse a new member when the group is full; a static one that comes back is not new.
+    """Reject a new member if the group is full; a static member that returns is not new.
 
     Raises: KafkaError GROUP_MAX_SIZE_REACHED.
     """
@@ -262,7 +254,7 @@ def check_size(group: ConsumerGroup, member_id: str, instance_id: str | None, ma
 
 
 def check_instance(static: ConsumerGroupMember | None, member_id: str, instance_id: str) -> ConsumerGroupMember:
-    """The static member that a request speaks for.
+    """Return the static member that a request names.
 
     Raises: KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
@@ -283,7 +275,7 @@ def replace_static_member(
     timers: ConsumerGroupTimers,
     records: Records,
 ) -> ConsumerGroupMember:
-    """Put a new member id into a static member's place, with what that has and should have."""
+    """Give a static member a new member id; it keeps its assignment and its target."""
     timers.cancel_all(group.group_id, static.member_id)
     new = replace(static, member_id=member_id, member_epoch=0, previous_member_epoch=0)
     records += [
@@ -304,13 +296,13 @@ def _check_released(static: ConsumerGroupMember, member_id: str, instance_id: st
         )
 
 
-def _check_epoch(member: ConsumerGroupMember, beating: Beating) -> None:
-    received = beating.request.member_epoch
+def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest) -> None:
+    received = request.member_epoch
     if received in (0, member.member_epoch):
         return
     if received > member.member_epoch:
         what = "greater"
-    elif received == member.previous_member_epoch and _is_within(beating.owned, member.assigned):
+    elif received == member.previous_member_epoch and _is_within(_owned(request), member.assigned):
         return
     else:
         what = "smaller"
@@ -322,7 +314,7 @@ def _check_epoch(member: ConsumerGroupMember, beating: Beating) -> None:
 
 
 def _is_within(owned: Owned | None, assigned: AssignmentWithEpochs) -> bool:
-    """Whether all that the member says it has is assigned to it; not when it says nothing."""
+    """Return whether every partition that the member reports is assigned to it; False if it reports none."""
     if owned is None:
         return False
     return all(

@@ -1,13 +1,13 @@
-"""A member of a consumer group, as its records show it (control plane, pure).
+"""A member of a consumer group, as its records show it.
 
-    MemberMetadata     what it says of itself: subscription, assignor, rack, timeouts
-    CurrentAssignment  where it is: epochs, state, what it has, what it must give back
+    MemberMetadata     its description: subscription, assignor, rack, timeouts
+    CurrentAssignment  its progress: epochs, state, assigned partitions, partitions to revoke
 
-A member is replaced, never altered, so that a request can be worked through on copies and thrown away when the log refuses it.
+A member is replaced, never altered: a request works on copies, which are dropped if the log refuses the records.
 
     STABLE                   has its target assignment, at the group's assignment epoch (or behind, until its next heartbeat)
-    UNREVOKED_PARTITIONS     must give partitions back before it comes to the next epoch
-    UNRELEASED_PARTITIONS    waits for partitions that others have yet to give back
+    UNREVOKED_PARTITIONS     must revoke partitions before it reaches the next epoch
+    UNRELEASED_PARTITIONS    waits for partitions that others have to revoke
     UNKNOWN                  written by a newer broker: the member must rejoin
 
 Partitions carry the epoch at which they were assigned, so that a commit from an older epoch can be judged (KIP-1251).
@@ -28,6 +28,7 @@ AssignmentWithEpochs = Mapping[bytes, Mapping[int, int]]
 """Topic id to partition index to the epoch at which the partition was assigned."""
 
 NO_PARTITIONS: AssignmentWithEpochs = {}
+JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 
@@ -44,7 +45,7 @@ class MemberState(IntEnum):
 
 
 class ClassicMemberMetadata(NamedTuple):
-    """What a member of the classic protocol brings into a consumer group.
+    """What a consumer group keeps of a classic member.
 
     Attributes:
         protocols: name and metadata, in the member's order of preference.
@@ -60,8 +61,8 @@ class ConsumerGroupMember:
 
     Attributes:
         member_epoch: 0 before its first assignment, -2 while a static member is away.
-        previous_member_epoch: where it was before; a lost answer makes a member repeat it.
-        rebalance_timeout_ms: how long it may take to give partitions back; -1 unknown.
+        previous_member_epoch: the epoch before; a member that lost a response repeats it.
+        rebalance_timeout_ms: how long it may take to revoke partitions; -1 if unknown.
         subscribed_topic_regex: None or empty without one.
         classic: only of a member that speaks the classic protocol.
     """
@@ -83,7 +84,7 @@ class ConsumerGroupMember:
     classic: ClassicMemberMetadata | None = None
 
     def __repr__(self) -> str:
-        return f"ConsumerGroupMember({self.member_id} epoch={self.member_epoch} {self.state.name})"
+        return f"<ConsumerGroupMember {self.member_id} epoch={self.member_epoch} {self.state.name}>"
 
     @property
     def uses_classic_protocol(self) -> bool:
@@ -95,18 +96,16 @@ class ConsumerGroupMember:
         return self.subscribed_topic_regex or ""
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        """Whether it has all that the target assignment of this epoch gives it."""
+        """Return whether the member has reached the target assignment of an epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
-        """Since which epoch it has the partition, or had it and is giving it back; None when it has it not."""
+        """Return the epoch at which the partition was assigned; None if the member does not own the partition."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch
 
-    # -- records -----------------------------------------------------------------------------------------------------
-
     def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> ConsumerGroupMember:
-        """The member after a record of what it says of itself."""
+        """Return the member after a MemberMetadata record."""
         classic = value.classic_member_metadata
         return replace(
             self,
@@ -126,7 +125,7 @@ class ConsumerGroupMember:
         )
 
     def metadata_value(self) -> ConsumerGroupMemberMetadataValue:
-        """The record's value of what it says of itself."""
+        """Return the value of the MemberMetadata record."""
         Classic = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
         return ConsumerGroupMemberMetadataValue(
             instance_id=self.instance_id,
@@ -149,7 +148,7 @@ class ConsumerGroupMember:
         )
 
     def with_assignment(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerGroupMember:
-        """The member after a record of where it is."""
+        """Return the member after a CurrentAssignment record."""
         return replace(
             self,
             member_epoch=value.member_epoch,
@@ -160,7 +159,7 @@ class ConsumerGroupMember:
         )
 
     def without_assignment(self) -> ConsumerGroupMember:
-        """The member after the tombstone of where it is: about to be removed."""
+        """Return the member after the tombstone of its CurrentAssignment: it is about to be removed."""
         return replace(
             self,
             member_epoch=LEAVE_EPOCH,
@@ -170,7 +169,7 @@ class ConsumerGroupMember:
         )
 
     def assignment_value(self) -> ConsumerGroupCurrentMemberAssignmentValue:
-        """The record's value of where it is."""
+        """Return the value of the CurrentAssignment record."""
         return ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=self.member_epoch,
             previous_member_epoch=self.previous_member_epoch,

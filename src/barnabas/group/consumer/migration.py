@@ -1,15 +1,15 @@
-"""Moving a group with members from the classic protocol to the consumer protocol and back (control plane).
+"""Moving a group with members from the classic protocol to the consumer protocol and back.
 
-    upgrade     the first ConsumerGroupHeartbeat joins a classic group of consumers: everyone in it becomes a member of the consumer
-                group as they are, with what they have as their target
-    downgrade   the last member of the new protocol leaves, is fenced, or is a static one that comes back with the old protocol: the group
-                becomes classic again, and its members are asked to rejoin
+    upgrade     the first ConsumerGroupHeartbeat joins a classic group of consumers: its members become members of the consumer
+                group, and their assignments become their targets
+    downgrade   the last member of the new protocol leaves, is fenced, or returns as a static member with the old protocol: the group
+                becomes classic again, and its members must rejoin
 
-`group.consumer.migration.policy` says which of the two may happen. Generation and group epoch go on counting, so that no member sees a
-number twice.
+`group.consumer.migration.policy` says which of the two are allowed. The generation continues the group epoch, and the reverse, so that no
+member sees a number twice.
 
-An upgrade is records alone. A downgrade is done in memory at once, as the classic protocol keeps its timers and rebalances there, and
-undone when the log refuses its records.
+An upgrade is records alone. A downgrade changes memory at once, since the classic protocol keeps its timers and rebalances there, and is
+undone if the log refuses its records.
 
 Source: Kafka class `GroupMetadataManager` (`convertToConsumerGroup`, `convertToClassicGroup`, `consumerGroupFenceMembers`); KIP-848.
 """
@@ -59,12 +59,10 @@ class GroupMigration:
         self._timers = timers
         self._policy = environment.config.group_consumer_migration_policy.lower()
 
-    # -- removing members --------------------------------------------------------------------------------------------
-
     def fence(
         self, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], response: R, cause: str
     ) -> CoordinatorResult[R]:
-        """Remove members, and go on without them: as a classic group, when the last of the new protocol are among them."""
+        """Remove members; the group becomes classic if its last members of the new protocol are among them."""
         if not members:
             return CoordinatorResult(response)
         if self._may_downgrade_without(group, members):
@@ -86,18 +84,16 @@ class GroupMigration:
         logger.info("group %s: epoch %d: %s", group.group_id, epoch, cause)
         records.append(records_of.epoch_record(group.group_id, epoch, metadata_hash))
         if len(members) == len(group.members):
-            # Nobody is left to wait for: whoever comes next is assigned at once.
+            # No member is left to wait for: the next one to join is assigned at once.
             records.append(records_of.target_epoch_record(group.group_id, epoch, 0))
         for member in members:
             self._timers.cancel_all(group.group_id, member.member_id)
         return CoordinatorResult(response, records)
 
-    # -- classic to consumer -----------------------------------------------------------------------------------------
-
     def upgrade(self, classic: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """The consumer group that a classic group becomes, and the records that make it so.
 
-        Raises: KafkaError GROUP_ID_NOT_FOUND when it must not or cannot.
+        Raises: KafkaError GROUP_ID_NOT_FOUND if the upgrade is not allowed or not possible.
         """
         self._check_upgrade(classic)
         group = self._consumer_group(classic)
@@ -123,7 +119,7 @@ class GroupMigration:
         raise _cannot_upgrade(classic, reason)
 
     def _consumer_group(self, classic: ClassicGroup) -> ConsumerGroup:
-        """The same members, each stable at the classic generation with what it has."""
+        """Return a group of the same members, each stable at the classic generation with its assignment."""
         environment = self._environment
         group = ConsumerGroup(classic.group_id, TopicSubscribers())
         group.set_group_epoch(classic.generation_id, 0)
@@ -161,10 +157,8 @@ class GroupMigration:
         group.metadata_hash = group.compute_metadata_hash(group.subscribed_topic_names, environment.topic_hashes, image)
         return group
 
-    # -- consumer to classic -----------------------------------------------------------------------------------------
-
     def may_downgrade_replacing(self, group: ConsumerGroup, replaced: ConsumerGroupMember) -> bool:
-        """Whether the group becomes classic when this static member comes back with the classic protocol."""
+        """Return whether the group becomes classic when this static member returns with the classic protocol."""
         return (
             not replaced.uses_classic_protocol
             and group.all_classic_except([replaced])
@@ -263,7 +257,7 @@ class GroupMigration:
 
 
 def assignment_bytes(assignment: Mapping[bytes, object], version: int, image: MetadataImage) -> bytes:
-    """An assignment in the consumers' own message; topics that are gone are left out.
+    """Encode an assignment in the consumers' own message, without deleted topics.
 
     Args:
         assignment: topic id to partition indexes, as a set or a mapping.
@@ -278,7 +272,7 @@ def assignment_bytes(assignment: Mapping[bytes, object], version: int, image: Me
 
 
 def _assignment_of(member: ClassicGroupMember, image: MetadataImage) -> Assignment | None:
-    """What a classic member has; None when its assignor has hidden more in it, which would be lost."""
+    """Return the assignment of a classic member; None if it has user data, which would be lost."""
     if not member.assignment:
         return NO_ASSIGNMENT
     assignment = read_assignment(member.assignment)

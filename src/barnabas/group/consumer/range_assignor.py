@@ -1,8 +1,8 @@
-"""The range assignor: neighbouring partitions of each topic to each member, the same ones of every topic (control plane, pure).
+"""The range assignor: neighbouring partitions of each topic to each member, the same ones of every topic.
 
 For each topic, its partitions are cut into as many ranges as it has subscribers, the first ones longer by one where the division leaves a
 rest. Members take them in order: static ones by instance id, then the others by member id. So topics with the same number of partitions
-and the same subscribers are co-partitioned, and a static member keeps its range when it comes back.
+and the same subscribers are co-partitioned, and a static member keeps its range when it returns.
 
 Source: Kafka class `RangeAssignor`.
 """

@@ -1,11 +1,11 @@
-"""The records of `__consumer_offsets` that consumer groups use (control plane, pure).
+"""The records of `__consumer_offsets` that consumer groups use.
 
     type 3   MetadataKey(group)                  -> epoch, metadataHash               the group epoch
     type 4   PartitionMetadataKey(group)         -> (only tombstones: brokers before 4.1 kept the topics' metadata here)
-    type 5   MemberMetadataKey(group, member)    -> what a member says of itself
+    type 5   MemberMetadataKey(group, member)    -> a member's description
     type 6   TargetAssignmentMetadataKey(group)  -> assignmentEpoch, assignmentTimestamp
-    type 7   TargetAssignmentMemberKey(g, m)     -> what a member should have
-    type 8   CurrentMemberAssignmentKey(g, m)    -> where a member is
+    type 7   TargetAssignmentMemberKey(g, m)     -> a member's target
+    type 8   CurrentMemberAssignmentKey(g, m)    -> a member's progress
     type 16  RegularExpressionKey(group, regex)  -> the topics that an expression matches, version, timestamp
 
 All values are of version 0. The keys are named after the types that Kafka gives them: `ConsumerGroup…`.
@@ -47,7 +47,7 @@ class ResolvedRegularExpression(NamedTuple):
     """What an expression matched.
 
     Attributes:
-        version: the metadata offset that it was looked up at.
+        version: the metadata offset at which it was resolved.
         timestamp_ms: when, epoch milliseconds.
     """
 
@@ -57,7 +57,7 @@ class ResolvedRegularExpression(NamedTuple):
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """The group has come to an epoch."""
+    """The group has reached an epoch."""
     value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
     return CoordinatorRecord(METADATA, ConsumerGroupMetadataKey(group_id=group_id), value)
 
@@ -68,12 +68,12 @@ def epoch_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def partition_metadata_tombstone(group_id: str) -> CoordinatorRecord:
-    """The end of what a broker before 4.1 wrote about a group's topics."""
+    """The end of the record that a broker before 4.1 wrote about a group's topics."""
     return CoordinatorRecord(PARTITION_METADATA, ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
 def member_record(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
-    """What a member says of itself."""
+    """The description of a member."""
     key = ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id)
     return CoordinatorRecord(MEMBER_METADATA, key, member.metadata_value())
 
@@ -85,7 +85,7 @@ def member_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
 
 
 def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment is that of this group epoch; `timestamp_ms` 0 lets the next one come at once."""
+    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one at once."""
     value = ConsumerGroupTargetAssignmentMetadataValue(
         assignment_epoch=assignment_epoch, assignment_timestamp=timestamp_ms
     )
@@ -102,7 +102,7 @@ def target_epoch_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> CoordinatorRecord:
-    """What a member should have."""
+    """The target of a member."""
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     value = ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=[
@@ -114,13 +114,13 @@ def target_record(group_id: str, member_id: str, assignment: Assignment) -> Coor
 
 
 def target_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
-    """A member should have nothing."""
+    """A member has no target."""
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     return CoordinatorRecord(TARGET_ASSIGNMENT_MEMBER, key, None)
 
 
 def current_record(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
-    """Where a member is."""
+    """The progress of a member."""
     key = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id)
     return CoordinatorRecord(CURRENT_MEMBER_ASSIGNMENT, key, member.assignment_value())
 
@@ -141,13 +141,13 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegularExpression)
 
 
 def regex_tombstone(group_id: str, regex: str) -> CoordinatorRecord:
-    """Nobody subscribes to an expression any more."""
+    """An expression has lost its last subscriber."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
     return CoordinatorRecord(REGULAR_EXPRESSION, key, None)
 
 
 def removal_of_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """All that ends a member, in the order that the replay asks for."""
+    """The records that remove a member, in the order that the replay needs."""
     return [
         current_tombstone(group_id, member_id),
         target_tombstone(group_id, member_id),

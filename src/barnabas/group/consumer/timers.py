@@ -1,11 +1,11 @@
-"""The timers of consumer group members, and what happens when one fires: the member is fenced (control plane).
+"""The timers of consumer group members, and what happens when one fires: the member is fenced.
 
     session-timeout-G-M     no heartbeat for a session timeout
-    rebalance-timeout-G-M   partitions not given back within the member's rebalance timeout
+    rebalance-timeout-G-M   partitions not revoked within the member's rebalance timeout
     consumer-join-G-M, consumer-sync-G-M
-                            a classic member that was told to rejoin, or has joined, and does not go on
+                            a classic member that must rejoin, or has joined and sends no SyncGroup
 
-A fenced member is removed as if it had left. When the log refuses that, it is tried again.
+A fenced member is removed as if it had left. If the log refuses that, the timer tries again.
 
 Source: Kafka class `GroupMetadataManager` (`scheduleConsumerGroupSessionTimeout` and its kin); KIP-848.
 """
@@ -41,17 +41,15 @@ class ConsumerGroupTimers:
     """The timers of the consumer groups of one shard.
 
     Attributes:
-        fence: what removes members; set by who makes both.
+        fence: removes members; set by `ConsumerGroups`.
     """
 
     def __init__(self, environment: GroupEnvironment) -> None:
         self._environment = environment
         self.fence: Fence
 
-    # -- sessions ----------------------------------------------------------------------------------------------------
-
     def schedule_session(self, group_id: str, member: ConsumerGroupMember) -> None:
-        """The member is alive: its session starts again, with the group's timeout or a classic member's own."""
+        """Start a member's session again, with the group's timeout or a classic member's own."""
         timeout_ms = (
             self._environment.group_configs.int_value(group_id, SESSION_TIMEOUT)
             if member.classic is None
@@ -60,7 +58,7 @@ class ConsumerGroupTimers:
         self._fence_later(_session_key(group_id, member.member_id), timeout_ms, group_id, member, "session timed out")
 
     def schedule_rebalance(self, group_id: str, member: ConsumerGroupMember) -> None:
-        """The member has something to give back: it must do so at this epoch within its rebalance timeout."""
+        """Give a member its rebalance timeout to revoke partitions at this epoch."""
         epoch, timeout_ms = member.member_epoch, member.rebalance_timeout_ms
 
         def still_there(current: ConsumerGroupMember) -> bool:
@@ -76,35 +74,31 @@ class ConsumerGroupTimers:
         )
 
     def cancel_rebalance(self, group_id: str, member_id: str) -> None:
-        """The member has given back what it should."""
+        """Stop the timer of a member that has revoked its partitions."""
         self._environment.timer.cancel(_rebalance_key(group_id, member_id))
 
-    # -- members of the classic protocol -----------------------------------------------------------------------------
-
     def schedule_join_if_absent(self, group_id: str, member: ConsumerGroupMember) -> None:
-        """The member has been told to rejoin: the first time counts."""
+        """Give a member that must rejoin its rebalance timeout, unless it is running."""
         key = _join_key(group_id, member.member_id)
         if key not in self._environment.timer:
             self._fence_later(key, member.rebalance_timeout_ms, group_id, member, "did not rejoin in time")
 
     def cancel_join(self, group_id: str, member_id: str) -> None:
-        """The member has rejoined."""
+        """Stop the timer of a member that has rejoined."""
         self._environment.timer.cancel(_join_key(group_id, member_id))
 
     def schedule_sync(self, group_id: str, member: ConsumerGroupMember, timeout_ms: int) -> None:
-        """The member has joined: it must ask for its assignment."""
+        """Give a member that has joined a timeout for its SyncGroup."""
         self._fence_later(
             _sync_key(group_id, member.member_id), timeout_ms, group_id, member, "sent no SyncGroup in time"
         )
 
     def cancel_sync(self, group_id: str, member_id: str) -> None:
-        """The member has asked for its assignment."""
+        """Stop the timer of a member that has sent SyncGroup."""
         self._environment.timer.cancel(_sync_key(group_id, member_id))
 
-    # -- all ---------------------------------------------------------------------------------------------------------
-
     def cancel_all(self, group_id: str, member_id: str) -> None:
-        """The member is gone: none of its timers may fire."""
+        """Stop all timers of a removed member."""
         for key in (_session_key, _rebalance_key, _join_key, _sync_key):
             self._environment.timer.cancel(key(group_id, member_id))
 

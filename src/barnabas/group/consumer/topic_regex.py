@@ -1,7 +1,7 @@
-"""Subscriptions by regular expression: RE2, matched against whole topic names (control plane).
+"""Subscriptions by regular expression: RE2, matched against whole topic names.
 
-The broker, not the consumer, looks up which topics an expression matches. The language is RE2, whose matching takes time linear in the
-input, whatever the expression: nobody can stop a coordinator with a pattern. What RE2 leaves out (back references, look-around) is
+The broker, not the consumer, resolves expressions. The language is RE2, whose matching takes time linear in the
+input for every expression: no pattern can stop a coordinator. What RE2 leaves out (back references, look-around) is
 INVALID_REGULAR_EXPRESSION.
 
 The library is imported with the first expression: most brokers never see one.

@@ -1,10 +1,10 @@
-"""The uniform assignor: as many partitions to each member as to any other, moving as few as possible (control plane, pure).
+"""The uniform assignor: as many partitions to each member as to any other, moving as few as possible.
 
 When all members consume the same topics, each has a quota: the number of partitions divided by the number of members, and one more for as
-many members as the division leaves over. A member keeps what it has up to its quota; what is over, and what nobody has, goes to those below
-theirs. Otherwise `uniform_heterogeneous` balances topic by topic.
+many members as the division leaves over. A member keeps its partitions up to its quota; the rest, and partitions without an owner, go to
+members below theirs. Otherwise `uniform_heterogeneous` balances topic by topic.
 
-Invariant: balance goes before stickiness; no two members' numbers differ by more than one.
+Invariant: balance before stickiness; no two members' numbers differ by more than one.
 
 Source: Kafka classes `UniformAssignor`, `UniformHomogeneousAssignmentBuilder`.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import islice
 
 from barnabas.group.consumer.assignor import GroupAssignment, GroupSpec
+from barnabas.group.consumer.uniform_heterogeneous import assign_heterogeneous
 from barnabas.group.modern_group import Assignment
 
 
@@ -22,8 +23,6 @@ def assign_uniform(spec: GroupSpec) -> GroupAssignment:
     if not spec.members:
         return {}
     if not spec.homogeneous:
-        from barnabas.group.consumer.uniform_heterogeneous import assign_heterogeneous
-
         return assign_heterogeneous(spec)
     topic_ids = next(iter(spec.members.values())).topic_ids
     return _Homogeneous(spec, topic_ids).assign() if topic_ids else {}
@@ -62,7 +61,7 @@ class _Homogeneous:
         return assignment
 
     def _keep(self, member_id: str, members_left: int) -> tuple[Assignment, int]:
-        """What a member keeps of what it has, and how many more it may get."""
+        """The partitions that a member keeps, and how many more it may get."""
         may_have_extra = self._extras_left > 0
         quota = self._quota + may_have_extra
         kept: dict[bytes, frozenset[int]] = {}

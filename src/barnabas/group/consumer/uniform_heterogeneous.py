@@ -1,14 +1,14 @@
-"""The uniform assignor for members that consume different topics (control plane, pure).
+"""The uniform assignor for members that consume different topics.
 
-    1  each member keeps what it has of the topics that it still consumes
-    2  what nobody has goes, topic by topic, to the subscriber that has least
+    1  each member keeps its partitions of the topics that it still consumes
+    2  partitions without an owner go, topic by topic, to the subscriber with the fewest
     3  topic by topic, partitions move from the subscriber that has most to the one that has least, until no topic can be improved
 
-Topics come in the order of their partitions per subscriber, most first: those leave least choice. When topics share some subscribers
+Topics with the most partitions per subscriber are assigned first: they leave the least choice. When topics share some subscribers
 and not others, a perfect balance may need moves through several topics, and step 3 may stop just short of it, or after
 `MAX_ITERATIONS`.
 
-Invariants: balance goes before stickiness; within the subscribers of one topic, who could exchange a partition of it differ by at most one.
+Invariants: balance before stickiness; subscribers of one topic that could exchange a partition of it differ by at most one.
 
 Source: Kafka class `UniformHeterogeneousAssignmentBuilder`.
 """
@@ -26,7 +26,7 @@ _NOBODY = -1
 
 
 def assign_heterogeneous(spec: GroupSpec) -> GroupAssignment:
-    """Assign evenly, each member only what it consumes."""
+    """Assign evenly, to each member only partitions of its topics."""
     return _Heterogeneous(spec).assign()
 
 
@@ -87,7 +87,7 @@ class _Heterogeneous:
                 return
 
     def _balance_topic(self, topic_id: bytes) -> bool:
-        """Move partitions of a topic from those who have most to those who have least; whether any was moved."""
+        """Move partitions of a topic from the fullest to the emptiest members; return whether any was moved."""
         subscribers = self._subscribers[topic_id]
         loads = [self._loads[member] for member in subscribers]
         if max(loads) - min(loads) <= 1:
@@ -95,7 +95,7 @@ class _Heterogeneous:
         owned: dict[int, list[int]] = {}
         for partition, owner in enumerate(self._owners[topic_id]):
             owned.setdefault(owner, []).append(partition)
-        # Entries go stale as loads change; one is looked at again, or put back, when it comes up.
+        # Entries become stale as loads change; each is checked again when it is taken.
         least = [(self._loads[member], member) for member in subscribers]
         most = [(-self._loads[member], -member) for member in subscribers if member in owned]
         heapq.heapify(least)

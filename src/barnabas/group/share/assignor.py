@@ -1,9 +1,9 @@
-"""The simple assignor: spreads partitions over the members of a share group, several to a partition if need be (control plane, pure).
+"""The simple assignor: spreads partitions over the members of a share group, several to a partition if need be.
 
     members ≤ partitions   every partition has one member
-    members > partitions   every partition has ⌈members / partitions⌉ members at most, so that nobody is idle
+    members > partitions   every partition has ⌈members / partitions⌉ members at most, so that no member is idle
 
-Members that consume the same topics share all their partitions at once; otherwise each topic is spread over its own subscribers.
+Members that consume the same topics share all their partitions at once; otherwise each topic is spread over its subscribers.
 
 - Sticky: what a member has it keeps, unless it has more than its part, or the partition more members than it may.
 - Members' parts differ by one at most.
@@ -33,8 +33,8 @@ def assign(
     """Spread partitions.
 
     Args:
-        subscriptions: the topics of each member, in the order in which they came.
-        assignable: by topic id, the partitions whose state has been begun.
+        subscriptions: the topics of each member, in the order in which they joined.
+        assignable: by topic id, the partitions with initialized state.
         assigned: what each member has by the last assignment.
         homogeneous: all members consume the same topics.
     """

@@ -1,7 +1,7 @@
-"""Which partitions of a share group have state with the share coordinator: the steps from one picture to the next (control plane, pure).
+"""Which partitions of a share group have state with the share coordinator: the changes of that.
 
-A partition noted as initializing is asked for again when nothing has been heard for the retry interval: the coordinator may have died
-between the note and the call.
+A partition stays initializing for the retry interval; then it is tried again, since the coordinator may have died between the note and
+the call.
 
 Source: Kafka class `GroupMetadataManager` (`subscribedTopicsChangeMap`, `combineInitMaps`, `initializeShareGroupState`).
 """
@@ -9,14 +9,49 @@ Source: Kafka class `GroupMetadataManager` (`subscribedTopicsChangeMap`, `combin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from barnabas.group.share.group import StatePartitions, TopicPartitions
 from barnabas.metadata.image import MetadataImage
+from barnabas.protocol.messages import ShareGroupStatePartitionMetadataValue
 
 PartitionIds = Mapping[bytes, frozenset[int]]
 """Topic id to partition indexes."""
 
 UNKNOWN_NAME = "<UNKNOWN>"
+
+
+class TopicPartitions(NamedTuple):
+    """Partitions of one topic, and when they were noted (epoch milliseconds)."""
+
+    name: str
+    partitions: frozenset[int]
+    timestamp_ms: int
+
+
+class StatePartitions(NamedTuple):
+    """Where the group's partitions are with the share coordinator, by topic id; of topics being deleted the name."""
+
+    initializing: Mapping[bytes, TopicPartitions]
+    initialized: Mapping[bytes, TopicPartitions]
+    deleting: Mapping[bytes, str]
+
+    @classmethod
+    def from_record(cls, value: ShareGroupStatePartitionMetadataValue, now_ms: int) -> StatePartitions:
+        """Read a record; `now_ms` becomes the time of each entry."""
+        return cls(
+            {
+                bytes(topic.topic_id): TopicPartitions(topic.topic_name, frozenset(topic.partitions), now_ms)
+                for topic in value.initializing_topics
+            },
+            {
+                bytes(topic.topic_id): TopicPartitions(topic.topic_name, frozenset(topic.partitions), now_ms)
+                for topic in value.initialized_topics
+            },
+            {bytes(topic.topic_id): topic.topic_name for topic in value.deleting_topics},
+        )
+
+
+NO_STATE_PARTITIONS = StatePartitions({}, {}, {})
 
 
 def with_initializing(
@@ -42,7 +77,7 @@ def with_initializing(
 
 
 def add_initializing(state: StatePartitions, noted: Mapping[bytes, TopicPartitions]) -> StatePartitions:
-    """Note partitions; a topic that was being deleted is not any more."""
+    """Note partitions; their topics are no longer deleting."""
     deleting = {topic_id: name for topic_id, name in state.deleting.items() if topic_id not in noted}
     return StatePartitions(_combined(state.initializing, noted), state.initialized, deleting)
 
@@ -50,7 +85,7 @@ def add_initializing(state: StatePartitions, noted: Mapping[bytes, TopicPartitio
 def with_initialized(
     state: StatePartitions, partitions: PartitionIds, image: MetadataImage, now_ms: int
 ) -> StatePartitions:
-    """Partitions have state now."""
+    """Note that partitions have state."""
     begun = {
         topic_id: TopicPartitions(
             image.topics.by_id[topic_id].name if topic_id in image.topics.by_id else UNKNOWN_NAME, indexes, now_ms

@@ -1,11 +1,11 @@
-"""The records of `__consumer_offsets` that share groups use (control plane, pure).
+"""The records of `__consumer_offsets` that share groups use.
 
-    type 10  MemberMetadataKey(group, member)    -> what a member says of itself
+    type 10  MemberMetadataKey(group, member)    -> a member's description
     type 11  MetadataKey(group)                  -> epoch, metadataHash
     type 12  TargetAssignmentMetadataKey(group)  -> assignmentEpoch, assignmentTimestamp
-    type 13  TargetAssignmentMemberKey(g, m)     -> what a member should have
-    type 14  CurrentMemberAssignmentKey(g, m)    -> where a member is
-    type 15  StatePartitionMetadataKey(group)    -> partitions whose state is being begun, has been begun, is being deleted
+    type 13  TargetAssignmentMemberKey(g, m)     -> a member's target
+    type 14  CurrentMemberAssignmentKey(g, m)    -> a member's progress
+    type 15  StatePartitionMetadataKey(group)    -> partitions whose state is initializing, initialized, deleting
 
 All values are of version 0. The keys are named after the types that Kafka gives them: `ShareGroup…`.
 
@@ -15,10 +15,11 @@ Source: Kafka class `GroupCoordinatorRecordHelpers`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from barnabas.coordinator.result import CoordinatorRecord
 from barnabas.group.modern_group import Assignment
+from barnabas.group.share.member import ShareGroupMember
+from barnabas.group.share.partitions import StatePartitions, TopicPartitions
 from barnabas.protocol.messages import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -34,9 +35,6 @@ from barnabas.protocol.messages import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 
-if TYPE_CHECKING:
-    from barnabas.group.share.group import ShareGroupMember, StatePartitions, TopicPartitions
-
 MEMBER_METADATA = 10
 METADATA = 11
 TARGET_ASSIGNMENT_METADATA = 12
@@ -46,7 +44,7 @@ STATE_PARTITION_METADATA = 15
 
 
 def member_record(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
-    """What a member says of itself."""
+    """The description of a member."""
     value = ShareGroupMemberMetadataValue(
         rack_id=member.rack_id,
         client_id=member.client_id,
@@ -58,13 +56,13 @@ def member_record(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """The group has come to an epoch."""
+    """The group has reached an epoch."""
     value = ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
     return CoordinatorRecord(METADATA, ShareGroupMetadataKey(group_id=group_id), value)
 
 
 def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment is that of this group epoch; `timestamp_ms` 0 lets the next one come at once."""
+    """The target assignment is that of this group epoch; `timestamp_ms` 0 allows the next one at once."""
     value = ShareGroupTargetAssignmentMetadataValue(
         assignment_epoch=assignment_epoch, assignment_timestamp=timestamp_ms
     )
@@ -73,7 +71,7 @@ def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int)
 
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> CoordinatorRecord:
-    """What a member should have."""
+    """The target of a member."""
     value = ShareGroupTargetAssignmentMemberValue(
         topic_partitions=[
             ShareGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=sorted(partitions))
@@ -85,7 +83,7 @@ def target_record(group_id: str, member_id: str, assignment: Assignment) -> Coor
 
 
 def current_record(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
-    """Where a member is."""
+    """The progress of a member."""
     value = ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
@@ -100,7 +98,7 @@ def current_record(group_id: str, member: ShareGroupMember) -> CoordinatorRecord
 
 
 def removal_of_member(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """All that ends a member, in the order that the replay asks for."""
+    """The records that remove a member, in the order that the replay needs."""
     return [*assignment_tombstones(group_id, member_id), member_tombstone(group_id, member_id)]
 
 
@@ -130,7 +128,7 @@ def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
 
 
 def state_partitions_record(group_id: str, state: StatePartitions) -> CoordinatorRecord:
-    """Which partitions' state is being begun, has been begun, is being deleted."""
+    """The partitions whose state is initializing, initialized, deleting."""
     value = ShareGroupStatePartitionMetadataValue(
         initializing_topics=_topic_infos(state.initializing),
         initialized_topics=_topic_infos(state.initialized),

@@ -1,1 +1,1 @@
-"""Streams groups (KIP-1071): topologies, tasks, internal topics (control plane)."""
+"""Streams groups (KIP-1071): topologies, tasks, internal topics."""

@@ -1,10 +1,10 @@
-"""What a streams group's member is told (control plane).
+"""The response to a heartbeat of a streams group's member.
 
-- Its tasks, when it joins, when they have changed, or when it says that it has others though it is on its way, or behind in
-  its epoch: it has not got the last answer. (Kafka leaves this case to the rebalance timeout.) A stable member that names
-  its epoch has got the answer which brought it, and is told nothing, as by Kafka.
-- All endpoints, when it knows an older epoch of them; the epoch grows when a member with an endpoint gets other tasks.
-- Statuses: what keeps the application from running, and a shutdown that a member has asked for.
+- Its tasks, if it joins, if they have changed, or if it reports other tasks while reconciling or at an old epoch, because it missed the
+  last response. (Kafka leaves this case to the rebalance timeout.) A stable member at its epoch has received its tasks, and gets none, as
+  from Kafka.
+- All endpoints, if it has an older epoch of them; the epoch grows when a member with an endpoint gets other tasks.
+- Statuses: what keeps the application from running, and a shutdown that a member has requested.
 
 Source: KIP-1071; Kafka class `GroupMetadataManager` (the end of `streamsGroupHeartbeat`).
 """
@@ -25,12 +25,12 @@ CLIENT_TAGS_STATUS_SINCE = 1
 
 @dataclass(slots=True)
 class StreamsAnswer:
-    """An answer in the making.
+    """The parts of a response.
 
     Attributes:
-        member: as it was before the request.
-        updated: as it is to be.
-        replaced: the static member whose place it takes.
+        member: before the request.
+        updated: after it.
+        replaced: the static member that it replaces.
     """
 
     group: StreamsGroup
@@ -42,7 +42,7 @@ class StreamsAnswer:
     statuses: list[StreamsGroupHeartbeatResponse.Status] = field(default_factory=list)
 
     def say(self, status: StreamsStatus, detail: str) -> None:
-        """Tell the member something."""
+        """Add a status."""
         self.statuses.append(StreamsGroupHeartbeatResponse.Status(status_code=status, status_detail=detail))
 
     @property
@@ -57,7 +57,7 @@ def build_response(
     rack_tags: tuple[str, ...],
     partition_count: PartitionCount,
 ) -> StreamsGroupHeartbeatResponse:
-    """The response of a heartbeat; `answer.statuses` come first in it."""
+    """Build the response to a heartbeat; it starts with `answer.statuses`."""
     group, member, updated = answer.group, answer.member, answer.updated
     group_id, configs = group.group_id, env.group_configs
     response = StreamsGroupHeartbeatResponse(
@@ -94,7 +94,7 @@ def build_response(
 
 
 def _has_other_tasks(answer: StreamsAnswer) -> bool:
-    """Whether the member says that it has other tasks than it should have by now, not having heard of it."""
+    """Return whether the member reports other tasks than it was assigned, because it missed a response."""
     request = answer.request
     if answer.updated.state is MemberState.STABLE and request.member_epoch == answer.updated.member_epoch:
         return False
@@ -127,7 +127,7 @@ def _tell_endpoints(
         response.partitions_by_user_endpoint = group.endpoints.of(
             [*members, updated], configured.subtopologies or {}, partition_count
         )
-        group.endpoints.forget(updated.member_id)  # What it is to have counts from the replay of its records.
+        group.endpoints.forget(updated.member_id)  # The replay of its records computes them again.
     if group.group_id in env.groups:
         response.endpoint_information_epoch = group.endpoint_epoch
 

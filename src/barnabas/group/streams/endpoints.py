@@ -1,7 +1,7 @@
-"""Which partitions are where, for interactive queries (control plane).
+"""Which partitions are where, for interactive queries.
 
-A member may say at which host and port it answers queries (`application.server`). Every member is told of all such endpoints and of the
-source partitions whose state each has, active and in copies, whenever that has changed: the endpoints' epoch grows then, and a heartbeat
+A member may report the host and port where it answers queries (`application.server`). Every member receives all such endpoints and the
+source partitions whose state each has, active and in copies, after each change: the epoch of the endpoints grows then, and a heartbeat
 with another epoch gets the whole list.
 
 The partitions of a member are computed once and kept until its tasks or the topology change.
@@ -30,7 +30,7 @@ class EndpointPartitions:
         self._known: dict[str, EndpointToPartitions] = {}
 
     def __repr__(self) -> str:
-        return f"EndpointPartitions({sorted(self._known)})"
+        return f"<EndpointPartitions {sorted(self._known)}>"
 
     def forget(self, member_id: str) -> None:
         """A member's tasks or endpoint have changed."""

@@ -1,4 +1,4 @@
-"""StreamsGroup: the members of a Kafka Streams application that the coordinator gives tasks (control plane).
+"""StreamsGroup: the members of a Kafka Streams application, to which the coordinator assigns tasks.
 
     group epoch       grows when members, the topology, its topics or the assignment settings change
     assignment epoch  the group epoch for which the target assignment was computed
@@ -7,13 +7,13 @@
     Empty ──join──> NotReady ──topology and its topics are there──> Assigning ──target computed──> Reconciling ──> Stable
                                                                        ^───────── a new epoch ────────────────────────┘
 
-What is in the log moves in `replay` only, through the methods of the first half of the class. Beside it the group keeps what may be lost:
-the configured topology, reported task offsets, a request to shut down, the endpoints' epoch, when to look at topics again.
+What is in the log moves in `replay` only, through the methods of the first half of the class. The rest may be lost: the configured
+topology, reported task offsets, a request to shut down, the epoch of the endpoints, the deadline for checking topics.
 
 Invariants:
 - the owners of tasks (`active_owner` and its kin) are those of `members`, assigned and pending revocation;
-- a configured topology is valid only for the topology and metadata hash it was made from (`configured_topology`), so that one left by a
-  heartbeat whose records were refused does no harm.
+- a configured topology is valid only for the topology and metadata hash it was made from (`configured_topology`), so a heartbeat
+  whose records are refused leaves nothing wrong behind.
 
 Sources: KIP-1071, KIP-1251 (assignment epochs fence commits); Kafka class `StreamsGroup`.
 """
@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import ClassVar
 
 from barnabas.coordinator.result import CoordinatorRecord
-from barnabas.group.group import Group, GroupType, PartitionCheck
+from barnabas.group.epoch_group import EpochGroup
+from barnabas.group.group import GroupType, OffsetCommitter, PartitionCheck
 from barnabas.group.streams import records
 from barnabas.group.streams.endpoints import EndpointPartitions
 from barnabas.group.streams.member import MemberTaskOffsets, StreamsGroupMember
@@ -53,21 +53,17 @@ class StreamsGroupState(Enum):
     DEAD = "Dead"
 
 
-class StreamsGroup(Group):
+class StreamsGroup(EpochGroup[StreamsGroupMember]):
     """One streams group."""
 
-    type: ClassVar[GroupType] = GroupType.STREAMS
+    type = GroupType.STREAMS
+    protocol_type = "streams"
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
-        self.group_epoch = 1
-        self.metadata_hash = 0
+        super().__init__(group_id)
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: Mapping[str, str] = {}
-        self.assignment_epoch = 1  # A new group counts as assigned: its first member reaches epoch 1 with nothing.
-        self.assignment_timestamp_ms = 0
         self.topology: StreamsTopology | None = None
-        self.members: dict[str, StreamsGroupMember] = {}
         self.static_members: dict[str, str] = {}
         """Member id by instance id."""
         self.target_assignment: dict[str, TasksTuple] = {}
@@ -81,21 +77,13 @@ class StreamsGroup(Group):
         self.shutdown_requested_by: str | None = None
         self.endpoint_epoch = 0
         self.endpoints = EndpointPartitions()
-        self._refresh_at_ms = 0
-        self._refresh_epoch = 0
 
-    def __repr__(self) -> str:
-        return (
-            f"StreamsGroup({self.group_id} {self.state.value} epoch={self.group_epoch} "
-            f"assignment={self.assignment_epoch} members={list(self.members)})"
-        )
-
-    # -- what replay moves -------------------------------------------------------------------------------------------
+    # What replay moves
 
     def set_metadata(
         self, epoch: int, metadata_hash: int, validated_topology_epoch: int, assignment_configs: Mapping[str, str]
     ) -> None:
-        """The group has come to an epoch."""
+        """The group has reached an epoch."""
         self.group_epoch = epoch
         self.metadata_hash = metadata_hash
         self.validated_topology_epoch = validated_topology_epoch
@@ -103,26 +91,26 @@ class StreamsGroup(Group):
         self._state = None
 
     def set_topology(self, topology: StreamsTopology | None) -> None:
-        """The application has described its topology (None: the group is being deleted)."""
+        """Set the topology; None if the group is being deleted."""
         self.topology = topology
         self._state = None
 
     def set_assignment_metadata(self, epoch: int, timestamp_ms: int) -> None:
-        """The target assignment is that of this group epoch."""
+        """Set the group epoch of the target assignment."""
         self.assignment_epoch = epoch
         self.assignment_timestamp_ms = timestamp_ms
         self._state = None
 
     def update_target_assignment(self, member_id: str, tasks: TasksTuple) -> None:
-        """A member should have these tasks."""
+        """Set a member's target."""
         self.target_assignment[member_id] = tasks
 
     def remove_target_assignment(self, member_id: str) -> None:
-        """A member should have nothing."""
+        """A member has no target."""
         self.target_assignment.pop(member_id, None)
 
     def update_member(self, member: StreamsGroupMember) -> None:
-        """Take a member in, new or changed."""
+        """Add or change a member."""
         old = self.members.get(member.member_id)
         self._forget_owner(old)
         if old is not None and old.instance_id is not None:
@@ -136,7 +124,7 @@ class StreamsGroup(Group):
         self._state = None
 
     def remove_member(self, member_id: str) -> None:
-        """Let a member go; nothing happens when it is not there."""
+        """Remove a member if it exists."""
         old = self.members.pop(member_id, None)
         self._forget_owner(old)
         if old is not None and old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
@@ -161,7 +149,7 @@ class StreamsGroup(Group):
         for tasks in (member.assigned, member.pending_revocation):
             for name, epochs in tasks.active.items():
                 for index in epochs:
-                    # The task may have been given to another process by an earlier record of the same step.
+                    # An earlier record of the same step may have given the task to another process.
                     if self._active.get((name, index)) == member.process_id:
                         del self._active[name, index]
             for own, owners in ((tasks.standby, self._standby), (tasks.warmup, self._warmup)):
@@ -171,11 +159,7 @@ class StreamsGroup(Group):
                         if not owners[task]:
                             del owners[task]
 
-    # -- what it is --------------------------------------------------------------------------------------------------
-
-    @property
-    def protocol_name_of_type(self) -> str:
-        return "streams"
+    # What it is
 
     @property
     def state(self) -> StreamsGroupState:
@@ -197,33 +181,15 @@ class StreamsGroup(Group):
     def state_name(self) -> str:
         return self.state.value
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    def has_member(self, member_id: str) -> bool:
-        return member_id in self.members
-
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
     def is_subscribed_to_topic(self, topic: str) -> bool:
         return bool(self.members) and self.topology is not None and topic in self.topology.source_topics
-
-    def member(self, member_id: str) -> StreamsGroupMember:
-        """Raises: KafkaError UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise self.unknown_member(member_id)
-        return member
 
     def static_member(self, instance_id: str) -> StreamsGroupMember | None:
         member_id = self.static_members.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
     def owners(self) -> TaskOwners:
-        """Which processes have which tasks now."""
+        """Return which processes have which tasks."""
         return TaskOwners(
             active=lambda name, index: self._active.get((name, index)),
             standby=lambda name, index: self._standby.get((name, index), frozenset()),
@@ -250,28 +216,20 @@ class StreamsGroup(Group):
             assignor_name=assignor,
         )
 
-    # -- what may be done to it --------------------------------------------------------------------------------------
+    # What may be done to it
 
-    def validate_offset_commit(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        generation_or_epoch: int,
-        *,
-        is_transactional: bool,
-        version: int,
-    ) -> PartitionCheck | None:
-        """Check a commit: an older epoch is good enough for tasks that the member has had since then or longer.
+    def validate_offset_commit(self, committer: OffsetCommitter) -> PartitionCheck | None:
+        """Accept a commit at the member's epoch; at an older one only for tasks assigned by then.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
-        epoch = generation_or_epoch
+        epoch = committer.epoch
         if epoch < 0 and not self.members:
             return None  # An administrator's commit.
-        if is_transactional and epoch == -1 and not member_id and group_instance_id is None:
-            return None  # A producer that does not tell its group's metadata.
-        member = self.member(member_id)
-        if not is_transactional and version < MEMBER_EPOCHS_SINCE:
+        if committer.is_transactional and committer.names_no_member:
+            return None  # A producer that sends no group metadata.
+        member = self.member(committer.member_id)
+        if not committer.is_transactional and committer.version < MEMBER_EPOCHS_SINCE:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the streams group protocol",
@@ -312,7 +270,7 @@ class StreamsGroup(Group):
             )
 
     def validate_offset_delete(self) -> None:
-        """Always allowed, as in Kafka; partitions of topics that are consumed are refused one by one."""
+        """Accept always, as Kafka does; partitions of consumed topics are rejected one by one."""
 
     def tombstones(self) -> Sequence[CoordinatorRecord]:
         group_id, members = self.group_id, self.members
@@ -325,11 +283,11 @@ class StreamsGroup(Group):
             records.topology_tombstone(group_id),
         ]
 
-    # -- what may be lost --------------------------------------------------------------------------------------------
+    # What may be lost
 
     @property
     def configured_topology(self) -> ConfiguredTopology | None:
-        """What the topology amounts to, if that is known for the topology and topics of the group's epoch."""
+        """The configured topology, if it is of the present topology and topics."""
         known = self._configured
         if known is None or self.topology is None or known.topology_epoch != self.topology.epoch:
             return None
@@ -338,16 +296,6 @@ class StreamsGroup(Group):
     def set_configured_topology(self, configured: ConfiguredTopology) -> None:
         self._configured = configured
         self.endpoints.clear()
-
-    def request_metadata_refresh(self) -> None:
-        self._refresh_at_ms = self._refresh_epoch = 0
-
-    def set_metadata_refresh_deadline(self, deadline_ms: int, group_epoch: int) -> None:
-        """Until then (epoch milliseconds) topics need not be looked at, unless the group's epoch is not reached."""
-        self._refresh_at_ms, self._refresh_epoch = deadline_ms, group_epoch
-
-    def has_metadata_expired(self, now_ms: int) -> bool:
-        return now_ms >= self._refresh_at_ms or self.group_epoch < self._refresh_epoch
 
     def active_holdings(self) -> dict[str, frozenset[tuple[str, int]]]:
         """The active tasks that each member has, for the history of rebalances."""

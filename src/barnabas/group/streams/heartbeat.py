@@ -1,13 +1,13 @@
-"""One heartbeat of a streams group's member: what it changes, and what it is told (control plane).
+"""StreamsGroupHeartbeat: joining, staying in and leaving a streams group.
 
     request ──> member (new, known, or a static one that returns) ──> topology and its topics ──> group epoch, if something changed
             ──> target assignment, if it is behind ──> the member's next step towards it ──> records and response
 
-- Missing internal topics are named in the result; whoever sent the request creates them through the controller.
+- Missing internal topics are named in the result; the API handler creates them through the controller.
 - The group epoch grows with: a member's metadata, topics' metadata, the topology being validated, the assignment settings.
 
-Limits: tasks are not warmed up before they move (the field is carried along); Kafka 4.4 has the settings for it, and hands the target on as
-it is. A topology cannot be changed while the group has one; Kafka refuses that too.
+Limits: tasks are not warmed up before they move; Kafka 4.4 has the settings for it, but does not do it either. The topology of a group
+cannot be changed; Kafka rejects that too.
 
 Sources: KIP-1071; Kafka class `GroupMetadataManager` (`streamsGroupHeartbeat` and what it calls).
 """
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.sender import Sender
 from barnabas.group.streams import records
 from barnabas.group.streams.answer import StreamsAnswer, build_response
 from barnabas.group.streams.group import NOT_VALIDATED, StreamsGroup, StreamsGroupState
@@ -37,27 +38,17 @@ from barnabas.group.streams.topic_configuration import (
     configure_topics,
 )
 from barnabas.group.streams.topology import StreamsTopology, topology_value
-from barnabas.group.topic_hash import group_hash, topic_hash
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 logger = logging.getLogger(__name__)
 
 METADATA_REFRESH_MS = 2_147_483_647
-"""Topics are looked at when they change; a deadline that never comes keeps Kafka's shape."""
-
-
-class StreamsHeartbeat(NamedTuple):
-    """A request with what is known of its sender."""
-
-    request: StreamsGroupHeartbeatRequest
-    version: int
-    client_id: str
-    client_host: str
+"""Topics are checked when they change; Kafka has a deadline too, which never passes."""
 
 
 class StreamsHeartbeatResult(NamedTuple):
-    """The answer, and the internal topics that must be created for the application to run."""
+    """The response, and the internal topics that must be created for the application to run."""
 
     response: StreamsGroupHeartbeatResponse
     to_create: Mapping[str, ConfiguredInternalTopic] = {}
@@ -65,7 +56,7 @@ class StreamsHeartbeatResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Beat:
-    """A heartbeat on its way: what has come together so far."""
+    """The state of one heartbeat while it is handled."""
 
     group: StreamsGroup
     request: StreamsGroupHeartbeatRequest
@@ -76,7 +67,7 @@ class _Beat:
 
 
 class StreamsHeartbeats:
-    """Answers the heartbeats of one shard's streams groups."""
+    """Handles StreamsGroupHeartbeat for the groups of one shard."""
 
     def __init__(self, env: GroupEnvironment, timers: StreamsTimers) -> None:
         self._env = env
@@ -84,16 +75,18 @@ class StreamsHeartbeats:
         self._assignments = StreamsAssignments(env, timers)
         self._membership = StreamsMembership(env, timers)
 
-    def handle(self, heartbeat: StreamsHeartbeat) -> CoordinatorResult[StreamsHeartbeatResult]:
-        """Answer one heartbeat.
+    def handle(
+        self, request: StreamsGroupHeartbeatRequest, sender: Sender
+    ) -> CoordinatorResult[StreamsHeartbeatResult]:
+        """Handle a request that is valid in itself.
 
         Raises: KafkaError GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID,
             GROUP_MAX_SIZE_REACHED, STREAMS_INVALID_TOPOLOGY, INVALID_REQUEST.
         """
-        if heartbeat.request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            return self._leave(heartbeat.request)
-        beat = self._begin(heartbeat)
-        group, request = beat.group, heartbeat.request
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            return self._leave(request)
+        beat = self._begin(request, sender)
+        group = beat.group
         topology = self._topology(beat)
         if group.topology is not None and beat.answer.updated.topology_epoch < group.topology.epoch:
             beat.answer.say(
@@ -130,15 +123,12 @@ class StreamsHeartbeats:
         to_create = {} if configured.is_ready else configured.to_create
         return CoordinatorResult(StreamsHeartbeatResult(response, to_create), beat.records)
 
-    # -- the member --------------------------------------------------------------------------------------------------
-
-    def _begin(self, heartbeat: StreamsHeartbeat) -> _Beat:
-        request = heartbeat.request
+    def _begin(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> _Beat:
         out: list[CoordinatorRecord] = []
         group = self._membership.group_of(request, out)
         member, replaced = self._membership.member_of(group, request, out)
-        updated = member.updated_by(request, heartbeat.client_id, heartbeat.client_host)
-        answer = StreamsAnswer(group, request, heartbeat.version, member, updated, replaced)
+        updated = member.updated_by(request, sender)
+        answer = StreamsAnswer(group, request, sender.version, member, updated, replaced)
         if answer.joining:
             logger.info("streams group %s: member %s joins", group.group_id, request.member_id)
         beat = _Beat(group, request, answer, out)
@@ -157,14 +147,12 @@ class StreamsHeartbeats:
         )
         return CoordinatorResult(StreamsHeartbeatResult(response), self._membership.leave(group, request))
 
-    # -- the topology ------------------------------------------------------------------------------------------------
-
     def _topology(self, beat: _Beat) -> StreamsTopology:
-        """The group's topology; the first member's request brings it."""
+        """Return the group's topology, which the first member sends."""
         group, described = beat.group, beat.request.topology
         if described is None:
             if group.topology is None:
-                # Only a group that was read from a damaged log has members and no topology; they must join anew.
+                # Only a group that was read from a damaged log has members and no topology; they must join again.
                 raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, "The group has no topology.")
             return group.topology
         value = topology_value(described)
@@ -179,12 +167,12 @@ class StreamsHeartbeats:
         return group.topology
 
     def _configure(self, beat: _Beat, topology: StreamsTopology) -> ConfiguredTopology:
-        """What the topology amounts to with the topics that there are now."""
+        """Return the topology configured with the present topics."""
         group, now_ms = beat.group, self._env.now_ms()
         known = group.configured_topology
         if known is not None and not group.has_metadata_expired(now_ms):
             return known
-        metadata_hash = self._metadata_hash(topology)
+        metadata_hash = group.compute_metadata_hash(topology.required_topics, self._env.topic_hashes, self._env.image())
         if metadata_hash != group.metadata_hash:
             beat.causes.append("topics changed")
             known = None
@@ -196,21 +184,9 @@ class StreamsHeartbeats:
         group.set_configured_topology(configured)
         return configured
 
-    def _metadata_hash(self, topology: StreamsTopology) -> int:
-        image, hashes, found = self._env.image(), self._env.topic_hashes, {}
-        for name in topology.required_topics:
-            topic = image.topics.by_name.get(name)
-            if topic is not None:
-                if name not in hashes:
-                    hashes[name] = topic_hash(topic, image.cluster)
-                found[name] = hashes[name]
-        return group_hash(found)
-
     def _partition_count(self, topic: str) -> int | None:
         known = self._env.image().topics.by_name.get(topic)
         return None if known is None else len(known.partitions)
-
-    # -- epochs and assignment ---------------------------------------------------------------------------------------
 
     def _bump(
         self, beat: _Beat, epoch: int, metadata_hash: int, validated_epoch: int, settings: Mapping[str, str]

@@ -1,6 +1,6 @@
-"""A member of a streams group: one stream thread of one application instance (control plane, pure).
+"""A member of a streams group: one stream thread of one application instance.
 
-    metadata      what the member says of itself          StreamsGroupMemberMetadataValue
+    metadata      the description of the member           StreamsGroupMemberMetadataValue
     assignment    its epoch, state and tasks              StreamsGroupCurrentMemberAssignmentValue
 
 A member is a value; a change makes a new one, which becomes the group's by the replay of its records.
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+from barnabas.group.sender import Sender
 from barnabas.group.streams.tasks import (
     EMPTY_TASKS_WITH_EPOCHS,
     Tasks,
@@ -35,7 +36,7 @@ JOIN_EPOCH = 0
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to its target assignment."""
+    """How far a member is from its target assignment."""
 
     STABLE = 1
     UNREVOKED_TASKS = 2
@@ -43,7 +44,7 @@ class MemberState(IntEnum):
     UNRELEASED_TASKS = 3
     """It waits for tasks that others have not given up yet."""
     UNKNOWN = 127
-    """Written by a newer broker; the member must give up its tasks and join anew."""
+    """Written by a newer broker; the member must give up its tasks and join again."""
 
 
 def state_of(value: int) -> MemberState:
@@ -75,7 +76,7 @@ class StreamsGroupMember:
     pending_revocation: TasksTupleWithEpochs = EMPTY_TASKS_WITH_EPOCHS
 
     def __repr__(self) -> str:
-        return f"StreamsGroupMember({self.member_id} epoch={self.member_epoch} {self.state.name} {self.assigned})"
+        return f"<StreamsGroupMember {self.member_id} epoch={self.member_epoch} {self.state.name} {self.assigned}>"
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         """True when the member has what the target assignment of that epoch gives it."""
@@ -98,16 +99,16 @@ class StreamsGroupMember:
             pending_revocation=pending_revocation,
         )
 
-    def updated_by(self, request: StreamsGroupHeartbeatRequest, client_id: str, client_host: str) -> StreamsGroupMember:
-        """The member with what a heartbeat says; what it leaves out stays (on joining, no endpoint means none)."""
+    def updated_by(self, request: StreamsGroupHeartbeatRequest, sender: Sender) -> StreamsGroupMember:
+        """Return the member as changed by a heartbeat; null means unchanged (on joining, no endpoint means none)."""
         endpoint = None if request.user_endpoint is None else (request.user_endpoint.host, request.user_endpoint.port)
         joining = request.member_epoch == JOIN_EPOCH
         return replace(
             self,
             instance_id=self.instance_id if request.instance_id is None else request.instance_id,
             rack_id=self.rack_id if request.rack_id is None else request.rack_id,
-            client_id=client_id,
-            client_host=client_host,
+            client_id=sender.client_id,
+            client_host=sender.client_host,
             rebalance_timeout_ms=self.rebalance_timeout_ms
             if request.rebalance_timeout_ms == -1
             else request.rebalance_timeout_ms,

@@ -1,7 +1,7 @@
-"""Who a heartbeat of a streams group comes from: a new member, a known one, or a static one that returns (control plane).
+"""The member that sends a heartbeat of a streams group: a new member, a known one, or a static one that returns.
 
-    joining (epoch 0)     a new member, or a known one that lost its way; with an instance id, the successor of the member that left with it
-    known                 at its epoch, or at the one before when the last answer was lost
+    joining (epoch 0)     a new member, or a known one that starts again; with an instance id, the successor of the member that had it
+    known                 at its epoch, or at the one before if the last response was lost
     leaving (-1, -2)      removed; with -2 a static member keeps its tasks for its successor
 
 Source: KIP-1071; Kafka class `GroupMetadataManager` (`getOrMaybeCreateDynamicStreamsGroupMember` and its static twin,
@@ -30,7 +30,7 @@ TaskIds = StreamsGroupHeartbeatRequest.TaskIds
 
 
 class StreamsMembership:
-    """Finds the members of heartbeats, and lets members go."""
+    """Finds the members of heartbeats, and removes members."""
 
     def __init__(self, env: GroupEnvironment, timers: StreamsTimers) -> None:
         self._env = env
@@ -40,7 +40,7 @@ class StreamsMembership:
         """The group of a request; one that joins makes it.
 
         Args:
-            out: gets the tombstones of an empty classic group that gives way.
+            out: gets the tombstones of an empty classic group that is replaced.
 
         Raises: KafkaError GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED.
         """
@@ -73,7 +73,7 @@ class StreamsMembership:
         return self._static_member(group, before, request, out), replaced
 
     def _group_to_join(self, group_id: str, out: list[CoordinatorRecord]) -> StreamsGroup:
-        """The group of a joining member; an empty classic group of that id gives way to a new one."""
+        """The group of a joining member; a new group replaces an empty classic group of that id."""
         group = self._env.groups.get(group_id)
         if group is None:
             return StreamsGroup(group_id)
@@ -154,7 +154,7 @@ def _known_static(member: StreamsGroupMember | None, request: StreamsGroupHeartb
 
 
 def concerns_assignment(before: StreamsGroupMember, after: StreamsGroupMember) -> bool:
-    """Whether a static member's change is more than its address."""
+    """Return whether a static member's change is more than its address."""
 
     def concern(member: StreamsGroupMember) -> tuple[object, ...]:
         return member.topology_epoch, member.rack_id, member.client_tags, member.process_id
@@ -163,9 +163,9 @@ def concerns_assignment(before: StreamsGroupMember, after: StreamsGroupMember) -
 
 
 def _check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:
-    """Fence a member that is not where the coordinator knows it to be.
+    """Fence a member with a wrong epoch.
 
-    The previous epoch is good enough while the member has nothing that it was not given: its last answer was lost.
+    The previous epoch is accepted if the member has no task that it was not assigned: it has lost the last response.
     """
     received, known = request.member_epoch, member.member_epoch
     if received in (JOIN_EPOCH, known):

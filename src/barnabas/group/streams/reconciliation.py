@@ -1,8 +1,8 @@
-"""One member's next step from the tasks it has to the tasks it should have (control plane, pure).
+"""One member's next step from the tasks it has to the tasks it should have.
 
-A task moves in two heartbeats: the member that has it is asked to give it up, says so, and only then another gets it.
+A task moves in two heartbeats: its member is asked to give it up, reports that, and only then another member gets it.
 
-    STABLE ──target changed──> tasks to give up? ──yes──> UNREVOKED_TASKS, the epoch stays, until the member says it has let go
+    STABLE ──target changed──> tasks to give up? ──yes──> UNREVOKED_TASKS, the epoch stays, until the member reports that
                                      │no
                                      └──> tasks still held elsewhere? ──yes──> UNRELEASED_TASKS at the target epoch, asked again each time
                                                      └no──> STABLE at the target epoch
@@ -45,14 +45,14 @@ def reconcile(
     owners: TaskOwners,
     owned: TasksTuple | None,
 ) -> StreamsGroupMember:
-    """The member after its next step, or the same member when it must wait.
+    """Return the member after its next step; the same member if it must wait.
 
     Args:
         assignment_epoch: of the target assignment.
-        owned: what the member says it has; None when it does not say.
+        owned: the tasks that the member reports; None if it reports none.
 
     Raises:
-        KafkaError: FENCED_MEMBER_EPOCH when the state is not one of ours and the member still has tasks.
+        KafkaError: FENCED_MEMBER_EPOCH if the state is unknown and the member still has tasks.
     """
     if member.state is MemberState.STABLE and member.member_epoch == assignment_epoch:
         return member
@@ -155,8 +155,6 @@ class _Step:
         state = MemberState.UNRELEASED_TASKS if unreleased else MemberState.STABLE
         return self._member.moved_to(self._epoch, state, kept if granted.is_empty else kept.merge(granted))
 
-    # -- is a task still held by somebody? ---------------------------------------------------------------------------
-
     def _active_is_unreleased(self, name: str, index: int) -> bool:
         return (
             self._owners.active(name, index) is not None
@@ -185,8 +183,6 @@ class _Step:
         """Another member of this process has the task."""
         return self._process in processes(name, index) and index not in own.get(name, frozenset())
 
-    # -- promotions to active ----------------------------------------------------------------------------------------
-
     def _drop_promoted(self, own: Tasks, difference: _Difference) -> None:
         """A copy that is to become active is not given up."""
         for name, indexes in own.items():
@@ -202,7 +198,7 @@ class _Step:
 
 
 def _take_over(own: Mapping[str, object], outgoing: _Difference | None, incoming: _Difference) -> None:
-    """Change the role of tasks within the member: what it has in one role and is granted in another it keeps, in the new role."""
+    """Change the role of tasks within the member: a task that it has in one role and is granted in another stays."""
     for name in own:
         for index in _indexes(own[name]) & incoming.granted.get(name, set()):
             _discard(incoming.granted, name, index)

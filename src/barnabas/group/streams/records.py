@@ -1,7 +1,7 @@
-"""The records of `__consumer_offsets` that streams groups use (control plane).
+"""The records of `__consumer_offsets` that streams groups use.
 
     type 17  StreamsGroupMetadataKey(group)                      -> group epoch, metadata hash, validated topology, assignment settings
-    type 19  StreamsGroupMemberMetadataKey(group, member)        -> what a member says of itself
+    type 19  StreamsGroupMemberMetadataKey(group, member)        -> a member's description
     type 20  StreamsGroupTargetAssignmentMetadataKey(group)      -> epoch and time of the target assignment
     type 21  StreamsGroupTargetAssignmentMemberKey(group, member)  -> the tasks a member should have
     type 22  StreamsGroupCurrentMemberAssignmentKey(group, member) -> the tasks it has, its epoch and state
@@ -37,9 +37,6 @@ STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
 STREAMS_GROUP_TOPOLOGY = 23
 
 
-# -- the group -------------------------------------------------------------------------------------------------------
-
-
 def group_metadata_record(
     group_id: str,
     epoch: int,
@@ -48,7 +45,7 @@ def group_metadata_record(
     validated_topology_epoch: int,
     assignment_configs: Mapping[str, str],
 ) -> CoordinatorRecord:
-    """A group epoch, with what it rests on."""
+    """A group epoch, and what it was computed from."""
     value = StreamsGroupMetadataValue(
         epoch=epoch,
         metadata_hash=metadata_hash,
@@ -74,7 +71,7 @@ def topology_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def target_assignment_metadata_record(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The end of a target assignment's computation; a time of 0 lets the next one follow at once."""
+    """The end of a target assignment's computation; a time of 0 allows the next one at once."""
     value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
     return CoordinatorRecord(STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, _target_metadata_key(group_id), value)
 
@@ -85,9 +82,6 @@ def target_assignment_metadata_tombstone(group_id: str) -> CoordinatorRecord:
 
 def _target_metadata_key(group_id: str) -> messages.StreamsGroupTargetAssignmentMetadataKey:
     return messages.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id)
-
-
-# -- its members -----------------------------------------------------------------------------------------------------
 
 
 def member_metadata_record(group_id: str, member: StreamsGroupMember) -> CoordinatorRecord:

@@ -1,9 +1,9 @@
-"""When a streams group's target assignment is computed, and from what (control plane).
+"""When a streams group's target assignment is computed, and from what.
 
 The target follows the group epoch, but not at once: the first assignment of an empty group waits `streams.initial.rebalance.delay.ms` for
 more members, and two computations are at least `streams.assignment.interval.ms` apart. Until then the old target stands.
 
-Without a topology that is ready nobody gets tasks.
+Without a topology that is ready no member gets tasks.
 
 Source: Kafka class `GroupMetadataManager` (`maybeUpdateStreamsTargetAssignment`), `TargetAssignmentBuilder`.
 """
@@ -62,13 +62,13 @@ class StreamsAssignments:
         out: list[CoordinatorRecord],
         say: Say,
     ) -> tuple[int, Mapping[str, TasksTuple]]:
-        """The target assignment to go by, computed anew when it is behind the group's epoch and may be.
+        """Return the target assignment; compute it if it is behind the group epoch and the interval is over.
 
         Args:
             group_epoch: that the group is about to have.
             updated: the member of this heartbeat as it is about to be.
             out: gets the records of a new target.
-            say: tells the member of a delay.
+            say: adds a status to the response.
         """
         if self._timers.is_delayed(group.group_id):
             say(StreamsStatus.ASSIGNMENT_DELAYED, "Assignment delayed due to the configured initial rebalance delay.")
@@ -91,7 +91,7 @@ class StreamsAssignments:
         return group_epoch, new
 
     def delayed(self, group_id: str) -> CoordinatorResult[None]:
-        """The initial delay is over: assign to those who have come."""
+        """Assign tasks to the members that have joined: the initial delay is over."""
         group = self._env.find(group_id, StreamsGroup)
         if group is None or group.is_empty or group.group_epoch <= group.assignment_epoch:
             return CoordinatorResult(None)
@@ -105,7 +105,7 @@ class StreamsAssignments:
 
 
 def _replaced(group: StreamsGroup, updated: StreamsGroupMember | None) -> str | None:
-    """The id of the static member whose place the updated one takes."""
+    """Return the id of the static member that the updated one replaces."""
     if updated is None or updated.instance_id is None:
         return None
     before = group.static_members.get(updated.instance_id)

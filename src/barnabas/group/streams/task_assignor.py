@@ -1,4 +1,4 @@
-"""The sticky task assignor of streams groups (control plane, pure).
+"""The sticky task assignor of streams groups.
 
 Every task gets one active member; with standby replicas every stateful task also gets copies on other processes. Tasks stay where their
 state is, as far as the load stays even:
@@ -11,7 +11,7 @@ state is, as far as the load stays even:
 A share is tasks divided by members, rounded up; once a member has its share, the rest is divided by the others. The load of a process is
 its tasks divided by its members (threads), so that a process with more threads gets more tasks. No two copies of a task are on one process.
 
-Where members or processes are equal the one that comes first in the group's order is taken, so that one state gives one assignment.
+Of equal members or processes the first in the group's order is taken, so that one state gives one assignment.
 
 Sources: KIP-1071; Kafka classes `StickyTaskAssignor`, `ProcessState`.
 """
@@ -37,7 +37,7 @@ class TaskId(NamedTuple):
 
 
 class AssignmentMember(NamedTuple):
-    """What the assignor knows of a member: its process, the tasks it has now, and the offsets of the state it has on disk."""
+    """A member for the assignor: its process, its present tasks, and the offsets of the state on its disk."""
 
     process_id: str
     active: Tasks
@@ -86,7 +86,7 @@ class _Process:
 
 
 class _Share:
-    """How many tasks a member gets: what is left divided by who is left."""
+    """Return how many tasks a member gets: the tasks left divided by the members left."""
 
     __slots__ = ("members", "per_member", "tasks")
 
@@ -187,7 +187,7 @@ def _initialize(
                 if task not in standby_tasks:
                     candidates.setdefault(task, []).append((1, -offset, member))
     for task, ranked in candidates.items():
-        ranked.sort(key=lambda candidate: candidate[:2])  # Standbys first, then who has most of the state.
+        ranked.sort(key=lambda candidate: candidate[:2])  # Standbys first, then the member with most of the state.
         group.was_standby[task] = [member for _, _, member in ranked]
     return group
 
@@ -200,7 +200,7 @@ def _by_partition(task: TaskId) -> tuple[int, str]:
     return task.partition, task.subtopology_id
 
 
-# -- active tasks ----------------------------------------------------------------------------------------------------
+# Active tasks
 
 
 def _assign_active(group: _Group, tasks: list[TaskId]) -> None:
@@ -262,7 +262,7 @@ class _Queue:
         heapq.heappush(self._heap, (process.load, process.index, process))
 
 
-# -- standby tasks ---------------------------------------------------------------------------------------------------
+# Standby tasks
 
 
 def _assign_standby(group: _Group, tasks: list[TaskId]) -> None:

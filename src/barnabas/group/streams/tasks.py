@@ -1,14 +1,14 @@
-"""The tasks of a streams group's members (control plane, pure).
+"""The tasks of a streams group's members.
 
 A Kafka Streams topology falls into subtopologies; subtopology `0` over input topics with three partitions has the tasks `0_0`, `0_1`
 and `0_2`. A member runs a task as *active* (it processes and commits), *standby* (it keeps a copy of the state) or *warm-up* (a standby on
 its way to become active). Two values hold tasks:
 
-    TasksTuple            active, standby and warm-up tasks          what the assignor wants, what a client says it has
+    TasksTuple            active, standby and warm-up tasks          what the assignor computes, what a client reports
     TasksTupleWithEpochs  active tasks carry an assignment epoch     what a member has; an older epoch's commit is refused
 
 Invariants:
-- both are values: nobody changes the maps of one that exists;
+- both are values: their maps do not change;
 - a subtopology without partitions is absent, so that equal tasks are equal values.
 
 Sources: KIP-1071; Kafka classes `TasksTuple`, `TasksTupleWithEpochs`.

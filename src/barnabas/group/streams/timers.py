@@ -1,10 +1,10 @@
-"""The timers of streams groups (control plane).
+"""The timers of streams groups.
 
     session     a member that sends no heartbeat for streams.session.timeout.ms is removed
     rebalance   a member that does not give up what it must within its rebalance timeout is removed
     initial     the first assignment of an empty group waits streams.initial.rebalance.delay.ms for more members
 
-A timer that fires while the log refuses its records is set again; the others' removal is in `replay`, where the member goes.
+A timer whose records the log refuses is set again; `replay` stops the timers of a removed member.
 
 Source: Kafka class `GroupMetadataManager` (`scheduleStreamsGroup*`).
 """
@@ -33,29 +33,25 @@ class StreamsTimers:
     def __init__(self, env: GroupEnvironment) -> None:
         self._env = env
 
-    # -- the initial delay -------------------------------------------------------------------------------------------
-
     def is_delayed(self, group_id: str) -> bool:
-        """Whether the group's first assignment is being waited for."""
+        """Return whether the group waits for more members before its first assignment."""
         return _initial_key(group_id) in self._env.timer
 
     def begin_initial_delay(self, group_id: str, delay_ms: int, then: Callable[[], CoordinatorResult[None]]) -> None:
-        """Wait for more members, unless that has begun already."""
+        """Wait for more members, unless the group already waits."""
         if not self.is_delayed(group_id):
             self._env.timer.schedule(_initial_key(group_id), delay_ms, then)
 
     def cancel_initial_delay(self, group_id: str) -> None:
         self._env.timer.cancel(_initial_key(group_id))
 
-    # -- members -----------------------------------------------------------------------------------------------------
-
     def cancel_member(self, group_id: str, member_id: str) -> None:
-        """The member is gone."""
+        """Stop the timers of a removed member."""
         self._env.timer.cancel(_session_key(group_id, member_id))
         self._env.timer.cancel(_rebalance_key(group_id, member_id))
 
     def watch_session(self, group_id: str, member_id: str) -> None:
-        """A heartbeat has come: the session begins anew."""
+        """Start a member's session again."""
         timeout_ms = self._env.group_configs.int_value(group_id, "streams.session.timeout.ms")
         self._schedule_session(group_id, member_id, timeout_ms)
 
@@ -71,11 +67,11 @@ class StreamsTimers:
         self._env.timer.schedule(_session_key(group_id, member_id), delay_ms, expire)
 
     def watch_revocation(self, group_id: str, member: StreamsGroupMember) -> None:
-        """The member must give tasks up before its rebalance timeout."""
+        """Give a member its rebalance timeout to give up tasks."""
         self._schedule_rebalance(group_id, member.member_id, member.member_epoch, member.rebalance_timeout_ms)
 
     def cancel_revocation(self, group_id: str, member_id: str) -> None:
-        """The member has nothing to give up any more."""
+        """Stop the timer of a member that has given up its tasks."""
         self._env.timer.cancel(_rebalance_key(group_id, member_id))
 
     def _schedule_rebalance(self, group_id: str, member_id: str, member_epoch: int, delay_ms: int) -> None:
@@ -94,13 +90,11 @@ class StreamsTimers:
         self._env.timer.schedule(_rebalance_key(group_id, member_id), delay_ms, expire)
 
     def watch_loaded(self, group: StreamsGroup) -> None:
-        """The group has been read from the log: its members have a session from now."""
+        """Start the timers of a loaded group."""
         for member in group.members.values():
             self.watch_session(group.group_id, member.member_id)
             if member.state is MemberState.UNREVOKED_TASKS:
                 self.watch_revocation(group.group_id, member)
-
-    # -- the end of a member -----------------------------------------------------------------------------------------
 
     def _fence(self, group_id: str, member_id: str, reason: str, again: Callable[[], None]) -> CoordinatorResult[None]:
         group = self._env.find(group_id, StreamsGroup)
@@ -133,7 +127,7 @@ class StreamsTimers:
             )
         )
         if group.member_count == 1:
-            # An empty group is assigned: nothing waits for the assignment interval when the next member comes.
+            # An empty group is assigned: the next member to join does not wait for the assignment interval.
             removal.append(records.target_assignment_metadata_record(group_id, epoch, 0))
         return removal
 

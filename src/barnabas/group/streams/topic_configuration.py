@@ -1,4 +1,4 @@
-"""How many partitions a topology's internal topics get, and which are missing (control plane, pure).
+"""How many partitions a topology's internal topics get, and which are missing.
 
 A topology fixes few partition counts: source topics have theirs already, and some repartition topics name one
 (`Repartitioned.withNumberOfPartitions`). All the others follow, in this order:
@@ -34,7 +34,7 @@ BROKER_DEFAULT = -1
 
 
 class StreamsStatus(IntEnum):
-    """What a heartbeat's answer can tell beside its error code (KIP-1071)."""
+    """What a heartbeat's response can report beside its error code (KIP-1071)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -120,7 +120,7 @@ class ConfiguredTopology:
         metadata_hash: of the topics it rests on; with another hash it must be made again.
         subtopologies: in the order of their ids; None when sources are missing or partitions do not fit.
         to_create: the internal topics that are missing.
-        problem: why no tasks can be given out; None when the topology is ready.
+        problem: why no tasks can be assigned; None if the topology is ready.
     """
 
     topology_epoch: int
@@ -220,11 +220,11 @@ def _decide(topology: StreamsTopology, partition_count: PartitionCount) -> _Deci
     return decided
 
 
-# -- repartition topics ----------------------------------------------------------------------------------------------
+# Repartition topics
 
 
 def _repartition_counts(subtopologies: list[Subtopology], partition_count: PartitionCount) -> dict[str, int]:
-    """Counts of the repartition topics, passed on from subtopology to subtopology until all have one."""
+    """Return the counts of the repartition topics, passed on from subtopology to subtopology until all have one."""
     counts = {t.name: t.partitions for s in subtopologies for t in s.repartition_source_topics if t.partitions}
     while True:
         open_sinks = progress = False
@@ -261,7 +261,7 @@ def _read_by(subtopology: Subtopology, counts: Mapping[str, int], partition_coun
     return max((count for count in known if count is not None), default=None)
 
 
-# -- copartitioning --------------------------------------------------------------------------------------------------
+# Copartitioning
 
 
 def _copartition_groups(subtopology: Subtopology) -> Iterable[frozenset[str]]:
@@ -312,7 +312,7 @@ def _alike(counts: Mapping[str, int], shown: Mapping[str, int]) -> int:
     return next(iter(counts.values()))
 
 
-# -- the outcome -----------------------------------------------------------------------------------------------------
+# The outcome
 
 
 def _configured(subtopology: Subtopology, decided: _Decided) -> ConfiguredSubtopology:

@@ -1,8 +1,8 @@
-"""The topology that a Kafka Streams application has told its group (control plane, pure).
+"""The topology of a Kafka Streams application, as its members describe it.
 
 The first member to join describes the topology: its subtopologies, the topics each reads, the repartition topics between
-them and the changelog topics of their state stores. The description is kept in the log as it came
-(`StreamsGroupTopologyValue`); all members must bring an equal one as long as there is no way to change it.
+them and the changelog topics of their state stores. The log keeps the description as it was sent
+(`StreamsGroupTopologyValue`); all members must send an equal one, as it cannot be changed.
 
 Sources: KIP-1071; Kafka classes `StreamsTopology`, `StreamsCoordinatorRecordHelpers.convertToStreamsGroupTopologyRecord`.
 """
@@ -51,10 +51,10 @@ class StreamsTopology:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"StreamsTopology(epoch={self.epoch} subtopologies={sorted(self.subtopologies)})"
+        return f"<StreamsTopology epoch={self.epoch} subtopologies={sorted(self.subtopologies)}>"
 
     def describe(self) -> StreamsGroupDescribeResponse.Topology:
-        """The topology as the application told it; partition counts that it left open are 0."""
+        """Return the topology as the application sent it; partition counts that it left open are 0."""
         return StreamsGroupDescribeResponse.Topology(
             epoch=self.epoch,
             subtopologies=[_described(self.subtopologies[name]) for name in sorted(self.subtopologies)],

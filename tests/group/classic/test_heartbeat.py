@@ -1,4 +1,4 @@
-"""Heartbeats, leaving, fencing, and strangers."""
+"""Heartbeats of members, of fenced members and of strangers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import pytest
 from tests.group.scripts_of import name_of, play, scripts_of
 
 
-@pytest.mark.parametrize("path", scripts_of("classic/membership"), ids=name_of)
+@pytest.mark.parametrize("path", scripts_of("classic/heartbeat"), ids=name_of)
 def test_script(path: Path) -> None:
     play(path)

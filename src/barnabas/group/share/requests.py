@@ -22,6 +22,8 @@ from barnabas.coordinator.append_error import append_error, append_message
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.group_coordinator import GroupCoordinator
 from barnabas.group.group_shard import GroupCoordinatorShard
+from barnabas.group.request_checks import check_not_blank, invalid_request
+from barnabas.group.sender import Sender
 from barnabas.group.share import offsets
 from barnabas.group.share.described import UNINITIALIZED, DescribedOffsets, OffsetsOfGroup, share_part
 from barnabas.group.share.group import LEAVE_EPOCH
@@ -74,19 +76,15 @@ class ShareGroupService:
     def __repr__(self) -> str:
         return f"<ShareGroupService {self._coordinator!r}>"
 
-    async def heartbeat(
-        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
-    ) -> ShareGroupHeartbeatResponse:
-        """Answer a member's heartbeat; errors are in the response."""
-        return await shielded(self._heartbeat(request, client_id, client_host), self._loop)
+    async def heartbeat(self, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareGroupHeartbeatResponse:
+        """Join, stay in or leave a group; errors are in the response."""
+        return await shielded(self._heartbeat(request, sender), self._loop)
 
-    async def _heartbeat(
-        self, request: ShareGroupHeartbeatRequest, client_id: str, client_host: str
-    ) -> ShareGroupHeartbeatResponse:
+    async def _heartbeat(self, request: ShareGroupHeartbeatRequest, sender: Sender) -> ShareGroupHeartbeatResponse:
         try:
             _check_heartbeat(request)
             outcome = await self._coordinator.write(
-                request.group_id, lambda shard: share_part(shard).heartbeat(request, client_id, client_host)
+                request.group_id, lambda shard: share_part(shard).heartbeat(request, sender)
             )
         except KafkaError as error:
             return ShareGroupHeartbeatResponse(error_code=append_error(error), error_message=append_message(error))
@@ -249,13 +247,13 @@ def _check_group_id(group_id: str) -> None:
 
 
 def _check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
-    for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
-        if value is not None and not value.strip():
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
+    check_not_blank(request.member_id, "MemberId")
+    check_not_blank(request.group_id, "GroupId")
+    check_not_blank(request.rack_id, "RackId")
     if request.member_epoch == 0 and not request.subscribed_topic_names:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
+        raise invalid_request("SubscribedTopicNames must be set in first request.")
     if request.member_epoch < LEAVE_EPOCH:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
+        raise invalid_request("MemberEpoch is invalid.")
 
 
 def _partition_ids(keys: Iterable[SharePartitionKey]) -> dict[bytes, frozenset[int]]:

@@ -1,9 +1,9 @@
-"""What one heartbeat of a share group's member brings about (control plane).
+"""The steps of a rebalance in a share group, taken by a member's heartbeat.
 
-    subscription changed, or partitions have become ready   ──► the group's epoch
-    the group's epoch is ahead of the assignment             ──► a new target assignment, at most once an interval
-    the target assignment is not what the member has         ──► the member goes there at once, since members may share
-    partitions of subscribed topics without state            ──► noted as initializing, for the caller to begin
+    subscription changed, or partitions are ready       ──► bump the group epoch
+    group epoch > assignment epoch                      ──► compute a target assignment, at most once an interval
+    the member has not its target                       ──► assign it at once, since members may share
+    partitions of subscribed topics without state       ──► note them as initializing, for the caller to initialize
 
 Source: Kafka class `GroupMetadataManager` (`shareGroupHeartbeat`, `maybeUpdateTargetAssignment`, `maybeReconcile`).
 """
@@ -19,7 +19,8 @@ from barnabas.group.group_environment import GroupEnvironment
 from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, SubscriptionCounts
 from barnabas.group.share import assignor as share_assignor
 from barnabas.group.share import records
-from barnabas.group.share.group import ShareGroup, ShareGroupMember
+from barnabas.group.share.group import ShareGroup
+from barnabas.group.share.member import ShareGroupMember
 from barnabas.group.share.partitions import PartitionIds, with_initializing
 from barnabas.metadata.topics_image import TopicImage
 
@@ -27,18 +28,18 @@ METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
 
 
 class Initialization(NamedTuple):
-    """Partitions whose state is to be begun, and the state epoch to begin it with."""
+    """Partitions whose state must be initialized, and the state epoch for it."""
 
     state_epoch: int
     partitions: PartitionIds
 
 
-class HeartbeatStep:
-    """What one heartbeat brings about.
+class ShareGroupRebalance:
+    """The steps of one heartbeat.
 
     Attributes:
-        records: all of it.
-        member: as it is afterwards.
+        records: of all steps.
+        member: after them.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class HeartbeatStep:
         return self.member.member_id in self._group.members
 
     def _target(self, epoch: int, *, homogeneous: bool) -> tuple[int, Assignment]:
-        """The epoch and the member's part of the target assignment, computed anew when it is due."""
+        """Return the epoch and the member's part of the target assignment, which is computed again if that is due."""
         group, now_ms = self._group, self._env.now_ms()
         member_id = self.member.member_id
         interval_ms = self._env.group_configs.int_value(group.group_id, "share.assignment.interval.ms")
@@ -108,7 +109,7 @@ class HeartbeatStep:
         return epoch, assignment[member_id]
 
     def _reconcile(self, target_epoch: int, target: Assignment, *, moves: bool) -> None:
-        """Let the member go where it should be; at once, since members may share."""
+        """Assign the member its target at once, since members may share."""
         member = self.member
         if not moves and member.member_epoch == target_epoch:
             return

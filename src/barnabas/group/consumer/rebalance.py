@@ -1,15 +1,15 @@
-"""The steps that a member's heartbeat or join goes through in a consumer group (control plane).
+"""The steps of a rebalance in a consumer group, taken by a member's heartbeat or join.
 
-    what it says of itself has changed?     a member record; its topics, its expression or its assignor bump the group epoch
-    a topic has changed?                    the metadata hash is another: bump
-    group epoch > assignment epoch?         a new target assignment, not more often than the group's assignment interval
-    has it what it should have?             the next step of its reconciliation
+    has the member changed?              write it; another topic, expression or assignor bumps the group epoch
+    has a topic changed?                 then the metadata hash differs: bump the group epoch
+    group epoch > assignment epoch?      compute a target assignment, at most once per assignment interval
+    has the member not its target?       take the next step of its reconciliation
 
-Each step adds records to those of the request, and works on what the members would be after them: nothing is changed here but timers
-and what is kept for people. Both protocols' members use the same steps.
+Each step adds records to those of the request, and works on the members as they will be after these records. Only timers and the history
+of rebalances change here. Members of both protocols use the same steps.
 
-Expressions are looked up after the request, in an operation of their own, at most every 10 seconds; until then the member has only what
-it names.
+Expressions are resolved after the request, in a separate operation, at most every 10 seconds; until then the member has only the topics
+that it names.
 
 Source: Kafka class `GroupMetadataManager` (`hasMemberSubscriptionChanged` … `maybeReconcile`).
 """
@@ -34,22 +34,22 @@ from barnabas.group.modern_group import NO_ASSIGNMENT, Assignment, add_to_counts
 logger = logging.getLogger(__name__)
 
 REGEX_REFRESH_MIN_MS = 10_000
-"""Expressions are not looked up again before this (a constant in Kafka)."""
+"""Expressions are not resolved more often (a constant in Kafka)."""
 METADATA_REFRESH_MS = 2_147_483_647
-"""When a group that nobody told of a change looks at its topics by itself (Kafka: Integer.MAX_VALUE)."""
+"""When a group checks its topics without a change of the metadata (Kafka: Integer.MAX_VALUE)."""
 
 Records = list[CoordinatorRecord]
 
 
 class RegexUpdate(Enum):
-    """What a request has done to the member's expression."""
+    """How a request has changed the member's expression."""
 
     NONE = "unchanged"
     UPDATED = "changed, and not looked up yet"
     RESOLVED = "changed to one whose topics are known, or to none"
 
 
-class ConsumerGroupSteps:
+class ConsumerGroupRebalance:
     """The steps, for the consumer groups of one shard."""
 
     def __init__(self, environment: GroupEnvironment, timers: ConsumerGroupTimers) -> None:
@@ -60,18 +60,16 @@ class ConsumerGroupSteps:
     def _default_assignor(self) -> str:
         return self._environment.config.group_consumer_assignors[0]
 
-    # -- what the member says ----------------------------------------------------------------------------------------
-
     def names_changed(
         self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
     ) -> bool:
-        """Write the member if anything that it says has changed; whether its topic names have."""
+        """Write a changed member; return whether its topic names have changed."""
         if new is not old and new != old:
             records.append(records_of.member_record(group.group_id, new))
         return new.subscribed_topic_names != old.subscribed_topic_names
 
     def assignor_changed(self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember) -> bool:
-        """Whether the group would now be assigned by another assignor."""
+        """Return whether the group would now be assigned by another assignor."""
         if old.server_assignor == new.server_assignor:
             return False
         before = group.preferred_assignor() or self._default_assignor
@@ -80,7 +78,7 @@ class ConsumerGroupSteps:
     def update_regex(
         self, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, records: Records
     ) -> RegexUpdate:
-        """Take in a changed expression, and have the group's expressions looked up if that is due.
+        """Store a changed expression, and schedule the resolution of the group's expressions if it is due.
 
         Raises: KafkaError INVALID_REGULAR_EXPRESSION.
         """
@@ -106,7 +104,7 @@ class ConsumerGroupSteps:
         if key in environment.timer:
             return
         now_ms = environment.now_ms()
-        # All expressions of a group are looked up together: any of them says when.
+        # All expressions of a group are resolved together: any of them has the time.
         last = next(iter(group.resolved_regexes.values()), None)
         if last is not None and now_ms <= last.timestamp_ms + REGEX_REFRESH_MIN_MS:
             return
@@ -123,7 +121,7 @@ class ConsumerGroupSteps:
             environment.timer.schedule(key, 0, lambda: self._look_up(group.group_id, list(regexes)))
 
     def _look_up(self, group_id: str, regexes: list[str]) -> CoordinatorResult[None]:
-        """Write what expressions match now, and bump the group epoch when that is something else than before."""
+        """Write what the expressions match, and bump the group epoch if that has changed."""
         environment = self._environment
         group = environment.find(group_id, ConsumerGroup)
         if group is None:
@@ -152,8 +150,6 @@ class ConsumerGroupSteps:
             records.append(records_of.epoch_record(group_id, epoch, metadata_hash))
             group.set_metadata_refresh_deadline(environment.now_ms() + METADATA_REFRESH_MS, epoch)
         return CoordinatorResult(None, records)
-
-    # -- the group epoch ---------------------------------------------------------------------------------------------
 
     def update_metadata(
         self,
@@ -184,8 +180,6 @@ class ConsumerGroupSteps:
         if group.has_partition_metadata_record:
             records.append(records_of.partition_metadata_tombstone(group.group_id))
         return epoch, homogeneous
-
-    # -- the target assignment ---------------------------------------------------------------------------------------
 
     def update_target(
         self,
@@ -230,7 +224,7 @@ class ConsumerGroupSteps:
         return epoch, assignment.get(new.member_id, NO_ASSIGNMENT)
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
-        """Whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
+        """Return whether the last assignment is old enough; the first one, and that of a group that was empty, always is."""
         interval_ms = self._environment.group_configs.int_value(group.group_id, "consumer.assignment.interval.ms")
         if group.assignment_timestamp_ms == 0 or interval_ms == 0:
             return True
@@ -238,7 +232,7 @@ class ConsumerGroupSteps:
 
     @staticmethod
     def target_of(group: ConsumerGroup, member: ConsumerGroupMember) -> Assignment:
-        """What a member should have by the present target; one that takes a static member's place gets what that had."""
+        """Return a member's present target; the successor of a static member has its predecessor's."""
         member_id = member.member_id
         if member.instance_id is not None:
             member_id = group.static_members.get(member.instance_id, "")
@@ -248,7 +242,7 @@ class ConsumerGroupSteps:
     def _with(
         group: ConsumerGroup, new: ConsumerGroupMember
     ) -> tuple[dict[str, ConsumerGroupMember], dict[str, Assignment]]:
-        """Members and targets as they would be with a member changed, or in the place of a static one."""
+        """Return members and targets with one member changed, or in the place of a static member."""
         replaced = None if new.instance_id is None else group.static_members.get(new.instance_id)
         targets = dict(group.target_assignment)
         if replaced is None or replaced == new.member_id:
@@ -262,8 +256,6 @@ class ConsumerGroupSteps:
         targets[new.member_id] = targets.pop(replaced, NO_ASSIGNMENT)
         return members, targets
 
-    # -- the member's assignment -------------------------------------------------------------------------------------
-
     def reconcile(
         self,
         group: ConsumerGroup,
@@ -275,7 +267,7 @@ class ConsumerGroupSteps:
         owned: Owned | None,
         records: Records,
     ) -> ConsumerGroupMember:
-        """Bring a member one step nearer to its target, and watch over it while it has something to give back."""
+        """Take a member one step towards its target; a timer runs while it has partitions to revoke."""
         if not subscription_changed and member.is_reconciled_to(target_epoch):
             return member
         by_name = self._environment.image().topics.by_name

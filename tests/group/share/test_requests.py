@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.group.sender import Sender
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     AlterShareGroupOffsetsRequest,
@@ -51,7 +52,7 @@ def describe_offsets_of_topics(host: Host) -> Coroutine[Any, Any, Any]:
 
 def heartbeat(host: Host) -> Coroutine[Any, Any, Any]:
     request = ShareGroupHeartbeatRequest(group_id="new", member_id="m", member_epoch=0, subscribed_topic_names=["q"])
-    return host.service.heartbeat(request, "client", "/host")
+    return host.service.heartbeat(request, Sender("client", "/host", 1))
 
 
 def describe(host: Host) -> Coroutine[Any, Any, Any]:

@@ -1,9 +1,9 @@
-"""Heartbeat and LeaveGroup: staying in a classic group, and going (control plane).
+"""LeaveGroup: members leave a classic group.
 
-A heartbeat keeps the session, and is how a member learns of a rebalance (REBALANCE_IN_PROGRESS). A leave may name several
-members (v3, KIP-345): by member id, by both ids, or, for administrators, by instance id alone; each has its own outcome.
+A request may name several members (v3, KIP-345): by member id, by both ids, or, for administrators, by instance id alone. Each has its own
+outcome.
 
-Source: Kafka class `GroupMetadataManager`, `classicGroupHeartbeat` and `classicGroupLeave`.
+Source: Kafka class `GroupMetadataManager.classicGroupLeave`.
 """
 
 from __future__ import annotations
@@ -15,38 +15,19 @@ from barnabas.group.classic.group import UNKNOWN_MEMBER_ID, ClassicGroup, Classi
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.group_environment import GroupEnvironment
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import HeartbeatRequest, HeartbeatResponse, LeaveGroupRequest, LeaveGroupResponse
+from barnabas.protocol.messages import LeaveGroupRequest, LeaveGroupResponse
 
 logger = logging.getLogger(__name__)
 
 
-class GroupMembership:
-    """Handles Heartbeat and LeaveGroup for the groups of one shard."""
+class LeaveGroup:
+    """Handles LeaveGroup for the groups of one shard."""
 
     def __init__(self, environment: GroupEnvironment, rebalance: Rebalance) -> None:
         self._environment = environment
         self._rebalance = rebalance
 
-    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
-        """Renew a member's session.
-
-        Raises: KafkaError COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
-        """
-        group = self._environment.find(request.group_id, ClassicGroup)
-        if group is None:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if group.is_in_state(ClassicGroupState.DEAD):
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        group.validate_member(request.member_id, request.group_instance_id)
-        if request.generation_id != group.generation_id:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        # While the group completes its rebalance a heartbeat is fine: members send them once they have the join's answer.
-        self._rebalance.reschedule_heartbeat(group, group.members[request.member_id])
-        preparing = group.is_in_state(ClassicGroupState.PREPARING_REBALANCE)
-        error = ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
-        return CoordinatorResult(HeartbeatResponse(error_code=error))
-
-    def leave(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
+    def handle(self, request: LeaveGroupRequest) -> CoordinatorResult[LeaveGroupResponse]:
         """Remove members, and rebalance if any was removed.
 
         Raises: KafkaError UNKNOWN_MEMBER_ID when there is no such group.

@@ -10,6 +10,6 @@ from tests.group.consumer_script import ConsumerScriptRunner
 from tests.group.scripts_of import name_of, play, scripts_of
 
 
-@pytest.mark.parametrize("path", scripts_of("consumer/steps"), ids=name_of)
+@pytest.mark.parametrize("path", scripts_of("consumer/rebalance"), ids=name_of)
 def test_script(path: Path) -> None:
     play(path, ConsumerScriptRunner)

@@ -1,0 +1,65 @@
+"""Long requests in pieces: a turn of the loop handles at most one piece.
+
+A request may name 100,000 partitions. Its topics are cut into pieces that are handled one by one, with a turn of the loop after each; a
+topic with more partitions than a piece holds is cut too, and `extend_topics` puts it together again in the response.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+PIECE = 1_000
+"""Partitions, or other elements, of a piece."""
+
+
+def pieces(topics: list[T], field: str = "partitions") -> list[list[T]]:
+    """Cut the topics of a request into pieces; a request of few partitions is one piece.
+
+    Args:
+        field: holds a topic's partitions.
+    """
+    if len(topics) == 1:
+        if len(getattr(topics[0], field)) <= PIECE:
+            return [topics]
+    elif len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE:
+        return [topics]
+    return list(_cut(topics, field))
+
+
+def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
+    piece: list[T] = []
+    room = PIECE
+    for topic in topics:
+        partitions = getattr(topic, field)
+        while len(partitions) > room:
+            head = copy.copy(topic)
+            setattr(head, field, partitions[:room])
+            yield [*piece, head]
+            partitions = partitions[room:]
+            topic = copy.copy(topic)
+            setattr(topic, field, partitions)
+            piece, room = [], PIECE
+        piece.append(topic)
+        room -= max(len(partitions), 1)
+        if room <= 0:
+            yield piece
+            piece, room = [], PIECE
+    if piece:
+        yield piece
+
+
+def extend_topics(topics: list[Any], more: list[Any]) -> None:
+    """Add the topics of the next piece; the first may go on with the last topic."""
+    if topics and more and _key(topics[-1]) == _key(more[0]):
+        topics[-1].partitions += more[0].partitions
+        more = more[1:]
+    topics += more
+
+
+def _key(topic: Any) -> tuple[str, bytes | None]:
+    return topic.name, getattr(topic, "topic_id", None)

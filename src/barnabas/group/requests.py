@@ -1,0 +1,132 @@
+"""The requests about groups of every type: their offsets, listing, deletion.
+
+Source: Kafka class `GroupCoordinatorService` (`commitOffsets`, `fetchOffsets`, `deleteOffsets`, `listGroups`, `deleteGroups`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from barnabas.coordinator.append_error import append_error
+from barnabas.group.group_coordinator import GroupCoordinator
+from barnabas.group.pieces import extend_topics, pieces
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import (
+    DeleteGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from barnabas.steps import gather, turn
+
+CommittedTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+DeletedGroup = DeleteGroupsResponse.DeletableGroupResult
+FetchedGroup = OffsetFetchResponse.OffsetFetchResponseGroup
+ListedGroup = ListGroupsResponse.ListedGroup
+
+SMALLEST_RECORD_BYTES = 42
+"""Of a committed offset: the record's own fields 7, its key 11, its value 24."""
+
+
+async def offset_commit(
+    coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """Commit offsets of topics that exist; an error of the whole request becomes that of each partition."""
+    try:
+        return await coordinator.write(request.group_id, lambda shard: shard.commit_offsets(request, version))
+    except KafkaError as error:
+        return await _offset_commit_error(request, append_error(error))
+
+
+async def long_offset_commit(
+    coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
+) -> OffsetCommitResponse:
+    """As `offset_commit`, but reject a commit that no batch can hold before its records are built."""
+    config = coordinator.config
+    partitions = sum(len(topic.partitions) for topic in request.topics)
+    if partitions * SMALLEST_RECORD_BYTES > config.max_batch_bytes and not config.offsets_topic_compression_codec:
+        return await _offset_commit_error(request, append_error(KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)))
+    return await offset_commit(coordinator, request, version)
+
+
+async def offset_fetch(
+    coordinator: GroupCoordinator, request: OffsetFetchRequest.OffsetFetchRequestGroup, require_stable: bool
+) -> FetchedGroup:
+    """Return the committed offsets of one group."""
+    try:
+        return await coordinator.read(request.group_id, lambda shard: shard.fetch_offsets(request, require_stable))
+    except KafkaError as error:
+        code = append_error(error)
+        if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            code = ErrorCode.NOT_COORDINATOR  # Consumers before 3.9 do not know the other as retriable here.
+        return FetchedGroup(group_id=request.group_id, error_code=code)
+
+
+async def offset_delete(coordinator: GroupCoordinator, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Delete the committed offsets of partitions that no member consumes."""
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    try:
+        return await coordinator.write(request.group_id, lambda shard: shard.delete_offsets(request))
+    except KafkaError as error:
+        return OffsetDeleteResponse(error_code=append_error(error))
+
+
+async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest) -> ListGroupsResponse:
+    """List the groups of this broker, by state and type."""
+    states = frozenset(state.lower().strip() for state in request.states_filter)
+    types = frozenset(kind.lower() for kind in request.types_filter)
+
+    async def one(listed: asyncio.Future[list[ListedGroup]]) -> list[ListedGroup]:
+        try:
+            return await listed
+        except KafkaError as error:
+            if error.code is ErrorCode.NOT_COORDINATOR:
+                return []  # Another broker lists them.
+            raise
+
+    shards = coordinator.read_all(lambda shard: shard.list_groups(states, types))
+    try:
+        listed = await gather(map(one, shards), coordinator.loop)
+    except KafkaError as error:
+        return ListGroupsResponse(error_code=append_error(error))
+    return ListGroupsResponse(groups=[group for groups in listed for group in groups])
+
+
+async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str]) -> list[DeletedGroup]:
+    """Delete groups with their offsets, in the order asked; a group that is named twice is deleted once."""
+
+    async def one(group_id: str) -> DeletedGroup:
+        try:
+            code = await coordinator.write(group_id, lambda shard: shard.delete_group(group_id))
+        except KafkaError as error:
+            code = append_error(error)
+        return DeletedGroup(group_id=group_id, error_code=code)
+
+    return await gather(map(one, dict.fromkeys(group_ids)), coordinator.loop)
+
+
+async def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """Return the same error for every partition of a commit."""
+    response = OffsetCommitResponse()
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        extend_topics(response.topics, [_failed_topic(topic, error) for topic in topics])
+    return response
+
+
+def _failed_topic(topic: CommittedTopic, error: ErrorCode) -> OffsetCommitResponse.OffsetCommitResponseTopic:
+    partitions = [
+        OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+        for partition in topic.partitions
+    ]
+    return OffsetCommitResponse.OffsetCommitResponseTopic(
+        name=topic.name, topic_id=topic.topic_id, partitions=partitions
+    )

@@ -1,0 +1,179 @@
+"""The house is tidy: what CONTRIBUTING asks of the code's form, checked.
+
+Ratchets are counts of what is still missing. They only go down: when one is too high the test says so, and the number here is lowered.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from barnabas.api import APIS
+from barnabas.protocol.api_keys import api
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "barnabas"
+MODULES = sorted(path for path in (ROOT / "src").rglob("*.py"))
+
+MODULES_WITHOUT_A_TEST_MODULE = 149
+IMPORTS_WITHIN_FUNCTIONS = 61
+LONGEST_MODULE = 565
+LONGEST_FUNCTION = 80
+
+THIRD_PERSON = re.compile(
+    r"(Adds|Builds|Checks|Decodes|Encodes|Finds|Gives|Holds|Keeps|Makes|Reads|Removes|Returns|Runs|Says|Sends|Takes|Tells|Turns|"
+    r"Writes|Yields|Whether)\b"
+)
+NOT_ENGLISH = re.compile(
+    r"\b(whoever|anew|has it not|have it not|is no number|is told|are told|shall the)\b", re.IGNORECASE
+)
+PLANE = re.compile(
+    r"\((control|data|both) planes?\b|\b(Control|Data) plane(, pure)?\.|^Plane:|\bShell( plane)?\.", re.MULTILINE
+)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT / "src"))
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_no_module_names_its_plane() -> None:
+    """The room says it."""
+    named = [name_of(path) for path in MODULES if PLANE.search(ast.get_docstring(tree_of(path)) or "")]
+    assert named == []
+
+
+@pytest.mark.parametrize("key", list(APIS), ids=lambda key: APIS[key].module)
+def test_the_header_of_a_handler_names_its_api_and_versions(key: int) -> None:
+    served = APIS[key]
+    first, last = served.min_served, served.max_version
+    versions = f"version {last}" if first == last else f"versions {first}-{last}"
+    header = ast.get_docstring(tree_of(SOURCE / "api" / f"{served.module}.py")) or ""
+    assert header.startswith(f"{api(key).name} (API key {key}, {versions})")
+
+
+def test_docstrings_are_in_the_imperative() -> None:
+    descriptive = [
+        f"{name_of(path)}:{function.name}"
+        for path in MODULES
+        for function in functions(path)
+        if THIRD_PERSON.match(ast.get_docstring(function) or "")
+        and not any(isinstance(one, ast.Name) and "property" in one.id for one in function.decorator_list)
+    ]
+    assert descriptive == []
+
+
+def test_reprs_have_one_form() -> None:
+    other = []
+    for path in MODULES:
+        for function in functions(path):
+            returned = function.body[-1]
+            if function.name != "__repr__" or not isinstance(returned, ast.Return):
+                continue
+            text = ast.unparse(returned.value) if returned.value is not None else ""
+            if text.startswith("f") and not re.match(r"""f['"]<""", text):
+                other.append(f"{name_of(path)}: {text}")
+    assert other == []
+
+
+def test_loggers_have_one_name() -> None:
+    found = [re.findall(r"^(\w+) = logging\.getLogger\(", path.read_text(), re.MULTILINE) for path in MODULES]
+    assert {name for names in found for name in names} == {"logger"}
+
+
+def test_there_are_no_banners_and_no_other_markup() -> None:
+    marked = [
+        name_of(path)
+        for path in MODULES
+        if re.search(r"^\s*#.*(---|===)|``|:(class|meth|func|mod):`", path.read_text(), re.MULTILINE)
+    ]
+    assert marked == []
+
+
+def test_the_english_is_plain() -> None:
+    found = [
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if NOT_ENGLISH.search(line)
+    ]
+    assert found == []
+
+
+def test_modules_and_functions_stay_small() -> None:
+    long_modules = {
+        name_of(path): length for path in MODULES if (length := len(path.read_text().splitlines())) > LONGEST_MODULE
+    }
+    long_functions = {
+        f"{name_of(path)}:{function.name}": length
+        for path in MODULES
+        for function in functions(path)
+        if (length := (function.end_lineno or 0) - function.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert long_modules == {}
+    assert long_functions == {}
+
+
+def test_modules_have_a_test_module() -> None:
+    """`src/barnabas/log/flusher.py` has `tests/log/test_flusher.py`; handlers of the API are tested by `tests/api` and many by scenario."""
+    missing = [
+        name_of(path)
+        for path in MODULES
+        if path.is_relative_to(SOURCE)
+        and path.stem not in ("__init__", "__main__")
+        and not (ROOT / "tests" / path.parent.relative_to(SOURCE) / f"test_{path.stem}.py").exists()
+    ]
+    assert len(missing) == MODULES_WITHOUT_A_TEST_MODULE, missing
+
+
+def test_imports_are_at_the_top() -> None:
+    """Within functions only at the doors: handlers, controller managers, shard factories, and what a command needs alone."""
+    within = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for function in functions(path)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("barnabas")
+    ]
+    assert len(set(within)) == IMPORTS_WITHIN_FUNCTIONS, within
+
+
+def test_architecture_names_what_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {room for room in rooms if f"| `{room}/`" not in text} == set()
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*)`", text)
+    absent = [
+        name
+        for name in named
+        if not any(
+            (base / name).is_dir() or (base / f"{name}.py").exists()
+            for base in (SOURCE, SOURCE / "group", ROOT, ROOT / "src")
+        )
+    ]
+    assert absent == []
+
+
+def test_fragments_reach_the_changelog() -> None:
+    kinds = {"feature", "bugfix", "doc", "removal", "misc"}
+    fragments = [path.name for path in (ROOT / "changes").glob("*.md")]
+    assert [name for name in fragments if not re.fullmatch(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md", name)] == []
