@@ -26,7 +26,8 @@ NOT_MUTATED = (
     | m.ClassDef(bases=[m.ZeroOrMore(), m.Arg(m.Name("Protocol")), m.ZeroOrMore()])
     | m.Assign(targets=[m.AssignTarget(m.Name(m.MatchRegex("_?[A-Z][a-z].*")))])
     | m.Call(func=m.Attribute(value=m.Name("logger") | m.Attribute(attr=m.Name("logger"))))
-    | m.Call(func=m.Name("cast") | m.Name("TypeVar") | m.Name("isinstance"))
+    | m.Call(func=m.Name("cast") | m.Name("isinstance"))
+    | m.Assign(value=m.Call(func=m.Name("TypeVar")))
     | m.Assign(targets=[m.AssignTarget(m.Name("logger") | m.Name("__slots__") | m.Name("__all__"))])
     | m.Arg(keyword=m.Name("strict") | m.Name("encoding"))
 )  # fmt: skip

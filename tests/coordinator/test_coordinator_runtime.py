@@ -10,6 +10,7 @@ import pytest
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record_batch import check_batch
 from tests.coordinator.sums import Hosted, Sum, code, number
@@ -37,6 +38,39 @@ def test_answers_wait_for_commits_in_order() -> None:
     host.log.release()
     host.loop.run_ready()
     assert (first.result(), read.result(), second.result()) == (1, 1, 2)
+
+
+def test_a_commit_waits_for_those_before_it() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    first, second = host.add(1), host.add(2)
+    host.log.release_last()
+    host.loop.run_ready()
+    assert not second.done()
+    host.log.release()
+    host.loop.run_ready()
+    assert (first.result(), second.result()) == (1, 2)
+
+
+def test_a_commit_in_time_does_not_time_out_later() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    told: list[Any] = []
+    host.add(1, on_append=told.append)
+    host.log.release()
+    host.loop.advance(10_000)
+    assert told == [None]
+
+
+def test_batches_are_compressed_as_configured() -> None:
+    host = Hosted(compression=Compression.ZSTD)
+    host.elect()
+    host.add(1)
+    assert check_batch(host.log.batches[0][0], 0).compression == Compression.ZSTD
+    host.elect(epoch=1)
+    assert host.total().result() == 1
 
 
 def test_refused_append_changes_nothing() -> None:
@@ -269,6 +303,15 @@ class TestTransactions:
         for shard in host.shards:
             assert "abort 7" in shard.events
             assert shard.replayed == [(0, 7), (2, -1)]
+
+    def test_a_marker_that_commits(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        assert self.end(host).result() is None
+        host.elect(0, 1)
+        for shard in host.shards:
+            assert "commit 7" in shard.events
 
     def test_a_marker_waits_for_its_commit_and_for_those_before(self) -> None:
         host = Hosted()
