@@ -46,6 +46,19 @@ def test_the_high_watermark_follows_the_slowest_in_sync_replica(hosting: Hosting
     assert partition.log.high_watermark == 3
 
 
+def test_a_new_epoch_forgets_what_followers_had_before_it(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2))
+    partition = hosting.replicas.partition("t", 0)
+    append(hosting, acks=1)
+    partition.update_follower(2, 5)  # it led before, and has records that this log does not have
+    assert partition.log.high_watermark == 1
+    hosting.change(id_, leader=NODE)
+    append(hosting, acks=1)
+    assert partition.log.high_watermark == 1
+    partition.update_follower(2, 2)
+    assert partition.log.high_watermark == 2
+
+
 def test_a_stranger_is_no_follower(hosting: Hosting) -> None:
     hosting.create_topic("t", replicas=(NODE, 2))
     with pytest.raises(KafkaError) as refused:

@@ -63,6 +63,20 @@ def test_the_time_runs_out(hosting: Hosting) -> None:
     assert long.future.result() == "late"
 
 
+def test_a_failure_when_the_time_runs_out_reaches_the_answer(hosting: Hosting) -> None:
+    purgatory = Purgatory("test", hosting.loop)
+
+    class Failing(Counting):
+        def expired(self) -> None:
+            raise RuntimeError("a bug")
+
+    operation = Failing(hosting.loop, 1)
+    purgatory.watch(operation, "b", 100)
+    hosting.advance(100)
+    assert str(operation.future.exception()) == "a bug"
+    assert not purgatory.watchers
+
+
 def test_a_cancelled_future_leaves(hosting: Hosting) -> None:
     purgatory = Purgatory("test", hosting.loop)
     operation = waiting(hosting, purgatory, "ab")
