@@ -39,7 +39,8 @@ from mutations import Mutation, mutations
 # A room's modules are in src/barnabas/ROOM, its tests in tests/ROOM.
 ROOMS = ("log", "records", "raft", "metadata", "coordinator", "group", "transaction", "share", "replication", "spark")
 EQUIVALENT = Path("tests/mutants/equivalent.txt")
-OPTIONS = ["-q", "-mnot conform and not spark", "-pno:xdist", "-pno:cacheprovider", "--basetemp=tmp", "--timeout=30"]
+WORDS = "-q -p no:xdist -p no:cacheprovider --disable-warnings --basetemp=tmp --timeout=30"
+OPTIONS = [*WORDS.split(), "-m", "not conform and not spark"]
 
 
 class RoomSession:
@@ -176,7 +177,8 @@ def in_child(work: Callable[[], object], limit_s: float) -> bool:
 def run_room(room: str, options: argparse.Namespace) -> None:
     paths = [options.module] if options.module else sorted(Path("src/barnabas", room).rglob("*.py"))
     session = RoomSession([path.resolve() for path in paths], options.sample, options.seed)
-    pytest.main([*OPTIONS, "-s", "--no-header", f"tests/{room}"], plugins=[session])
+    if code := pytest.main([*OPTIONS, "-s", "--no-header", f"tests/{room}"], plugins=[session]):
+        sys.exit(code)
     mutants, equivalent, noticed = session.counts.values()
     with open("scores", "a") as scores:
         score = noticed / max(1, mutants - equivalent)
