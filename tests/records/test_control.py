@@ -39,6 +39,13 @@ def test_end_transaction_marker(commit: bool) -> None:
     assert parse_control_record(record) == (kind, EndTransactionMarker(7))
 
 
+def test_a_marker_has_offset_0_until_it_is_appended() -> None:
+    batch = build_end_transaction_marker(
+        commit=True, coordinator_epoch=7, producer_id=55, producer_epoch=2, timestamp=99
+    )
+    assert check_batch(batch).base_offset == 0
+
+
 def test_leader_change_in_both_versions() -> None:
     for version in (0, 1):
         voter = LeaderChangeMessage.Voter(voter_id=1)

@@ -17,7 +17,9 @@ from barnabas.records.record_batch import (
     HEADER,
     check_batch,
     check_client_batch,
+    is_transactional,
     iter_batches,
+    length_and_magic,
     patch,
     producer_of,
     read_header,
@@ -173,6 +175,20 @@ def test_a_batch_that_is_cut_in_the_middle_of_a_buffer() -> None:
 def test_the_producer_is_read_without_the_rest() -> None:
     assert producer_of(one_batch(producer_id=2**40, producer_epoch=3, base_sequence=5)) == (2**40, 3, 5)
     assert producer_of(one_batch()) == (-1, -1, -1)
+
+
+def test_whether_a_batch_is_transactional_is_read_without_the_rest() -> None:
+    in_transaction = one_batch(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    assert is_transactional(in_transaction)
+    assert not is_transactional(one_batch())
+    assert not is_transactional(in_transaction[:60])
+    in_transaction[16] = 1  # the magic of a format that has no transactions
+    assert not is_transactional(in_transaction)
+
+
+def test_length_and_magic_are_read_without_the_rest() -> None:
+    batch = one_batch()
+    assert length_and_magic(batch) == length_and_magic(b"x" * 5 + batch[:17], 5) == (len(batch) - 12, 2)
 
 
 def test_unknown_codec() -> None:
