@@ -40,6 +40,7 @@ check: install  ## style, types, import contracts
 	$(BIN)/ruff format --check src tests tools bench examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
 
 simulate: install  ## run the broker in virtual time; SEED=n replays one run, SEEDS=n starts n new ones
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS))

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (34) of a broker with one directory, answer by answer as Kafka with one directory gives them."""
+"""AlterReplicaLogDirs (34) on a broker with one directory, with the responses of Kafka with one directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ask(hosting: Hosting, *wanted: tuple[str, str, list[int]], version: int = 2)
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_replica_stays_where_it_is_and_goes_nowhere_else(hosting: Hosting, version: int) -> None:
+def test_a_replica_cannot_move_to_another_directory(hosting: Hosting, version: int) -> None:
     hosting.create_topic("t", 2)
     root = hosting.logs.root_dir
     assert ask(hosting, (root, "t", [0]), ("/elsewhere", "t", [1]), (root, "u", [0]), version=version) == [
@@ -37,7 +37,7 @@ def test_a_replica_stays_where_it_is_and_goes_nowhere_else(hosting: Hosting, ver
     ]
 
 
-def test_checks_come_in_kafkas_order(hosting: Hosting) -> None:
+def test_checks_have_kafkas_order(hosting: Hosting) -> None:
     hosting.create_topic("far", replicas=(7,), leader=7)
     root = hosting.logs.root_dir
     longest, longer = "x" * (255 - 42), "x" * (255 - 41)
@@ -51,7 +51,7 @@ def test_checks_come_in_kafkas_order(hosting: Hosting) -> None:
     ]
 
 
-def test_the_directory_named_last_counts(hosting: Hosting) -> None:
+def test_the_last_directory_counts(hosting: Hosting) -> None:
     hosting.create_topic("t")
     root = hosting.logs.root_dir
     assert ask(hosting, ("nowhere", "t", [0]), (root, "t", [0])) == [("t", 0, ErrorCode.NONE)]

@@ -1,4 +1,4 @@
-"""ApiVersions: ranges, features and their promises, software names, cluster id."""
+"""ApiVersions: ranges, features, software names, cluster id."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS, TELEMETRY
+from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ApiVersionsRequest
 from tests.api.serving import Serving
@@ -34,13 +35,13 @@ def test_exactly_what_is_served_is_advertised(serving: Serving, version: int) ->
     }
 
 
-def test_telemetry_is_listed_where_somebody_receives_it(tmp_path: Path) -> None:
+def test_telemetry_is_listed_only_with_a_receiver(tmp_path: Path) -> None:
     node = Serving(tmp_path, barnabas_metrics_listen="127.0.0.1:0")
     assert {listed.api_key for listed in ask(node, 4).api_keys} == set(APIS)
     node.close()
 
 
-def test_trap_02_a_feature_from_level_0_is_listed_from_version_4_on(serving: Serving) -> None:
+def test_a_feature_from_level_0_is_listed_from_version_4_on(serving: Serving) -> None:
     old = {feature.name: feature.min_version for feature in ask(serving, 3).supported_features}
     new = {feature.name: feature.min_version for feature in ask(serving, 4).supported_features}
     assert all(level > 0 for level in old.values())
@@ -50,7 +51,7 @@ def test_trap_02_a_feature_from_level_0_is_listed_from_version_4_on(serving: Ser
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_trap_03_no_feature_is_promised_that_is_not_served(serving: Serving, version: int) -> None:
+def test_only_served_features_are_finalized(serving: Serving, version: int) -> None:
     answer = ask(serving, version)
     finalized = {feature.name: feature.max_version_level for feature in answer.finalized_features}
     assert finalized["metadata.version"] > 0
@@ -62,12 +63,28 @@ def test_trap_03_no_feature_is_promised_that_is_not_served(serving: Serving, ver
         assert (feature in finalized) == (key in APIS)
 
 
-def test_trap_05_everything_librdkafka_looks_for_is_listed(serving: Serving) -> None:
+def test_all_apis_that_librdkafka_checks_are_listed(serving: Serving) -> None:
     ranges = {r.api_key: (r.min_version, r.max_version) for r in ask(serving, 0).api_keys}
     for key, low, high in ((0, 3, 7), (1, 4, 10), (10, 0, 0), (8, 2, 2), (9, 1, 1), (11, 0, 0), (22, 0, 0)):
         assert ranges[key][0] <= low
         assert high <= ranges[key][1]
     assert {12, 13, 14} <= set(ranges)
+
+
+def test_transactions_are_advertised_whole(serving: Serving) -> None:
+    transactional = {
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+    }
+    assert transactional <= {listed.api_key for listed in ask(serving, 4).api_keys}
+
+
+def test_version_0_of_the_share_apis_is_not_advertised(serving: Serving) -> None:
+    lowest = {listed.api_key: listed.min_version for listed in ask(serving, 4).api_keys}
+    share = (ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+    assert [lowest[key] for key in share] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("name", ["", "-", "a b", "-a", "a-", "ä"])
@@ -77,13 +94,13 @@ def test_software_names_must_match_kafkas_pattern(serving: Serving, name: str) -
     assert ask(serving, 3, client_software_version=name).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_software_names_are_remembered(serving: Serving) -> None:
+def test_the_connection_has_the_software_name_and_version(serving: Serving) -> None:
     ask(serving, 3, client_software_name="apache-kafka-java", client_software_version="4.0.0")
     assert serving.connection.client_software_name == "apache-kafka-java"
     assert serving.connection.client_software_version == "4.0.0"
 
 
-def test_trap_21_another_cluster_id_sends_the_client_to_its_bootstrap_servers(serving: Serving) -> None:
+def test_another_cluster_id_sends_the_client_to_its_bootstrap_servers(serving: Serving) -> None:
     own = serving.server.cluster_id
     assert ask(serving, 5, cluster_id=own, node_id=1).error_code == 0
     assert ask(serving, 5, cluster_id=None).error_code == 0
@@ -92,7 +109,7 @@ def test_trap_21_another_cluster_id_sends_the_client_to_its_bootstrap_servers(se
 
 
 @pytest.mark.parametrize("setting", ["unstable_api_versions_enable", "transaction_two_phase_commit_enable"])
-def test_two_phase_commit_shows_its_version_where_it_is_allowed(tmp_path: Path, setting: str) -> None:
+def test_version_6_of_init_producer_id_is_listed_if_a_setting_allows_it(tmp_path: Path, setting: str) -> None:
     node = Serving(tmp_path, **{setting: "true"})
     try:
         ranges = {r.api_key: r.max_version for r in ask(node, 4).api_keys}

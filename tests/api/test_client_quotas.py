@@ -1,4 +1,4 @@
-"""Client quotas over the wire: altering and describing them, and what an over-quota client is answered."""
+"""Client quotas over the wire: altering and describing them, and the responses to a client over its quota."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from barnabas.protocol.messages import (
     DescribeClientQuotasRequest,
     DescribeQuorumRequest,
     FetchRequest,
+    ListOffsetsRequest,
     MetadataRequest,
     ProduceRequest,
 )
@@ -136,14 +137,14 @@ def test_altering_describing_and_removing(serving: Serving) -> None:
         ),
     ],
 )
-def test_what_cannot_be_a_quota_says_why(
+def test_an_invalid_quota_is_rejected_with_the_reason(
     serving: Serving, entity: Entity, limits: dict[str, float], message: str
 ) -> None:
     assert alter(serving, entity, **limits) == (ErrorCode.INVALID_REQUEST, message)
     assert described(serving) == []
 
 
-def test_an_entity_named_twice_keeps_what_the_first_did(serving: Serving) -> None:
+def test_an_entity_named_twice_keeps_the_first_change(serving: Serving) -> None:
     request = AlterClientQuotasRequest(
         entries=[entry({"user": "a"}, producer_byte_rate=1.0), entry({"user": "a"}, producer_byte_rate=2.0)]
     )
@@ -154,7 +155,7 @@ def test_an_entity_named_twice_keeps_what_the_first_did(serving: Serving) -> Non
     assert value.value == 1.0
 
 
-def test_a_type_named_twice_means_its_last_name(serving: Serving) -> None:
+def test_of_a_type_named_twice_the_last_name_counts(serving: Serving) -> None:
     twice = entry({"user": "a"}, producer_byte_rate=1.0)
     twice.entity.append(AlterClientQuotasRequest.EntityData(entity_type="user", entity_name="b"))
     (answer,) = serving.ask(AlterClientQuotasRequest(entries=[twice])).entries
@@ -188,7 +189,7 @@ def test_a_bad_filter_has_no_entries(serving: Serving, components: list[Any], co
     assert answer.error_message
 
 
-def test_a_producer_over_its_quota_is_answered_and_told_to_rest(serving: Serving) -> None:
+def test_a_producer_over_its_quota_gets_its_response_with_a_throttle_time(serving: Serving) -> None:
     serving.create_topic("t")
     alter(serving, {"client-id": "test"}, producer_byte_rate=1000.0)
     assert produce(serving, 5000).throttle_time_ms == 0
@@ -202,11 +203,23 @@ def test_a_producer_over_its_quota_is_answered_and_told_to_rest(serving: Serving
     assert produce(serving, 10).throttle_time_ms == 0
 
 
-def test_every_version_of_an_answer_carries_the_rest(serving: Serving) -> None:
+def test_every_version_of_a_response_has_the_throttle_time(serving: Serving) -> None:
     serving.create_topic("t")
     alter(serving, {"client-id": None}, producer_byte_rate=10.0)
     for version in (3, 5, 8, 12):
         assert produce(serving, 1000, version=version).throttle_time_ms > 0
+
+
+def test_without_quotas_nobody_is_throttled(serving: Serving) -> None:
+    serving.create_topic("t")
+    answers = [produce(serving, 100, version=version) for version in (3, 9, 12)]
+    for request, versions in (
+        (FetchRequest(max_wait_ms=0, min_bytes=0, topics=[]), (4, 12, 16)),
+        (ListOffsetsRequest(replica_id=-1, topics=[]), (2, 11)),
+        (MetadataRequest(topics=[]), (3, 13)),
+    ):
+        answers += [serving.ask(request, version) for version in versions]
+    assert [answer.throttle_time_ms for answer in answers] == [0] * 10
 
 
 def test_with_acks_0_the_bytes_count_and_the_time_does_not(serving: Serving) -> None:
@@ -246,7 +259,7 @@ def test_a_fetch_is_never_larger_than_the_window_allows(serving: Serving) -> Non
     assert len(records) <= 4000
 
 
-def test_an_over_quota_session_goes_on_and_gets_its_records_later(serving: Serving) -> None:
+def test_a_session_over_quota_continues_and_gets_its_records_later(serving: Serving) -> None:
     serving.create_topic("t")
     produce(serving, 4000)
     opened = fetch(serving, epoch=0)
@@ -261,14 +274,14 @@ def test_an_over_quota_session_goes_on_and_gets_its_records_later(serving: Servi
     assert bytes(resumed.responses[0].partitions[0].records)
 
 
-def test_time_is_charged_to_every_request_and_the_rest_is_a_window_at_most(serving: Serving) -> None:
+def test_every_request_is_charged_with_time_and_throttled_for_a_window_at_most(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
     serving.server.services.monotonic_ns = lambda: next(step, 4_000_000_000)
     assert serving.ask(MetadataRequest(topics=[])).throttle_time_ms == 1000
 
 
-def test_the_mutation_quota_is_strict_from_the_version_that_knows_it(serving: Serving) -> None:
+def test_the_mutation_quota_is_strict_from_its_first_version(serving: Serving) -> None:
     # A bucket of eleven seconds: 110 partitions.
     alter(serving, {"client-id": "test"}, controller_mutation_rate=10.0)
 
@@ -291,7 +304,7 @@ def test_the_mutation_quota_is_strict_from_the_version_that_knows_it(serving: Se
     assert serving.ask(DeleteTopicsRequest(topic_names=["c"]), 5).responses[0].error_code == 0
 
 
-def test_a_topic_created_by_asking_for_it_counts_too(serving: Serving) -> None:
+def test_a_topic_created_by_a_metadata_request_counts_too(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, controller_mutation_rate=1.0)
     for number in range(11):
         topics = [MetadataRequest.MetadataRequestTopic(name=f"t{number}")]
@@ -302,7 +315,7 @@ def test_a_topic_created_by_asking_for_it_counts_too(serving: Serving) -> None:
     assert "one-more" in serving.server.services.image().topics.by_name
 
 
-def test_quotas_survive_a_restart_and_reset_forgets_them(tmp_path: Path) -> None:
+def test_quotas_survive_a_restart_and_reset_removes_them(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     alter(node, {"user": None, "client-id": None}, producer_byte_rate=7.0)
     node.close()
@@ -315,7 +328,7 @@ def test_quotas_survive_a_restart_and_reset_forgets_them(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("key", sorted(APIS))
-def test_every_answer_can_carry_a_rest_or_leaves_it_out(key: int) -> None:
+def test_every_response_encodes_with_a_throttle_time(key: int) -> None:
     description = api(key)
     for version in range(APIS[key].min_served, APIS[key].max_version + 1):
         plain, throttled = description.response_class(), description.response_class()
@@ -324,7 +337,7 @@ def test_every_answer_can_carry_a_rest_or_leaves_it_out(key: int) -> None:
         assert len(throttled.encode(version)) == len(plain.encode(version))
 
 
-def test_an_answer_without_room_for_it_is_given_all_the_same(serving: Serving) -> None:
+def test_a_response_without_the_field_is_sent_all_the_same(serving: Serving) -> None:
     alter(serving, {"client-id": "test"}, request_percentage=1.0)
     step = iter([0, 2_000_000_000])
     serving.server.services.monotonic_ns = lambda: next(step, 4_000_000_000)
@@ -336,7 +349,7 @@ def test_an_answer_without_room_for_it_is_given_all_the_same(serving: Serving) -
 
 
 @pytest.mark.parametrize("limit", [float("nan"), float("inf")])
-def test_a_limit_that_is_no_number_throttles_nobody(serving: Serving, limit: float) -> None:
+def test_a_limit_that_is_not_a_number_throttles_nobody(serving: Serving, limit: float) -> None:
     # Kafka takes these too, where fractions are allowed; the broker must live with them.
     serving.create_topic("t")
     keys = ["request_percentage", "controller_mutation_rate"]
@@ -349,7 +362,7 @@ def test_a_limit_that_is_no_number_throttles_nobody(serving: Serving, limit: flo
     assert serving.ask(MetadataRequest(topics=[])).throttle_time_ms == 0
 
 
-def test_a_request_of_too_many_changes_is_refused_as_a_whole(serving: Serving) -> None:
+def test_a_request_of_too_many_changes_is_rejected_as_a_whole(serving: Serving) -> None:
     entries = [entry({"user": f"u{number}"}, producer_byte_rate=1.0) for number in range(10_001)]
     answer = serving.ask(AlterClientQuotasRequest(entries=entries))
     assert {found.error_code for found in answer.entries} == {ErrorCode.POLICY_VIOLATION}

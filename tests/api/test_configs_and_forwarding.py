@@ -55,7 +55,7 @@ def set_config(serving: Serving, kind: int, name: str, key: str, value: str) -> 
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_trap_13_every_default_of_a_topic_is_listed(serving: Serving, version: int) -> None:
+def test_every_default_of_a_topic_is_listed(serving: Serving, version: int) -> None:
     rows = {row.name: row for row in describe(serving, TOPIC, "t", version).configs}
     assert len(rows) == 37  # Kafka's 38 without internal.segment.bytes, which it does not list either
     assert (rows["retention.ms"].value, rows["retention.ms"].config_source) == ("1000", 1)
@@ -95,13 +95,15 @@ def test_brokers_loggers_groups_and_metrics(serving: Serving) -> None:
         (77, "x", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 77"),
     ],
 )
-def test_what_cannot_be_described_says_why(serving: Serving, kind: int, name: str, code: ErrorCode, words: str) -> None:
+def test_a_resource_that_cannot_be_described_has_an_error(
+    serving: Serving, kind: int, name: str, code: ErrorCode, words: str
+) -> None:
     result = describe(serving, kind, name)
     assert (result.error_code, result.configs) == (code, [])
     assert words in result.error_message
 
 
-def test_resources_that_can_be_configured(serving: Serving) -> None:
+def test_resources_with_settings_are_listed(serving: Serving) -> None:
     set_config(serving, GROUP, "g", "consumer.session.timeout.ms", "46000")
     set_config(serving, METRICS, "m", "interval.ms", "1000")
     listed = serving.ask(ListConfigResourcesRequest(resource_types=[])).config_resources
@@ -115,7 +117,7 @@ def test_resources_that_can_be_configured(serving: Serving) -> None:
     assert serving.ask(ListConfigResourcesRequest(resource_types=[99])).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_topics_come_and_grow_and_go(serving: Serving) -> None:
+def test_topics_are_created_extended_and_deleted(serving: Serving) -> None:
     topic = CreateTopicsRequest.CreatableTopic(name="grows", num_partitions=-1, replication_factor=-1)
     (created,) = serving.ask(CreateTopicsRequest(topics=[topic])).topics
     assert (created.error_code, created.num_partitions, created.replication_factor) == (0, 1, 1)
@@ -130,7 +132,7 @@ def test_topics_come_and_grow_and_go(serving: Serving) -> None:
     assert "grows" not in serving.server.services.image().topics.by_name
 
 
-def test_the_controller_answers_the_rest(serving: Serving) -> None:
+def test_the_controller_answers_other_forwarded_requests(serving: Serving) -> None:
     set_ = AlterConfigsRequest.AlterConfigsResource(resource_type=TOPIC, resource_name="t", configs=[])
     assert serving.ask(AlterConfigsRequest(resources=[set_], validate_only=True)).responses[0].error_code == 0
     partition = DescribeQuorumRequest.PartitionData(partition_index=0)
@@ -149,7 +151,7 @@ def test_the_controller_answers_the_rest(serving: Serving) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_one_refused_feature_refuses_the_request_and_success_has_results_below_version_2(
+def test_one_rejected_feature_rejects_the_request_and_success_has_results_below_version_2(
     serving: Serving, version: int
 ) -> None:
     group_version = UpdateFeaturesRequest.FeatureUpdateKey(feature="group.version", max_version_level=1)
@@ -178,7 +180,7 @@ def test_the_quorum_is_described_in_every_version(serving: Serving, version: int
     assert other.nodes == []
 
 
-def test_the_metadata_topic_and_remote_storage_cannot_be_had(serving: Serving) -> None:
+def test_the_metadata_topic_and_remote_storage_are_rejected(serving: Serving) -> None:
     topic = CreateTopicsRequest.CreatableTopic
     remote = CreateTopicsRequest.CreatableTopicConfig(name="remote.storage.enable", value="true")
     request = CreateTopicsRequest(
@@ -191,7 +193,7 @@ def test_the_metadata_topic_and_remote_storage_cannot_be_had(serving: Serving) -
     assert codes == [ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_CONFIG]
 
 
-def test_a_repeated_key_makes_a_bad_request(serving: Serving) -> None:
+def test_a_repeated_key_is_an_invalid_request(serving: Serving) -> None:
     alter = IncrementalAlterConfigsRequest
     retention = alter.AlterableConfig(name="retention.ms", config_operation=0, value="1")
     twice = alter.AlterConfigsResource(resource_type=2, resource_name="t", configs=[retention, retention])
@@ -199,7 +201,7 @@ def test_a_repeated_key_makes_a_bad_request(serving: Serving) -> None:
     assert [response.error_code for response in answer.responses] == [ErrorCode.INVALID_REQUEST]
 
 
-def test_a_group_setting_without_a_broker_s_counterpart_names_its_default(serving: Serving) -> None:
+def test_a_group_setting_without_a_broker_setting_has_its_default(serving: Serving) -> None:
     entries = {entry.name: entry for entry in describe(serving, GROUP, "g", include_synonyms=True).configs}
     synonyms = entries["share.auto.offset.reset"].synonyms
     assert [(synonym.name, synonym.value) for synonym in synonyms] == [("share.auto.offset.reset", "latest")]

@@ -98,7 +98,7 @@ def test_the_coordinator_makes_the_member_id_in_version_0(hosting: Hosting) -> N
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_trap_12_join_describe_and_leave(hosting: Hosting, version: int) -> None:
+def test_join_describe_and_leave(hosting: Hosting, version: int) -> None:
     hosting.create_topic("t", 2)
     host = host_of(hosting)
     joined = host.ask(68, joining(instance_id="i"), version)

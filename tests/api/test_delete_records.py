@@ -25,7 +25,7 @@ def delete(hosting: Hosting, offset: int, topic: str = "t", index: int = 0, vers
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_the_log_start_moves_forward_only(hosting: Hosting, version: int) -> None:
+def test_the_log_start_only_moves_forward(hosting: Hosting, version: int) -> None:
     hosting.create_topic("t")
     hosting.append("t", *[b"v"] * 10)
     assert delete(hosting, 3, version=version) == ("NONE", 3)
@@ -34,7 +34,7 @@ def test_the_log_start_moves_forward_only(hosting: Hosting, version: int) -> Non
     assert hosting.replicas.partition("t", 0).log.log_start_offset == 10
 
 
-def test_beyond_the_high_watermark(hosting: Hosting) -> None:
+def test_an_offset_above_the_high_watermark_is_out_of_range(hosting: Hosting) -> None:
     hosting.create_topic("t")
     hosting.append("t", b"v")
     assert delete(hosting, 2) == ("OFFSET_OUT_OF_RANGE", -1)
@@ -42,7 +42,7 @@ def test_beyond_the_high_watermark(hosting: Hosting) -> None:
     assert delete(hosting, 1) == ("NONE", 1)
 
 
-def test_only_where_deletion_is_the_policy(hosting: Hosting) -> None:
+def test_a_topic_that_is_only_compacted_is_rejected(hosting: Hosting) -> None:
     hosting.create_topic("compacted", config=LogConfig(cleanup_policy=frozenset({"compact"})))
     hosting.create_topic("both", config=LogConfig(cleanup_policy=frozenset({"compact", "delete"})))
     hosting.create_topic("__consumer_offsets")

@@ -27,7 +27,7 @@ def of(topic: str, *indexes: int) -> DescribeLogDirsRequest.DescribableLogDirTop
 
 
 @pytest.mark.parametrize("version", range(1, 6))
-def test_all_some_and_none(hosting: Hosting, version: int) -> None:
+def test_null_topics_mean_all_an_empty_list_none(hosting: Hosting, version: int) -> None:
     hosting.create_topic("t", 2)
     hosting.create_topic("u")
     hosting.append("t", b"a", index=1)

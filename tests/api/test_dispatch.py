@@ -1,4 +1,4 @@
-"""Dispatch: what a request gets that is not served, not decodable, or fails; and the table of APIs itself."""
+"""Dispatch: requests that are not served, do not decode or fail; and the table of APIs."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_every_served_module_has_its_header_and_handler(serving: Serving) -> Non
         assert "ersion" in (module.__doc__ or "")
 
 
-def test_trap_01_api_versions_of_an_unknown_version_is_answered_in_version_0(serving: Serving) -> None:
+def test_api_versions_of_an_unknown_version_is_answered_in_version_0(serving: Serving) -> None:
     for body in (b"", b"\x04abc\x041.0\x00", b"\xff" * 30):
         answer = serving.send(18, 99, body)
         # No tag buffer behind the header; error 35; one range, that of ApiVersions.
         assert answer == struct.pack(">hihhh", 35, 1, 18, 0, 5)
 
 
-def test_trap_04_produce_is_advertised_from_0_and_refused_below_3(serving: Serving) -> None:
+def test_produce_is_advertised_from_0_and_rejected_below_3(serving: Serving) -> None:
     ranges = {r.api_key: (r.min_version, r.max_version) for r in serving.ask(ApiVersionsRequest(), 0).api_keys}
     assert ranges[0] == (0, 13)
     for version in (0, 1, 2):
@@ -82,7 +82,9 @@ def test_trap_04_produce_is_advertised_from_0_and_refused_below_3(serving: Servi
         (18, 3, b"\x02a", "malformed ApiVersions request"),
     ],
 )
-def test_what_kafka_answers_by_closing(serving: Serving, key: int, version: int, body: bytes, reason: str) -> None:
+def test_requests_for_which_kafka_closes_the_connection(
+    serving: Serving, key: int, version: int, body: bytes, reason: str
+) -> None:
     # The header of a key that nobody knows is taken to be of the old kind.
     header = struct.pack(">hhih", key, version, 1, -1)
     if key in descriptions() and request_header_version(key, version) >= 2:
@@ -92,7 +94,7 @@ def test_what_kafka_answers_by_closing(serving: Serving, key: int, version: int,
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0\3", struct.pack(">hhih", 3, 1, 1, 500), struct.pack(">hhih", 3, 1, 1, -7)])
-def test_a_malformed_header_is_refused(serving: Serving, frame: bytes) -> None:
+def test_a_malformed_header_closes_the_connection(serving: Serving, frame: bytes) -> None:
     with pytest.raises(RefusedRequest, match="request header"):
         serving.dispatcher.dispatch(serving.connection, memoryview(frame))
 
@@ -163,7 +165,7 @@ def test_acls_without_an_authorizer(serving: Serving) -> None:
     assert [(r.error_code, r.error_message) for r in deleted] == [(54, "No Authorizer is configured.")]
 
 
-def test_a_handler_that_breaks_is_logged_and_answered(
+def test_an_exception_in_a_handler_is_logged_and_answered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serving = Serving(tmp_path)
@@ -184,7 +186,7 @@ def test_a_handler_that_breaks_is_logged_and_answered(
         serving.close()
 
 
-def test_trap_20_flexible_and_old_encodings_get_the_same_answer(serving: Serving) -> None:
+def test_flexible_and_old_encodings_get_the_same_answer(serving: Serving) -> None:
     for version in range(14):
         answer = serving.ask(MetadataRequest(topics=None if version else []), version)
         assert [broker.node_id for broker in answer.brokers] == [1]
@@ -203,7 +205,7 @@ DIFFERS_EACH_TIME = (
 
 
 @pytest.mark.parametrize("limit", ["LARGE_FRAME", "LARGE_RESPONSE"])
-def test_what_is_decoded_and_encoded_off_the_loop_is_the_same(
+def test_the_executor_decodes_and_encodes_the_same_messages(
     serving: Serving, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     serving.create_topic(f"large-{limit}".lower().replace("_", "-"), 3)

@@ -46,7 +46,7 @@ def filled(known: Any, version: int) -> Any:
 
 
 @pytest.mark.parametrize("key", sorted(descriptions()))
-def test_every_api_and_version_can_carry_an_error(key: int) -> None:
+def test_every_api_and_version_has_an_error_response(key: int) -> None:
     known = descriptions()[key]
     for version in range(known.min_version, known.max_version + 1):
         response = error_response(key, version, filled(known, version), CODE, "why")
@@ -55,19 +55,19 @@ def test_every_api_and_version_can_carry_an_error(key: int) -> None:
             assert str(int(CODE)) in repr(again), (known.name, version, again)
 
 
-def test_a_heartbeat_is_refused_with_nothing_but_the_code() -> None:
+def test_a_failed_heartbeat_has_only_the_code() -> None:
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=7)
     response = error_response(68, 1, request, ErrorCode.UNSUPPORTED_VERSION)
     assert response == ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
 
 
-def test_share_requests_are_refused_without_words() -> None:
+def test_failed_share_requests_have_no_message() -> None:
     request = ShareGroupHeartbeatRequest(group_id="g", member_id="", member_epoch=0)
     response = error_response(76, 1, request, ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
     assert response == ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
 
 
-def test_described_groups_are_refused_without_words() -> None:
+def test_failed_descriptions_of_groups_have_no_message() -> None:
     (group,) = error_response(
         69, 1, ConsumerGroupDescribeRequest(group_ids=["g"]), ErrorCode.UNSUPPORTED_VERSION
     ).groups
@@ -77,7 +77,7 @@ def test_described_groups_are_refused_without_words() -> None:
 @pytest.mark.parametrize(
     ("message", "said"), [(None, CODE.default_message), (CODE.default_message,) * 2, ("why", "why")]
 )
-def test_an_answer_of_a_coordinator_always_has_words(message: str | None, said: str) -> None:
+def test_a_coordinators_response_always_has_a_message(message: str | None, said: str) -> None:
     (found,) = error_response(10, 4, FindCoordinatorRequest(coordinator_keys=["g"]), CODE, message).coordinators
     assert found.error_message == said
 
@@ -89,7 +89,7 @@ def test_produce_names_its_partitions() -> None:
     assert (topic.name, topic.partition_responses[0].index, topic.partition_responses[0].base_offset) == ("t", 5, -1)
 
 
-def test_elections_and_reassignments_say_it_twice() -> None:
+def test_elections_and_reassignments_have_the_error_twice() -> None:
     elected = ElectLeadersRequest(topic_partitions=[ElectLeadersRequest.TopicPartitions(topic="t", partitions=[5])])
     answer = error_response(43, 2, elected, CODE, "no")
     (topic,) = answer.replica_election_results
@@ -115,7 +115,7 @@ def test_fetch_names_its_partitions_until_it_has_a_code_of_its_own() -> None:
     assert error_response(1, 12, request, CODE).error_code == CODE
 
 
-def test_keys_that_are_plain_values_are_named() -> None:
+def test_plain_keys_are_repeated() -> None:
     (group,) = error_response(15, 5, DescribeGroupsRequest(groups=["g"]), CODE).groups
     assert (group.group_id, group.group_state, group.error_code) == ("g", "", CODE)
     (found,) = error_response(10, 4, FindCoordinatorRequest(coordinator_keys=["g"]), CODE, "why").coordinators

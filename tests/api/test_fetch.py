@@ -96,13 +96,13 @@ def test_every_version_over_the_wire(hosting: Hosting, version: int) -> None:
 
 
 class TestReading:
-    def test_trap_06_an_offset_inside_a_batch_gets_the_whole_batch(self, hosting: Hosting) -> None:
+    def test_an_offset_inside_a_batch_gets_the_whole_batch(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         hosting.append("t", b"a", b"b", b"c")
         hosting.append("t", b"d")
         assert values(one(hosting, part(offset=2))) == [b"a", b"b", b"c", b"d"]
 
-    def test_trap_06_the_first_batch_comes_whole_whatever_the_limits(self, hosting: Hosting) -> None:
+    def test_the_first_batch_is_whole_whatever_the_limits(self, hosting: Hosting) -> None:
         """KIP-74."""
         hosting.create_topic("t", 2)
         for index in (0, 0, 1):
@@ -111,7 +111,7 @@ class TestReading:
         assert values(first) == [b"x" * 1000]
         assert values(second) == []
 
-    def test_limits_are_kept_after_the_first_batch(self, hosting: Hosting) -> None:
+    def test_limits_apply_after_the_first_batch(self, hosting: Hosting) -> None:
         hosting.create_topic("t", 3)
         for index in (0, 1, 1, 2):
             hosting.append("t", b"x" * 1000, index=index)
@@ -141,7 +141,7 @@ class TestReading:
         assert (data.high_watermark, data.last_stable_offset, data.log_start_offset) == (-1, -1, -1)
         assert data.aborted_transactions is None
 
-    def test_what_is_not_committed_is_not_shown(self, hosting: Hosting) -> None:
+    def test_uncommitted_records_are_not_returned(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))
         hosting.append("t", b"a")
         hosting.append("t", b"b")
@@ -157,7 +157,7 @@ class TestReading:
         assert values(one(hosting, part(offset=1), replica_id=2)) == [b"b"]
         assert hosting.replicas.partition("t", 0).log.high_watermark == 1
 
-    def test_a_follower_s_fetch_wakes_who_waits_for_the_commit(self, hosting: Hosting) -> None:
+    def test_a_followers_fetch_wakes_requests_that_wait_for_the_commit(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))
         consumer = ask(hosting, request(part(), wait_ms=500))
         commit = hosting.replicas.append_internal("t", 0, bytearray(batch(b"a", timestamp=hosting.now_ms())))
@@ -170,7 +170,7 @@ class TestReading:
         assert values(answers(consumer.result())[0]) == [b"a"]
         assert not follower.done()
 
-    def test_a_stranger_is_no_follower(self, hosting: Hosting) -> None:
+    def test_a_node_without_a_replica_is_rejected_as_follower(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         assert one(hosting, part(), replica_id=5).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -210,7 +210,7 @@ class TestEpochs:
         assert [(e.node_id, e.host, e.port) for e in response.node_endpoints] == [(NODE, "127.0.0.1", 9092)]
         assert one(hosting, part(epoch=0)).current_leader.leader_id == -1
 
-    def test_a_log_that_has_diverged_is_told_where(self, hosting: Hosting) -> None:
+    def test_a_diverged_reader_gets_the_diverging_epoch(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t")
         for _ in range(3):
             hosting.append("t", b"epoch 0")
@@ -255,7 +255,7 @@ class TestLongPoll:
         assert [values(data) for data in answers(waiting.result())] == [[], [b"a"]]
         assert not hosting.replicas.delayed_fetches.watched
 
-    def test_the_time_ends_the_wait(self, hosting: Hosting) -> None:
+    def test_the_timeout_ends_the_wait(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         waiting = ask(hosting, request(part(), wait_ms=500))
         hosting.advance(500)
@@ -293,7 +293,7 @@ class TestLongPoll:
         hosting.spin()
         assert not waiting.done()
 
-    def test_a_connection_that_is_gone_leaves_nothing(self, hosting: Hosting) -> None:
+    def test_a_closed_connection_leaves_nothing_behind(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         waiting = [ask(hosting, request(part(), wait_ms=500_000)) for _ in range(100)]
         assert hosting.replicas.delayed_fetches.watched == 100
@@ -318,7 +318,7 @@ class TestLongPoll:
         assert answers(waiting.result())[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     @pytest.mark.parametrize("wake", ["append", "timeout"])
-    def test_a_fault_of_ours_does_not_leave_the_client_waiting(
+    def test_an_exception_does_not_leave_the_client_waiting(
         self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch, wake: str
     ) -> None:
         hosting.create_topic("t")
@@ -337,7 +337,7 @@ class TestLongPoll:
         assert isinstance(waiting.exception(), ZeroDivisionError)
         assert not hosting.replicas.delayed_fetches.watched
 
-    def test_trap_23_a_waiting_fetch_blocks_nobody(self, hosting: Hosting) -> None:
+    def test_a_waiting_fetch_blocks_nobody(self, hosting: Hosting) -> None:
         hosting.create_topic("t", 2)
         waiting = ask(hosting, request(part(0), wait_ms=500))
         hosting.append("t", b"a", index=1)
@@ -378,7 +378,7 @@ class TestTransactions:
                 records = batch(b"p", timestamp=hosting.now_ms())
             hosting.replicas.append("t", 0, records, 1, AppendOrigin.COORDINATOR)
 
-    def test_trap_08_read_committed_stops_at_the_last_stable_offset(self, hosting: Hosting) -> None:
+    def test_read_committed_stops_at_the_last_stable_offset(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         self.write(hosting, "p", "t1", "p")
         data = one(hosting, part(), isolation_level=1)
@@ -388,7 +388,7 @@ class TestTransactions:
         assert values(one(hosting, part())) == [b"p", b"t1", b"p"]
         assert one(hosting, part()).aborted_transactions is None
 
-    def test_trap_07_markers_are_sent_and_aborted_transactions_listed_in_order(self, hosting: Hosting) -> None:
+    def test_markers_are_sent_and_aborted_transactions_listed_in_order(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         self.write(hosting, "t1", "t2", "a2", "a1", "t3", "c3")
         data = one(hosting, part(), isolation_level=1)
@@ -410,7 +410,7 @@ class TestTransactions:
 
 
 class TestSessions:
-    def test_trap_18_only_what_changed_is_answered(self, hosting: Hosting) -> None:
+    def test_only_changed_partitions_are_in_the_response(self, hosting: Hosting) -> None:
         hosting.create_topic("t", 3)
         hosting.append("t", b"a", index=0)
         response = ask(hosting, request(*(part(index) for index in range(3)), session=(0, 0)))
@@ -429,7 +429,7 @@ class TestSessions:
         response = ask(hosting, request(part(2, 1), session=(session, 4)))
         assert answers(response) == []
 
-    def test_a_moved_log_start_is_news(self, hosting: Hosting) -> None:
+    def test_a_moved_log_start_is_a_change(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         hosting.append("t", b"a", b"b")
         session = ask(hosting, request(part(0, 2), session=(0, 0))).session_id
@@ -460,21 +460,21 @@ class TestSessions:
             turns += [data.partition_index for data in answers(response) if values(data)]
         assert turns == [0, 1, 2, 0]
 
-    def test_forgotten_partitions_are_silent(self, hosting: Hosting) -> None:
+    def test_forgotten_partitions_are_not_in_the_response(self, hosting: Hosting) -> None:
         hosting.create_topic("t", 2)
         session = ask(hosting, request(part(0), part(1), session=(0, 0))).session_id
         hosting.append("t", b"a", index=0)
         forgotten = [FetchRequest.ForgottenTopic(topic="t", partitions=[0])]
         assert answers(ask(hosting, request(session=(session, 1), forgotten_topics_data=forgotten))) == []
 
-    def test_errors_are_told_again_until_they_are_gone(self, hosting: Hosting) -> None:
+    def test_errors_are_repeated_until_they_end(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         session = ask(hosting, request(part(0), part(3), session=(0, 0))).session_id
         for epoch in (1, 2):
             (data,) = answers(ask(hosting, request(session=(session, epoch))))
             assert data.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def test_trap_09_a_recreated_topic_is_noticed_in_a_session_of_ids(self, hosting: Hosting) -> None:
+    def test_a_recreated_topic_is_noticed_in_a_session_of_ids(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t")
         session = ask(hosting, request(part(), id_=id_, session=(0, 0)), 13).session_id
         hosting.delete_topic(id_)
@@ -503,7 +503,7 @@ class TestSessions:
         assert not session.ready
 
     @pytest.mark.parametrize("ending", ["close", "replace", "forget", "evict"])
-    def test_a_session_that_ends_is_forgotten_by_its_partitions(self, hosting: Hosting, ending: str) -> None:
+    def test_a_closed_session_observes_no_partition(self, hosting: Hosting, ending: str) -> None:
         hosting.create_topic("t", 3)
         parts = [part(index) for index in range(3)]
         id_ = ask(hosting, request(*parts, session=(0, 0))).session_id

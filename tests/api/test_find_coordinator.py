@@ -46,7 +46,7 @@ def test_other_types(hosting: Hosting, version: int, kind: int) -> None:
         assert answers(response, version) == [(asked if version >= 4 else "", *found)]
 
 
-def test_the_topic_of_transactions_is_created_as_its_settings_say(hosting: Hosting) -> None:
+def test_the_topic_of_transactions_is_created_with_its_settings(hosting: Hosting) -> None:
     host = TransactionHosting(hosting, create=False)
     waiting = host.ask(10, find(4, "tx", kind=1), 4)
     ((request, created),) = host.asked
@@ -65,7 +65,7 @@ def test_the_topic_of_transactions_is_created_as_its_settings_say(hosting: Hosti
     assert answers(waiting.result(), 4) == [("tx", NODE, "127.0.0.1", 9092, ErrorCode.NONE)]
 
 
-def test_trap_16_the_topic_is_created_once_with_replicas_that_exist(hosting: Hosting) -> None:
+def test_the_topic_is_created_once_with_replicas_that_exist(hosting: Hosting) -> None:
     host = GroupHosting(hosting, create=False)
     first, second = host.ask(10, find(4, "g"), 4), host.ask(10, find(4, "h"), 4)
     assert asyncio.isfuture(first)
@@ -86,7 +86,7 @@ def test_trap_16_the_topic_is_created_once_with_replicas_that_exist(hosting: Hos
     assert hosting.services.creating_topics == {}
 
 
-def test_a_topic_that_does_not_come(hosting: Hosting) -> None:
+def test_a_topic_that_is_not_created_in_time(hosting: Hosting) -> None:
     host = GroupHosting(hosting, create=False)
     waiting = host.ask(10, find(4, "g"), 4)
     host.asked[0][1].set_exception(KafkaError(ErrorCode.REQUEST_TIMED_OUT))

@@ -31,7 +31,7 @@ def joining(member_id: str = "", version: int = 9, group_id: str = "g") -> JoinG
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_trap_11_member_id_required_from_version_4(hosting: Hosting, version: int) -> None:
+def test_member_id_required_from_version_4(hosting: Hosting, version: int) -> None:
     host = GroupHosting(hosting)
     response = host.ask(11, joining(version=version), version)
     if version >= 4:

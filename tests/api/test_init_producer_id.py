@@ -27,7 +27,7 @@ def test_an_old_id_is_replaced_by_a_new_one(hosting: Hosting, version: int) -> N
 
 
 @pytest.mark.parametrize(("producer_id", "epoch"), [(-1, 3), (3, -1)])
-def test_an_id_and_an_epoch_come_together(hosting: Hosting, producer_id: int, epoch: int) -> None:
+def test_an_id_without_an_epoch_is_an_invalid_request(hosting: Hosting, producer_id: int, epoch: int) -> None:
     host = GroupHosting(hosting)
     request = InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=0, producer_id=producer_id, producer_epoch=epoch
@@ -35,7 +35,7 @@ def test_an_id_and_an_epoch_come_together(hosting: Hosting, producer_id: int, ep
     assert host.ask(22, request, 4).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_an_empty_transactional_id_is_none(hosting: Hosting) -> None:
+def test_an_empty_transactional_id_is_an_invalid_request(hosting: Hosting) -> None:
     host = GroupHosting(hosting)
     answer = host.ask(22, InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000), 4)
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (ErrorCode.INVALID_REQUEST, -1, -1)

@@ -86,7 +86,7 @@ def test_by_time_to_the_record(filled: Hosting, after_ms: int, offset: int, at_m
     assert found(filled, start + after_ms) == (offset, start + at_ms, 0)
 
 
-def test_nothing_that_young(filled: Hosting) -> None:
+def test_no_record_at_or_after_the_timestamp(filled: Hosting) -> None:
     assert found(filled, filled.now_ms() + 501) == (-1, -1, -1)
 
 
@@ -114,7 +114,7 @@ def test_the_log_start_counts(filled: Hosting) -> None:
     assert found(filled, start) == (2, start + 200, 0)
 
 
-def test_trap_08_isolation_level_1_ends_at_the_last_stable_offset(filled: Hosting) -> None:
+def test_isolation_level_1_ends_at_the_last_stable_offset(filled: Hosting) -> None:
     records = batch(
         b"open", timestamp=filled.now_ms(), producer_id=1, producer_epoch=0, base_sequence=0, transactional=True
     )
@@ -124,7 +124,7 @@ def test_trap_08_isolation_level_1_ends_at_the_last_stable_offset(filled: Hostin
     assert found(filled, -1, version=1)[0] == 7, "version 1 has no isolation level"
 
 
-def test_what_is_not_committed_does_not_count(hosting: Hosting) -> None:
+def test_uncommitted_records_are_not_found(hosting: Hosting) -> None:
     hosting.create_topic("t", replicas=(NODE, 2))
     hosting.append("t", b"a")
     hosting.advance(10)
@@ -144,7 +144,7 @@ def test_what_is_not_committed_does_not_count(hosting: Hosting) -> None:
         ({"times": 2}, "INVALID_REQUEST"),
     ],
 )
-def test_refusals(filled: Hosting, options: dict[str, Any], code: str) -> None:
+def test_invalid_requests_are_rejected(filled: Hosting, options: dict[str, Any], code: str) -> None:
     assert ask(filled, -1, **options) == [(code, -1, -1, -1)]
 
 

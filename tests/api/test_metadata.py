@@ -41,7 +41,7 @@ def metadata(serving: Serving, *names: str, version: int = 13, **options: Any) -
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_trap_10_all_none_and_one_topic(serving: Serving, version: int) -> None:
+def test_all_none_and_one_topic(serving: Serving, version: int) -> None:
     everything = serving.ask(MetadataRequest(topics=[] if version == 0 else None), version)
     assert {topic.name for topic in everything.topics} >= {"wide", "narrow", "__consumer_offsets"}
     if version > 0:
@@ -55,7 +55,7 @@ def test_trap_10_all_none_and_one_topic(serving: Serving, version: int) -> None:
     assert (wide.topic_id != ZERO_UUID) == (version >= 10)
 
 
-def test_trap_25_auto_advertised_listeners_answer_with_the_address_dialled(serving: Serving) -> None:
+def test_auto_advertised_listeners_answer_with_the_address_dialled(serving: Serving) -> None:
     (broker,) = metadata(serving).brokers
     assert (broker.node_id, broker.host, broker.port) == (1, *DIALLED)
     (described,) = serving.ask(DescribeClusterRequest()).brokers
@@ -73,7 +73,7 @@ def test_explicit_advertised_listeners_are_answered_by_name(tmp_path: Path) -> N
         node.close()
 
 
-def test_topics_that_are_not_there(serving: Serving) -> None:
+def test_missing_topics_have_an_error(serving: Serving) -> None:
     answers = metadata(serving, "missing", "bad name", "..", "").topics
     assert [(t.name, t.error_code) for t in answers] == [
         ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
@@ -85,7 +85,7 @@ def test_topics_that_are_not_there(serving: Serving) -> None:
     assert [(t.name, t.topic_id, t.error_code) for t in unknown] == [(None, b"x" * 16, ErrorCode.UNKNOWN_TOPIC_ID)]
 
 
-def test_topics_by_id_from_version_12_on(serving: Serving) -> None:
+def test_topics_by_id_from_version_12(serving: Serving) -> None:
     (wide,) = metadata(serving, "wide").topics
     (again,) = serving.ask(MetadataRequest(topics=[Topic(name=None, topic_id=wide.topic_id)]), 12).topics
     assert (again.name, again.error_code, len(again.partitions)) == ("wide", 0, 12)
@@ -110,7 +110,7 @@ def test_authorized_operations_only_when_asked(serving: Serving) -> None:
     assert (asked.cluster_authorized_operations, asked.topics[0].topic_authorized_operations) == (8096, 3576)
 
 
-def test_auto_creation_answers_when_the_topic_is_there(serving: Serving) -> None:
+def test_auto_creation_responds_when_the_topic_exists(serving: Serving) -> None:
     (created,) = metadata(serving, "auto-created", allow_auto_topic_creation=True).topics
     assert (created.error_code, [p.leader_id for p in created.partitions]) == (0, [1])
     # Versions below 4 have no flag and always allow it.
@@ -124,7 +124,7 @@ def test_auto_creation_answers_when_the_topic_is_there(serving: Serving) -> None
     assert colliding.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_a_topic_deleted_a_moment_ago_is_gone_and_made_again(serving: Serving) -> None:
+def test_a_topic_deleted_a_moment_ago_is_unknown_and_created_again(serving: Serving) -> None:
     """As in Apache Kafka, whose clients delete a topic and then ask whether it is gone."""
 
     def delete(name: str) -> None:
@@ -178,7 +178,7 @@ def test_a_topic_created_again_has_another_id(serving: Serving) -> None:
     assert gone.error_code == ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def test_describe_cluster_knows_only_brokers(serving: Serving) -> None:
+def test_describe_cluster_describes_only_brokers(serving: Serving) -> None:
     answer = serving.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
     assert (answer.controller_id, answer.cluster_authorized_operations) == (1, 8096)
     assert serving.ask(DescribeClusterRequest()).cluster_authorized_operations == INT32_MIN
@@ -201,7 +201,7 @@ def pages(serving: Serving, *names: str, limit: int) -> list[list[tuple[str, int
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 12, 13, 2000])
-def test_trap_13_describe_topic_partitions_in_pages(serving: Serving, limit: int) -> None:
+def test_describe_topic_partitions_in_pages(serving: Serving, limit: int) -> None:
     found = pages(serving, "wide", "narrow", limit=limit)
     assert [item for page in found for item in page] == [("narrow", 0), *(("wide", index) for index in range(12))]
     assert all(len(page) <= limit for page in found)
@@ -225,7 +225,7 @@ def test_describe_topic_partitions_of_all_and_of_unknown_topics(serving: Serving
 @pytest.mark.parametrize(
     "cursor", [Cursor(topic_name="elsewhere", partition_index=0), Cursor(topic_name="wide", partition_index=-1)]
 )
-def test_an_impossible_cursor_is_refused(serving: Serving, cursor: Any) -> None:
+def test_an_invalid_cursor_is_rejected(serving: Serving, cursor: Any) -> None:
     answer = serving.ask(DescribeTopicPartitionsRequest(topics=[Asked(name="wide")], cursor=cursor))
     assert [(t.name, t.error_code) for t in answer.topics] == [("wide", ErrorCode.INVALID_REQUEST)]
 

@@ -63,7 +63,7 @@ def test_a_commit_of_nothing(hosting: Hosting) -> None:
 
 
 @pytest.mark.parametrize("metadata", [None, "", "note", "ß" * 2048])
-def test_trap_14_metadata_comes_back(hosting: Hosting, metadata: str | None) -> None:
+def test_metadata_comes_back(hosting: Hosting, metadata: str | None) -> None:
     host = GroupHosting(hosting)
     id_ = hosting.create_topic("t")
     assert codes(host.ask(8, commit(9, id_, 0, metadata=metadata), 9)) == {0: ErrorCode.NONE}

@@ -30,7 +30,7 @@ def ask(
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_epochs_and_where_they_end(hosting: Hosting, version: int) -> None:
+def test_an_epoch_ends_where_the_next_one_starts(hosting: Hosting, version: int) -> None:
     id_ = hosting.create_topic("t")
     assert ask(hosting, 0, version=version) == ("NONE", 0, 0), "an epoch without records ends where it begins"
     hosting.append("t", b"a", b"b")
@@ -42,7 +42,7 @@ def test_epochs_and_where_they_end(hosting: Hosting, version: int) -> None:
     assert ask(hosting, -1, version=version) == ("NONE", -1, -1)
 
 
-def test_refusals(hosting: Hosting) -> None:
+def test_invalid_requests_are_rejected(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     hosting.change(id_, leader=NODE)
     assert ask(hosting, 0, current=0) == ("FENCED_LEADER_EPOCH", -1, -1)

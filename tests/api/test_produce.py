@@ -51,7 +51,7 @@ def test_every_version_over_the_wire(hosting: Hosting, version: int, acks: int) 
     assert (topic.name, topic.topic_id) == (("t", ZERO_UUID) if version < 13 else ("", id_))
 
 
-def test_trap_06_the_client_s_bytes_are_kept_but_for_offset_and_epoch(hosting: Hosting) -> None:
+def test_only_offset_and_epoch_of_the_clients_bytes_change(hosting: Hosting) -> None:
     hosting.create_topic("t")
     send(hosting, batch(b"first"))
     records = batch(b"a", b"b", compression=Compression.GZIP)
@@ -62,7 +62,7 @@ def test_trap_06_the_client_s_bytes_are_kept_but_for_offset_and_epoch(hosting: H
     assert [(r.offset, r.value) for r in iter_records(stored)] == [(1, b"a"), (2, b"b")]
 
 
-def test_partitions_fail_for_themselves(hosting: Hosting) -> None:
+def test_a_partition_fails_alone(hosting: Hosting) -> None:
     hosting.create_topic("t", 2)
     response = produce.handle(
         hosting.context(0, 9),
@@ -77,14 +77,14 @@ def test_partitions_fail_for_themselves(hosting: Hosting) -> None:
 
 
 @pytest.mark.parametrize("acks", [2, -2, 100])
-def test_other_acks_are_refused(hosting: Hosting, acks: int) -> None:
+def test_other_acks_are_rejected(hosting: Hosting, acks: int) -> None:
     hosting.create_topic("t")
     assert send(hosting, batch(b"a"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert send(hosting, batch(b"a"), acks=acks, topic="none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
 
 
-def test_trap_22_acks_0_gets_no_response(hosting: Hosting) -> None:
+def test_acks_0_gets_no_response(hosting: Hosting) -> None:
     hosting.create_topic("t")
     context = hosting.context(0, 9)
     assert produce.handle(context, request(("t", 0, batch(b"a")), acks=0)) is None
@@ -92,7 +92,7 @@ def test_trap_22_acks_0_gets_no_response(hosting: Hosting) -> None:
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 1
 
 
-def test_trap_22_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
+def test_a_failing_acks_0_closes_the_connection(hosting: Hosting) -> None:
     hosting.create_topic("t")
     context = hosting.context(0, 9)
     response = produce.handle(context, request(("t", 0, batch(b"a")), ("t", 1, batch(b"a")), acks=0))
@@ -167,7 +167,7 @@ def test_a_wrong_checksum(hosting: Hosting) -> None:
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (ErrorCode.CORRUPT_MESSAGE, -1, -1)
 
 
-def test_trap_05_zstd_needs_version_7(hosting: Hosting) -> None:
+def test_zstd_needs_version_7(hosting: Hosting) -> None:
     hosting.create_topic("t")
     records = bytes(batch(b"a", compression=Compression.ZSTD))
     refused = send(hosting, memoryview(bytearray(records)), version=6)
@@ -175,7 +175,7 @@ def test_trap_05_zstd_needs_version_7(hosting: Hosting) -> None:
     assert send(hosting, memoryview(bytearray(records)), version=7).error_code == ErrorCode.NONE
 
 
-def test_trap_24_compacted_topics_refuse_keyless_records(hosting: Hosting) -> None:
+def test_compacted_topics_reject_records_without_a_key(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(cleanup_policy=frozenset({"compact"})))
     answer = send(hosting, batch(b"a", b"b", key=None))
     assert answer.error_code == ErrorCode.INVALID_RECORD
@@ -185,21 +185,21 @@ def test_trap_24_compacted_topics_refuse_keyless_records(hosting: Hosting) -> No
     assert send(hosting, batch(b"a")).error_code == ErrorCode.NONE
 
 
-def test_log_append_time_is_told(hosting: Hosting) -> None:
+def test_the_response_has_the_log_append_time(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(message_timestamp_type="LogAppendTime"))
     assert send(hosting, batch(b"a", timestamp=5)).log_append_time_ms == hosting.now_ms()
     hosting.create_topic("u")
     assert send(hosting, batch(b"a"), topic="u").log_append_time_ms == -1
 
 
-def test_the_log_start_is_told(hosting: Hosting) -> None:
+def test_the_response_has_the_log_start(hosting: Hosting) -> None:
     hosting.create_topic("t")
     send(hosting, batch(b"a", b"b", b"c"))
     hosting.replicas.partition("t", 0).log.delete_records_before(2)
     assert send(hosting, batch(b"d")).log_start_offset == 2
 
 
-def test_idempotent_retries_are_answered_with_the_first_offsets(hosting: Hosting) -> None:
+def test_idempotent_retries_get_the_first_offsets(hosting: Hosting) -> None:
     hosting.create_topic("t")
 
     def produced(sequence: int, epoch: int = 0) -> Any:
@@ -227,7 +227,7 @@ def test_too_large(hosting: Hosting) -> None:
 
 
 class TestTransactions:
-    def test_a_refused_request_with_acks_0_closes_the_connection(self, hosting: Hosting) -> None:
+    def test_a_rejected_request_with_acks_0_closes_the_connection(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
         context = hosting.context(0, 9)
@@ -235,14 +235,14 @@ class TestTransactions:
         assert context.close_connection
 
     @pytest.mark.parametrize("magic", [0, 1])
-    def test_older_formats_know_no_transactions(self, hosting: Hosting, magic: int) -> None:
+    def test_older_formats_have_no_transactions(self, hosting: Hosting, magic: int) -> None:
         hosting.create_topic("t")
         # One message of the format; the byte where a batch of v2 has its attributes has all its bits set.
         message = b"\0\0\0\0" + bytes((magic, 0)) + b"\xff" * 20
         records = memoryview(struct.pack(">qi", 0, len(message)) + message)
         assert send(hosting, records).error_code == ErrorCode.INVALID_RECORD
 
-    def test_without_an_id_the_request_is_refused(self, hosting: Hosting) -> None:
+    def test_without_a_transactional_id_the_request_is_rejected(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
         assert send(hosting, records).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

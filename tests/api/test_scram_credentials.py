@@ -1,4 +1,4 @@
-"""SCRAM credentials: what is kept is what RFC 5802 derives, what is told is never a key."""
+"""SCRAM credentials: the stored keys follow RFC 5802, and no response has a key."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_altering_and_describing(serving: Serving) -> None:
     assert describe(serving, "a") == {"a": [(SHA_512, 16384)]}
 
 
-def test_what_is_refused(serving: Serving) -> None:
+def test_invalid_changes_are_rejected(serving: Serving) -> None:
     assert alter(serving, deletions=[_Deletion(name="a", mechanism=SHA_256)]) == {"a": ErrorCode.RESOURCE_NOT_FOUND}
     refused = alter(
         serving,
@@ -95,7 +95,7 @@ def test_a_user_twice_in_a_request_is_not_altered_at_all(serving: Serving) -> No
     assert describe(serving) == {"a": [(SHA_256, 4096)], "b": [(SHA_256, 4096)]}
 
 
-def test_credentials_survive_a_restart_and_reset_forgets_them(tmp_path: Path) -> None:
+def test_credentials_survive_a_restart_and_reset_removes_them(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     alter(node, upsertions=[upsertion("a"), upsertion("b")])
     alter(node, upsertions=[upsertion("a", SHA_512)])

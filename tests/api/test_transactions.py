@@ -1,4 +1,4 @@
-"""The requests of transactions against real logs: begin, add, produce, commit offsets, end, look; and who is refused with what."""
+"""The requests of transactions on real logs: begin, add, produce, commit offsets, end, describe; and their errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TestVersionTwo:
         assert host.contents() == ["a", "COMMIT/1", "b", "ABORT/2"]
 
     @pytest.mark.parametrize("commit", [True, False])
-    def test_a_repeated_end_is_done_already(self, host: TransactionHosting, commit: bool) -> None:
+    def test_a_repeated_end_gets_the_same_response(self, host: TransactionHosting, commit: bool) -> None:
         producer = host.producer()
         host.produce(producer, 0, b"a")
         first = host.end(producer, commit)
@@ -120,7 +120,7 @@ class TestVersionTwo:
         assert host.produce((9, 0), 0, b"a") == ErrorCode.INVALID_PRODUCER_ID_MAPPING
         assert host.contents() == []
 
-    def test_plain_batches_are_refused_while_a_transaction_is_open(self, host: TransactionHosting) -> None:
+    def test_plain_batches_are_rejected_while_a_transaction_is_open(self, host: TransactionHosting) -> None:
         producer = host.producer()
         host.produce(producer, 0, b"a")
         refused = host.produce(producer, 1, b"b", transactional=False, transactional_id=None)
@@ -161,7 +161,7 @@ class TestVersionOne:
         assert (ended.error_code, ended.producer_id, ended.producer_epoch) == (OK, -1, -1)
         assert host.contents() == ["a", "COMMIT/0"]
 
-    def test_the_epoch_stays_and_the_sequence_goes_on(self, host: TransactionHosting) -> None:
+    def test_the_epoch_stays_and_the_sequence_continues(self, host: TransactionHosting) -> None:
         producer = host.producer()
         for sequence in range(3):
             assert host.add(producer, 0) == [OK]
@@ -185,7 +185,7 @@ class TestVersionOne:
             host.elect_again(sequence + 1)
         assert host.contents() == ["a", "COMMIT/0" if commit else "ABORT/0"] * 2
 
-    def test_a_late_batch_of_an_ended_transaction_is_refused(self, host: TransactionHosting) -> None:
+    def test_a_late_batch_of_an_ended_transaction_is_rejected(self, host: TransactionHosting) -> None:
         producer = host.producer()
         host.add(producer, 0)
         host.produce(producer, 0, b"a", version=10)
@@ -203,7 +203,9 @@ class TestVersionOne:
     @pytest.mark.parametrize(
         ("version", "error"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)]
     )
-    def test_old_versions_know_no_fencing(self, host: TransactionHosting, version: int, error: ErrorCode) -> None:
+    def test_old_versions_get_invalid_producer_epoch(
+        self, host: TransactionHosting, version: int, error: ErrorCode
+    ) -> None:
         old = host.producer()
         host.producer()
         assert host.add(old, 0, version=version) == [error]
@@ -220,7 +222,7 @@ class TestVersionOne:
 
 
 class TestAddPartitions:
-    def test_one_missing_partition_refuses_all(self, host: TransactionHosting) -> None:
+    def test_one_missing_partition_rejects_all(self, host: TransactionHosting) -> None:
         codes = host.add(host.producer(), 0, 1, 2)
         assert codes == [
             ErrorCode.OPERATION_NOT_ATTEMPTED,
@@ -232,7 +234,7 @@ class TestAddPartitions:
         codes = host.add(host.producer(), 0, topic="__transaction_state")
         assert codes == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
 
-    def test_who_is_refused(self, host: TransactionHosting) -> None:
+    def test_wrong_ids_and_epochs_are_rejected(self, host: TransactionHosting) -> None:
         producer = host.producer()
         assert host.add((99, 0), 0) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING]
         assert host.add(producer, 0, transactional_id="nobody") == [ErrorCode.INVALID_PRODUCER_ID_MAPPING]
@@ -261,7 +263,7 @@ class TestOffsets:
         return found.committed_offset, found.error_code
 
     @pytest.mark.parametrize("commit", [True, False])
-    def test_they_count_when_the_transaction_commits(self, host: TransactionHosting, commit: bool) -> None:
+    def test_offsets_count_when_the_transaction_commits(self, host: TransactionHosting, commit: bool) -> None:
         producer = host.producer()
         assert host.commit_offset(producer, 7) == OK
         assert self.fetch(host, stable=False) == (-1, OK)
@@ -269,7 +271,7 @@ class TestOffsets:
         host.end(producer, commit)
         assert self.fetch(host, stable=True) == (7 if commit else -1, OK)
 
-    def test_they_survive_the_coordinator(self, host: TransactionHosting) -> None:
+    def test_offsets_survive_the_coordinator(self, host: TransactionHosting) -> None:
         producer = host.producer()
         host.commit_offset(producer, 7)
         partition = host.coordinator.partition_of("g")
@@ -307,7 +309,9 @@ class TestOffsets:
             ({"version": 0}, ErrorCode.INVALID_TXN_STATE),
         ],
     )
-    def test_what_is_refused(self, host: TransactionHosting, fields: dict[str, Any], error: ErrorCode) -> None:
+    def test_invalid_commits_are_rejected(
+        self, host: TransactionHosting, fields: dict[str, Any], error: ErrorCode
+    ) -> None:
         assert host.commit_offset(host.producer(), 7, **fields) == error
 
     def test_a_fenced_producer(self, host: TransactionHosting) -> None:
@@ -341,7 +345,7 @@ class TestMarkers:
         assert host.contents() == ["a", "ABORT/0"]
         assert host.log().last_stable_offset == 2
 
-    def test_a_marker_of_version_2_must_be_ahead(self, host: TransactionHosting) -> None:
+    def test_a_marker_of_version_2_needs_a_newer_epoch(self, host: TransactionHosting) -> None:
         producer = host.producer()
         host.produce(producer, 0, b"a")
         late = self.marker(host, producer, 2, transaction_version=2)
@@ -389,7 +393,7 @@ class TestLooking:
         assert self.listed(host, duration_filter=499, state_filters=["Ongoing"]) == every[:1]
         assert self.listed(host, duration_filter=500, state_filters=["Ongoing"]) == []
 
-    def test_unknown_states_are_named(self, host: TransactionHosting) -> None:
+    def test_the_response_lists_unknown_states(self, host: TransactionHosting) -> None:
         host.producer()
         answer = host.ask(66, ListTransactionsRequest(state_filters=["Nope", "Empty"]), 2)
         assert (answer.unknown_state_filters, len(answer.transaction_states)) == (["Nope"], 1)
@@ -418,7 +422,7 @@ class TestLooking:
 
 
 class TestTime:
-    def test_a_transaction_that_is_open_for_too_long_is_aborted(self, host: TransactionHosting) -> None:
+    def test_a_transaction_is_aborted_after_its_timeout(self, host: TransactionHosting) -> None:
         producer = host.producer(transaction_timeout_ms=15_000)
         host.produce(producer, 0, b"a")
         host.hosting.advance(15_000)
@@ -438,7 +442,7 @@ class TestTime:
         assert host.contents() == ["a", "ABORT/1"]
         assert host.end(producer, version=4).error_code == ErrorCode.PRODUCER_FENCED
 
-    def test_a_silent_transactional_id_is_forgotten(self, hosting: Hosting) -> None:
+    def test_an_unused_transactional_id_expires(self, hosting: Hosting) -> None:
         host = TransactionHosting(hosting, transactional_id_expiration_ms=50_000, remove_expired_interval_ms=40_000)
         host.producer()
         host.hosting.advance(41_000)
@@ -482,14 +486,14 @@ class TestWaiting:
         code = response.result().responses[0].partition_responses[0].error_code
         assert code == ErrorCode.CONCURRENT_TRANSACTIONS
 
-    def test_other_requests_are_told_to_wait(self, host: TransactionHosting) -> None:
+    def test_other_requests_are_concurrent_transactions(self, host: TransactionHosting) -> None:
         producer = self.block(host)
         assert host.add(producer, 1) == [ErrorCode.CONCURRENT_TRANSACTIONS]
         assert host.init().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
         assert host.end(producer).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
         assert host.produce(producer, 0, b"b", index=1, version=11) == ErrorCode.NOT_ENOUGH_REPLICAS
 
-    def test_the_coordinator_elected_next_writes_what_is_missing(self, host: TransactionHosting) -> None:
+    def test_the_next_coordinator_writes_missing_markers(self, host: TransactionHosting) -> None:
         self.block(host)
         host.elect_again()
         host.hosting.change(host.topic_id, 0, leader=1)

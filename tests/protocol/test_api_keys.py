@@ -1,4 +1,4 @@
-"""The table of APIs, and the traps in it."""
+"""The table of APIs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_header_versions() -> None:
     assert response_header_version(ApiKey.OFFSET_DELETE, 0) == 0
 
 
-def test_trap_01_the_response_header_of_api_versions_is_always_v0() -> None:
+def test_the_response_header_of_api_versions_is_always_v0() -> None:
     for version in range(6):
         assert response_header_version(ApiKey.API_VERSIONS, version) == 0
     assert [request_header_version(ApiKey.API_VERSIONS, v) for v in (2, 3, 77)] == [1, 2, 2]
@@ -64,13 +64,13 @@ def test_trap_01_the_response_header_of_api_versions_is_always_v0() -> None:
     assert (header + answer.encode(0)).hex(" ", 2) == "0000 0007 0023 0000 0001 0012 0000 0005"
 
 
-def test_trap_04_produce_advertises_version_0_but_reads_from_3() -> None:
+def test_produce_advertises_version_0_but_reads_from_3() -> None:
     produce = api(ApiKey.PRODUCE)
     assert (produce.advertised_min, produce.min_version) == (0, 3)
     assert [d.name for d in descriptions().values() if d.advertised_min != d.min_version] == ["Produce"]
 
 
-def test_trap_20_request_header_v2_from_the_flexible_version() -> None:
+def test_request_header_v2_from_the_flexible_version() -> None:
     for key, described in descriptions().items():
         for version in range(described.min_version, described.max_version + 1):
             flexible = described.flexible_from is not None and version >= described.flexible_from

@@ -305,12 +305,12 @@ def test_every_reader_demands_a_byte_for_each_element() -> None:
         assert cls.decode(smallest, version).encode(version) == smallest
 
 
-def test_trap_20_compact_lengths_are_one_more_and_null_is_zero() -> None:
+def test_compact_lengths_are_one_more_and_null_is_zero() -> None:
     assert MetadataRequest(topics=None).encode(9)[0] == 0
     assert MetadataRequest(topics=[]).encode(9)[0] == 1
     assert struct.unpack(">i", MetadataRequest(topics=None).encode(8)[:4]) == (-1,)
 
 
-def test_trap_20_never_flexible() -> None:
+def test_never_flexible() -> None:
     for name in ("SaslHandshakeRequest", "SaslHandshakeResponse", "OffsetDeleteRequest", "OffsetDeleteResponse"):
         assert message_class(name).FLEXIBLE_FROM is None

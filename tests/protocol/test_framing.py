@@ -143,14 +143,14 @@ def test_headers(key: ApiKey, version: int, client_id: str | None) -> None:
     assert parse_request_header(memoryview(written)) == (expected, len(written))
 
 
-def test_trap_01_the_header_of_an_unknown_api_versions_is_readable() -> None:
+def test_the_header_of_an_unknown_api_versions_is_readable() -> None:
     data = struct.pack(">hhih", 18, 99, 7, 2) + b"me" + b"\x00" + b"who knows"
     header, body = parse_request_header(data)
     assert header == RequestHeader(18, 99, 7, "me")
     assert data[body:] == b"who knows"
 
 
-def test_trap_20_header_v2_has_tags_and_they_are_skipped() -> None:
+def test_header_v2_has_tags_and_they_are_skipped() -> None:
     data = struct.pack(">hhih", 0, 9, 7, -1) + bytes.fromhex("02 00 01 ff 09 02 aabb") + b"body"
     header, body = parse_request_header(data)
     assert (header.client_id, data[body:]) == (None, b"body")

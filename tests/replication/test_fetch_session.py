@@ -1,4 +1,4 @@
-"""KIP-227, after Kafka's FetchSessionTest: epochs, what is answered, who loses a slot."""
+"""KIP-227, after Kafka's FetchSessionTest: epochs, the partitions of a response, evictions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_epochs_wrap_past_zero() -> None:
     assert [next_epoch(0), next_epoch(1), next_epoch(SESSION_ID_MAX), next_epoch(-1)] == [1, 2, 1, -1]
 
 
-def test_sessionless_requests_leave_nothing(cache: FetchSessionCache) -> None:
+def test_requests_without_a_session_open_none(cache: FetchSessionCache) -> None:
     context = ask(cache, 0, -1, wants("t-0"))
     assert context.session is None
     assert answer(context, -1).session_id == 0
@@ -110,7 +110,7 @@ def test_epoch_zero_with_an_unknown_id_opens_a_session(cache: FetchSessionCache)
     assert ask(cache, 12345, -1, wants("t-0")).error == ErrorCode.NONE
 
 
-def test_a_wrong_epoch_is_refused_and_the_session_stays(cache: FetchSessionCache) -> None:
+def test_a_wrong_epoch_is_rejected_and_the_session_stays(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     assert ask(cache, session_id, 2, []).error == ErrorCode.INVALID_FETCH_SESSION_EPOCH
     assert ask(cache, session_id, 1, []).error == ErrorCode.NONE
@@ -118,14 +118,14 @@ def test_a_wrong_epoch_is_refused_and_the_session_stays(cache: FetchSessionCache
     assert ask(cache, session_id, 2, []).error == ErrorCode.NONE
 
 
-def test_trap_18_an_unknown_session_makes_the_client_start_anew(cache: FetchSessionCache) -> None:
+def test_an_unknown_session_makes_the_client_open_a_new_one(cache: FetchSessionCache) -> None:
     context = ask(cache, 12345, 1, [])
     response = context.respond(None, 1)
     assert (response.error_code, response.session_id) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0)
     assert response.responses == []
 
 
-def test_names_and_ids_do_not_mix(cache: FetchSessionCache) -> None:
+def test_a_session_uses_names_or_ids_never_both(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     assert ask(cache, session_id, 1, [], uses_topic_ids=True).error == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
     context = ask(cache, 0, 0, wants("t-0", by_id=5), uses_topic_ids=True)
@@ -134,7 +134,7 @@ def test_names_and_ids_do_not_mix(cache: FetchSessionCache) -> None:
     assert ask(cache, by_id, 1, [], uses_topic_ids=True).error == ErrorCode.NONE
 
 
-def test_partitions_are_added_altered_and_forgotten(cache: FetchSessionCache) -> None:
+def test_a_request_adds_changes_and_drops_partitions(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0", "t-1")
     context = ask(cache, session_id, 1, [*wants("t-1", offset=7), *wants("u-0")], (("t", 0), ("never", 3)))
     assert [(w.topic, w.index, w.fetch_offset) for w in context.partitions] == [("t", 1, 7), ("u", 0, 0)]
@@ -170,7 +170,7 @@ def test_a_session_that_forgets_everything_ends(cache: FetchSessionCache) -> Non
     assert len(cache) == 0
 
 
-def test_a_request_that_waited_while_the_session_went_on_is_refused(cache: FetchSessionCache) -> None:
+def test_a_waiting_request_is_rejected_if_another_one_continued_the_session(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     slow = ask(cache, session_id, 1, [])
     ask(cache, session_id, 2, [])
@@ -178,7 +178,7 @@ def test_a_request_that_waited_while_the_session_went_on_is_refused(cache: Fetch
     assert (response.error_code, response.session_id) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
 
 
-def test_partitions_with_records_go_to_the_end(cache: FetchSessionCache) -> None:
+def test_partitions_with_records_move_to_the_end(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0", "t-1", "t-2")
     context = ask(cache, session_id, 1, [])
     first, second, _ = context.partitions
@@ -190,7 +190,7 @@ def test_partitions_with_records_go_to_the_end(cache: FetchSessionCache) -> None
     assert [wanted.index for wanted in session.ready] == [1, 2, 0]
 
 
-def test_what_was_sent_is_remembered_and_forgotten_after_an_error(cache: FetchSessionCache) -> None:
+def test_sent_offsets_are_remembered_until_an_error(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     context = ask(cache, session_id, 1, [])
     (wanted,) = context.partitions
@@ -234,7 +234,7 @@ def test_ids_are_not_given_twice() -> None:
     assert given == []
 
 
-def test_neighbours_of_one_topic_share_a_heading(cache: FetchSessionCache) -> None:
+def test_neighbouring_partitions_of_one_topic_are_grouped(cache: FetchSessionCache) -> None:
     response = answer(ask(cache, 0, -1, wants("a-0", "a-1", "b-0", "a-2")), -1)
     assert [(topic.topic, [p.partition_index for p in topic.partitions]) for topic in response.responses] == [
         ("a", [0, 1]),
@@ -385,7 +385,7 @@ class TestEviction:
         assert open_session(cache, "t-0", now_ms=EVICTION_MS) == 0
         assert len(cache) == 2
 
-    def test_the_one_idle_for_longest_makes_room(self) -> None:
+    def test_a_new_session_replaces_the_least_recently_used_one(self) -> None:
         cache = FetchSessionCache(2, random.Random(1))
         first = open_session(cache, "t-0", "t-1")
         second = open_session(cache, "t-0")
@@ -394,7 +394,7 @@ class TestEviction:
         assert cache.get(second) is None
         assert cache.get(first) is not None
 
-    def test_an_old_smaller_session_makes_room_for_a_larger_one(self) -> None:
+    def test_a_larger_session_replaces_an_old_smaller_one(self) -> None:
         cache = FetchSessionCache(2, random.Random(1))
         small = open_session(cache, "t-0")
         large = open_session(cache, "t-0", "t-1", "t-2")
@@ -406,7 +406,7 @@ class TestEviction:
         assert cache.get(small) is None
         assert cache.get(large) is not None
 
-    def test_a_follower_takes_a_consumers_slot_at_once(self) -> None:
+    def test_a_follower_replaces_a_consumers_session_at_once(self) -> None:
         cache = FetchSessionCache(1, random.Random(1))
         consumer = open_session(cache, "t-0", "t-1")
         follower = open_session(cache, "t-0", is_follower=True)
@@ -414,7 +414,7 @@ class TestEviction:
         assert cache.get(consumer) is None
         assert open_session(cache, "t-0", "t-1", "t-2", now_ms=EVICTION_MS) == 0, "and keeps it"
 
-    def test_a_thousand_slots_by_ten_thousand_clients(self) -> None:
+    def test_ten_thousand_clients_share_a_thousand_slots(self) -> None:
         cache = FetchSessionCache(1000, random.Random(1))
         opened = [open_session(cache, "t-0", now_ms=n) for n in range(2000)]
         assert sum(session_id > 0 for session_id in opened) == 1000

@@ -59,7 +59,7 @@ def test_a_new_epoch_forgets_what_followers_had_before_it(hosting: Hosting) -> N
     assert partition.log.high_watermark == 2
 
 
-def test_a_stranger_is_no_follower(hosting: Hosting) -> None:
+def test_a_node_without_a_replica_is_rejected_as_follower(hosting: Hosting) -> None:
     hosting.create_topic("t", replicas=(NODE, 2))
     with pytest.raises(KafkaError) as refused:
         hosting.replicas.partition("t", 0).update_follower(9, 0)
@@ -77,7 +77,7 @@ def test_acks_all_needs_enough_in_sync_replicas(hosting: Hosting) -> None:
     assert append(hosting, acks=1) == 1, "nothing was appended by the refused one"
 
 
-def test_min_insync_replicas_never_asks_for_more_than_there_are(hosting: Hosting) -> None:
+def test_acks_all_never_needs_more_replicas_than_the_partition_has(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(min_insync_replicas=2))
     assert append(hosting, acks=-1) == 0
 
@@ -86,7 +86,7 @@ def test_min_insync_replicas_never_asks_for_more_than_there_are(hosting: Hosting
     ("asked", "code"),
     [(-1, None), (1, None), (0, ErrorCode.FENCED_LEADER_EPOCH), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
-def test_leader_epochs_fence(hosting: Hosting, asked: int, code: ErrorCode | None) -> None:
+def test_requests_with_another_leader_epoch_are_rejected(hosting: Hosting, asked: int, code: ErrorCode | None) -> None:
     id_ = hosting.create_topic("t")
     hosting.change(id_, leader=NODE)
     partition = hosting.replicas.partition("t", 0)
@@ -99,7 +99,7 @@ def test_leader_epochs_fence(hosting: Hosting, asked: int, code: ErrorCode | Non
     assert refused.value.code == code
 
 
-def test_a_follower_refuses_clients(hosting: Hosting) -> None:
+def test_a_follower_rejects_clients(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     hosting.change(id_, leader=2)
     assert repr(hosting.replicas.partition("t", 0)) == "<Partition name=t-0 leader=2 epoch=1 isr=[1, 2]>"
@@ -108,7 +108,7 @@ def test_a_follower_refuses_clients(hosting: Hosting) -> None:
     assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_records_carry_the_epoch_they_were_written_in(hosting: Hosting) -> None:
+def test_records_have_the_leader_epoch_of_their_append(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t")
     append(hosting, acks=1)
     append(hosting, acks=1)

@@ -1,4 +1,4 @@
-"""Operations that wait: notified, expired, cancelled, broken."""
+"""Delayed operations: notified, expired, cancelled, failed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_notification_finishes_and_leaves_nothing_behind(hosting: Hosting) -> 
     assert operation.future.result() == "enough"
 
 
-def test_the_time_runs_out(hosting: Hosting) -> None:
+def test_an_operation_expires_after_its_timeout(hosting: Hosting) -> None:
     purgatory = Purgatory("test", hosting.loop)
     operation = waiting(hosting, purgatory, "a")
     hosting.advance(99)
@@ -77,7 +77,7 @@ def test_a_failure_when_the_time_runs_out_reaches_the_answer(hosting: Hosting) -
     assert not purgatory.watchers
 
 
-def test_a_cancelled_future_leaves(hosting: Hosting) -> None:
+def test_a_cancelled_future_removes_its_operation(hosting: Hosting) -> None:
     purgatory = Purgatory("test", hosting.loop)
     operation = waiting(hosting, purgatory, "ab")
     operation.future.cancel()
@@ -118,7 +118,7 @@ def test_operations_are_notified_in_their_order_even_while_others_finish(hosting
     assert order == ["a", "b", "d"]
 
 
-def test_ten_thousand_waits_leave_no_trace(hosting: Hosting) -> None:
+def test_ten_thousand_waits_leave_nothing_behind(hosting: Hosting) -> None:
     purgatory = Purgatory("test", hosting.loop)
     operations = [waiting(hosting, purgatory, f"{n % 100}", timeout_ms=1 + n % 50) for n in range(10_000)]
     for n, operation in enumerate(operations):
@@ -136,7 +136,7 @@ def test_ten_thousand_waits_leave_no_trace(hosting: Hosting) -> None:
     }
 
 
-def test_an_operation_that_breaks_when_notified_fails_and_the_next_is_notified(hosting: Hosting) -> None:
+def test_an_exception_in_a_notification_fails_only_its_operation(hosting: Hosting) -> None:
     class Breaking(Counting):
         def notified(self, amount: int) -> None:
             raise ValueError("a bug")

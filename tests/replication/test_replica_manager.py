@@ -17,7 +17,7 @@ def code_of(hosting: Hosting, topic: str, index: int) -> ErrorCode:
     return refused.value.code
 
 
-def test_partitions_are_known_here_elsewhere_or_nowhere(hosting: Hosting) -> None:
+def test_a_partition_that_is_not_here_has_the_right_error(hosting: Hosting) -> None:
     hosting.create_topic("here", 2)
     hosting.create_topic("elsewhere", replicas=(2,), leader=2)
     assert hosting.replicas.partition("here", 1).index == 1
@@ -80,7 +80,7 @@ def test_deletion_and_creation_in_one_delta(hosting: Hosting) -> None:
     assert hosting.replicas.partition("t", 0).log.log_end_offset == 0
 
 
-def test_settings_follow_the_metadata(hosting: Hosting) -> None:
+def test_settings_change_with_the_metadata(hosting: Hosting) -> None:
     hosting.create_topic("t")
     hosting.append("t", b"v")
     log = hosting.replicas.partition("t", 0).log
@@ -137,7 +137,7 @@ def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
     assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_internal_reads_give_every_batch_from_the_offset_on(hosting: Hosting) -> None:
+def test_internal_reads_yield_every_batch_from_the_offset(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(segment_bytes=300))
     for number in range(20):
         hosting.append("t", b"%d" % number, b"x" * 50)
@@ -147,7 +147,7 @@ def test_internal_reads_give_every_batch_from_the_offset_on(hosting: Hosting) ->
     assert list(hosting.replicas.read_internal("t", 0, 40)) == []
 
 
-def test_strays_are_deleted_once_the_metadata_is_known(hosting: Hosting) -> None:
+def test_logs_that_the_metadata_does_not_assign_are_deleted(hosting: Hosting) -> None:
     hosting.logs.get_or_create("gone", 0, topic_id(99), LogConfig())
     hosting.create_topic("t")
     hosting.append("t", b"v")
@@ -155,7 +155,7 @@ def test_strays_are_deleted_once_the_metadata_is_known(hosting: Hosting) -> None
     assert list(hosting.logs.logs) == [("t", 0)]
 
 
-def test_the_volume_is_described(hosting: Hosting) -> None:
+def test_the_volume_has_its_sizes_or_minus_1(hosting: Hosting) -> None:
     root, total, free = hosting.replicas.describe_volume()
     assert root == hosting.logs.root_dir
     assert total >= free > 0

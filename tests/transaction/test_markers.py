@@ -1,4 +1,4 @@
-"""Writing markers: all of them, again when they must wait, not where there is nothing, and not any more when they are fenced."""
+"""Writing markers: every partition gets one, retries, deleted topics, fencing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Subject:
         return start(self.markers.write(3, 7, metadata), self.loop)
 
 
-def test_every_partition_gets_one() -> None:
+def test_every_partition_gets_a_marker() -> None:
     subject = Subject()
     ended = subject.end(("t", 0), ("t", 1), ("u", 0), commit=False)
     assert subject.partitions.written == [("t", 0), ("t", 1), ("u", 0)]
@@ -117,7 +117,7 @@ def test_a_deleted_topic_needs_no_marker() -> None:
 
 
 @pytest.mark.parametrize("error", [ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION])
-def test_a_log_that_can_hold_no_marker_needs_none(error: ErrorCode) -> None:
+def test_a_log_without_support_for_markers_needs_none(error: ErrorCode) -> None:
     subject = Subject()
     subject.partitions.errors["t", 0] = error
     assert subject.end(("t", 0), ("t", 1)).result()
@@ -132,7 +132,7 @@ def test_a_fenced_transaction_is_given_up(error: ErrorCode) -> None:
     assert repr(subject.markers) == "<TransactionMarkers transactions=0>"
 
 
-def test_a_coordinator_that_has_moved_writes_no_more() -> None:
+def test_a_coordinator_that_has_moved_stops_writing() -> None:
     for forget in (lambda subject: subject.markers.forget(3), lambda subject: subject.markers.close()):
         subject = Subject()
         subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -144,7 +144,7 @@ def test_a_coordinator_that_has_moved_writes_no_more() -> None:
         assert ended.result() is False
 
 
-def test_other_partitions_of_the_coordinator_go_on() -> None:
+def test_other_partitions_of_the_coordinator_continue() -> None:
     subject = Subject()
     subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     ended = subject.end(("t", 0))
@@ -154,7 +154,7 @@ def test_other_partitions_of_the_coordinator_go_on() -> None:
     assert ended.result()
 
 
-def test_a_newer_decision_of_the_same_id_replaces_the_older() -> None:
+def test_a_newer_decision_for_an_id_replaces_the_older() -> None:
     subject = Subject()
     subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
     older, newer = subject.end(("t", 0), commit=False), subject.end(("t", 0))
@@ -164,7 +164,7 @@ def test_a_newer_decision_of_the_same_id_replaces_the_older() -> None:
     assert len(subject.partitions.written) == 1
 
 
-def test_a_very_large_transaction_takes_turns() -> None:
+def test_a_very_large_transaction_gives_the_loop_turns() -> None:
     subject = Subject()
     partitions = [("t", index) for index in range(2 * MARKERS_PER_TURN + 1)]
     ended = subject.end(*partitions)
@@ -174,7 +174,7 @@ def test_a_very_large_transaction_takes_turns() -> None:
     assert ended.result()
 
 
-def test_a_bug_in_a_writer_reaches_the_one_who_waits() -> None:
+def test_an_exception_in_the_writer_reaches_the_caller() -> None:
     subject = Subject()
 
     async def broken(marker: Marker, partition: tuple[str, int]) -> None:
@@ -188,7 +188,7 @@ def test_a_bug_in_a_writer_reaches_the_one_who_waits() -> None:
 class TestLocal:
     """Markers into this node's replicas, and those of the group coordinator."""
 
-    def test_where_a_marker_goes(self) -> None:
+    def test_a_marker_is_written_by_the_owner_of_its_partition(self) -> None:
         loop = VirtualLoop()
         appended: list[Any] = []
         settled: list[Any] = []

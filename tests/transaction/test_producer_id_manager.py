@@ -35,7 +35,7 @@ class Controller:
         self.loop.run_ready()
 
 
-def test_ids_go_up_across_blocks() -> None:
+def test_ids_ascend_across_blocks() -> None:
     controller = Controller()
     assert controller.asked == [], "nothing is asked for before it is needed"
     first = controller.generate()
@@ -54,7 +54,7 @@ def test_ids_go_up_across_blocks() -> None:
     assert len(controller.asked) == 2
 
 
-def test_requests_wait_together() -> None:
+def test_waiting_requests_share_one_allocation() -> None:
     controller = Controller()
     waiting = [controller.generate() for _ in range(12)]
     assert len(controller.asked) == 1
@@ -64,7 +64,7 @@ def test_requests_wait_together() -> None:
     assert [future.result() for future in waiting] == list(range(1000, 1012))
 
 
-def test_a_refusal_fails_those_who_wait_and_the_next_asks_again() -> None:
+def test_a_rejected_allocation_fails_waiting_requests_and_the_next_request_retries() -> None:
     controller = Controller()
     waiting = controller.generate()
     controller.give(ErrorCode.STALE_BROKER_EPOCH)
@@ -80,7 +80,7 @@ def test_a_refusal_fails_those_who_wait_and_the_next_asks_again() -> None:
     assert waiting.result() == 1010
 
 
-def test_a_client_that_went_away_uses_no_id() -> None:
+def test_a_client_that_closed_its_connection_uses_no_id() -> None:
     controller = Controller()
     controller.generate().cancel()
     stays = controller.generate()

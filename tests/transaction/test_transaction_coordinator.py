@@ -1,4 +1,4 @@
-"""The coordinator's front on a log that can refuse and hold back: what waits for what, and what is tried again."""
+"""The coordinator on a log that can reject and delay: the order of waits, and retries."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_no_marker_before_the_outcome_is_committed() -> None:
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
-def test_an_outcome_that_is_lost_was_none() -> None:
+def test_an_outcome_that_was_not_committed_has_no_effect() -> None:
     subject = Subject()
     producer = subject.begin()
     subject.log.hold_commits = True
@@ -138,7 +138,7 @@ def test_an_outcome_that_is_lost_was_none() -> None:
         (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_what_a_producer_is_told_when_the_log_refuses(refused: ErrorCode, told: ErrorCode) -> None:
+def test_errors_of_the_log_become_errors_of_the_coordinator(refused: ErrorCode, told: ErrorCode) -> None:
     subject = Subject()
     producer = subject.begin()
     subject.log.refuse = refused
@@ -147,7 +147,7 @@ def test_what_a_producer_is_told_when_the_log_refuses(refused: ErrorCode, told: 
     assert subject.end(producer).result().producer_epoch == 1
 
 
-def test_the_end_of_the_end_is_tried_again() -> None:
+def test_a_failed_complete_record_is_retried() -> None:
     subject = Subject()
     producer = subject.begin()
     subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -162,7 +162,7 @@ def test_the_end_of_the_end_is_tried_again() -> None:
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
-def test_a_new_election_finishes_what_was_decided() -> None:
+def test_the_next_coordinator_finishes_decided_transactions() -> None:
     subject = Subject()
     producer = subject.begin()
     subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -196,14 +196,14 @@ def test_a_resignation_of_an_older_epoch_changes_nothing() -> None:
     assert code(subject.init()) is ErrorCode.NOT_COORDINATOR
 
 
-def test_while_loading() -> None:
+def test_requests_fail_while_the_partition_is_loading() -> None:
     subject = Subject()
     subject.coordinator.on_elected(0, 1)
     assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code(start(subject.coordinator.list_all(), subject.loop)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
+def test_a_partition_that_failed_to_load_does_not_hide_the_others() -> None:
     subject = Subject()
     subject.begin()
     subject.log.batches[1] = [b"no batch"]
@@ -212,7 +212,7 @@ def test_a_partition_that_cannot_be_read_hides_no_other() -> None:
     assert [found.transactional_id for found in start(subject.coordinator.list_all(), subject.loop).result()] == ["tx"]
 
 
-def test_without_producer_ids() -> None:
+def test_without_producer_ids_clients_retry() -> None:
     subject = Subject()
     subject.refuse_ids = True
     assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -220,7 +220,7 @@ def test_without_producer_ids() -> None:
     assert subject.init().result().producer_id == 1000
 
 
-def test_a_repeated_request_after_a_restart_does_not_know_the_epoch_before() -> None:
+def test_after_a_restart_a_repeated_init_is_fenced() -> None:
     """As in Kafka: the last epoch is not in the log."""
     subject = Subject()
     begun = subject.init().result()
@@ -265,7 +265,7 @@ def test_fencing_at_the_last_epoch(level: int) -> None:
     assert (begun.producer_id, begun.producer_epoch) == (1001, 1 if level == 2 else 0)
 
 
-def test_a_transaction_that_timed_out_and_ended_meanwhile_is_left_alone() -> None:
+def test_a_timed_out_transaction_that_has_ended_is_not_aborted() -> None:
     subject = Subject(abort_timed_out_interval_ms=1000)
     producer = subject.begin()
     found = start(subject.coordinator.describe("tx"), subject.loop).result()
@@ -276,7 +276,7 @@ def test_a_transaction_that_timed_out_and_ended_meanwhile_is_left_alone() -> Non
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
-def test_an_open_one_is_aborted_when_its_time_is_over() -> None:
+def test_an_open_transaction_is_aborted_after_its_timeout() -> None:
     subject = Subject(abort_timed_out_interval_ms=1000)
     subject.begin()
     subject.loop.advance(60_000)
@@ -286,7 +286,7 @@ def test_an_open_one_is_aborted_when_its_time_is_over() -> None:
     assert subject.partitions.written == [(("t", 0), 1, False)]
 
 
-def test_a_client_that_leaves_stops_no_marker() -> None:
+def test_a_closed_connection_stops_no_marker() -> None:
     subject = Subject()
     producer = subject.begin()
     subject.log.hold_commits = True
@@ -300,7 +300,7 @@ def test_a_client_that_leaves_stops_no_marker() -> None:
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
-def test_an_id_that_comes_late_is_used() -> None:
+def test_a_producer_id_that_is_allocated_late_is_used() -> None:
     subject = Subject()
     subject.held_ids = []
     begun = subject.init()
@@ -313,7 +313,7 @@ def test_an_id_that_comes_late_is_used() -> None:
 @pytest.mark.parametrize(
     ("failure", "type_"), [(KafkaError(ErrorCode.NOT_CONTROLLER), KafkaError), (ValueError("a bug"), ValueError)]
 )
-def test_a_failure_that_comes_late_reaches_the_answer(failure: Exception, type_: type[Exception]) -> None:
+def test_a_late_failure_reaches_the_response(failure: Exception, type_: type[Exception]) -> None:
     subject = Subject()
     subject.held_ids = []
     begun = subject.init()

@@ -1,4 +1,4 @@
-"""The steps of one transactional id: epochs of both versions, exhaustion, retries, what is kept for a prepared transaction."""
+"""The steps of one transactional id: epochs of both versions, exhaustion, retries, kept transactions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ def pair(metadata: TransactionMetadata) -> tuple[int, int]:
 
 
 class TestInit:
-    def test_a_new_id_begins_at_epoch_0(self) -> None:
+    def test_a_new_transactional_id_begins_at_epoch_0(self) -> None:
         begun = TransactionMetadata("tx", 5).bumped_for_init(1000, None, 10)
         assert (pair(begun), begun.last_producer_epoch, begun.state) == ((5, 0), -1, TransactionState.EMPTY)
 
     @pytest.mark.parametrize(
         ("last", "expected", "epoch", "last_after"), [(-1, None, 4, -1), (-1, 3, 4, 3), (2, 2, 3, 2)]
     )
-    def test_bumps(self, last: int, expected: int | None, epoch: int, last_after: int) -> None:
+    def test_each_init_bumps_the_epoch_unless_it_is_repeated(
+        self, last: int, expected: int | None, epoch: int, last_after: int
+    ) -> None:
         begun = replace(EMPTY, last_producer_epoch=last).bumped_for_init(500, expected, 10)
         assert (begun.producer_epoch, begun.last_producer_epoch, begun.timeout_ms) == (epoch, last_after, 500)
 
@@ -60,7 +62,7 @@ class TestInit:
 
 
 class TestEnds:
-    def test_version_2_bumps_and_keeps_the_beginning(self) -> None:
+    def test_an_end_of_version_2_bumps_the_epoch_and_keeps_the_start(self) -> None:
         prepared = end(ONGOING)
         assert (prepared.producer_epoch, prepared.last_producer_epoch, prepared.start_ms) == (4, 3, 20)
         complete = prepared.completed(40)
@@ -70,7 +72,7 @@ class TestEnds:
             TransactionState.COMPLETE_COMMIT,
         )
 
-    def test_version_1_does_not(self) -> None:
+    def test_an_end_of_version_1_keeps_the_epoch(self) -> None:
         prepared = end(ONGOING, client_transaction_version=0)
         assert (prepared.producer_epoch, prepared.completed(40).producer_epoch) == (3, 3)
 
@@ -79,10 +81,10 @@ class TestEnds:
         assert (pair(fenced), fenced.last_producer_epoch) == ((5, 4), -1)
         assert fenced.completed(40).state is TransactionState.COMPLETE_ABORT
 
-    def test_an_end_without_a_beginning_begins_now(self) -> None:
+    def test_an_end_without_partitions_starts_now(self) -> None:
         assert end(EMPTY, commit=False).start_ms == 30
 
-    def test_the_new_id_takes_over_when_the_end_is_complete(self) -> None:
+    def test_the_next_producer_id_replaces_the_old_one_at_completion(self) -> None:
         prepared = end(replace(ONGOING, producer_epoch=MAX_EPOCH - 1), next_producer_id=9)
         assert pair(prepared) == (5, MAX_EPOCH), "the markers belong to the old one"
         complete = prepared.completed(40)
@@ -92,12 +94,12 @@ class TestEnds:
             MAX_EPOCH - 1,
         )
 
-    def test_the_very_last_epoch_is_not_passed(self) -> None:
+    def test_the_epoch_never_exceeds_the_last_one(self) -> None:
         prepared = end(replace(ONGOING, producer_epoch=MAX_EPOCH), commit=False, next_producer_id=9)
         assert pair(prepared) == (5, MAX_EPOCH)
 
     @pytest.mark.parametrize("state", [TransactionState.COMPLETE_COMMIT, TransactionState.EMPTY])
-    def test_only_steps_of_the_machine(self, state: TransactionState) -> None:
+    def test_an_invalid_step_is_an_assertion_error(self, state: TransactionState) -> None:
         with pytest.raises(AssertionError, match="cannot become"):
             end(replace(ONGOING, state=state, partitions=frozenset()))
 
@@ -107,7 +109,7 @@ class TestKept:
 
     ongoing = replace(ONGOING, producer_epoch=100)
 
-    def test_the_client_is_ahead_of_its_transaction(self) -> None:
+    def test_a_kept_transaction_has_an_older_epoch_than_its_client(self) -> None:
         kept = self.ongoing.kept(-1, 1000, 30)
         assert (pair(kept), kept.client_producer_id, kept.client_producer_epoch) == ((5, 100), 5, 101)
         again = kept.kept(-1, 1000, 30)
@@ -124,7 +126,7 @@ class TestKept:
         assert pair(prepared) == (5, MAX_EPOCH)
         assert pair(prepared.completed(40)) == (9, 1)
 
-    def test_a_client_that_has_used_up_its_second_id(self) -> None:
+    def test_a_client_at_the_last_epoch_of_its_second_id(self) -> None:
         kept = replace(self.ongoing, next_producer_id=9, next_producer_epoch=MAX_EPOCH - 1)
         prepared = end(kept, next_producer_id=11)
         assert pair(prepared.completed(40)) == (11, 0)
@@ -145,7 +147,7 @@ def test_which_ids_expire() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_records_hold_what_their_version_can(version: int) -> None:
+def test_a_record_has_the_fields_of_its_version(version: int) -> None:
     metadata = replace(end(ONGOING), next_producer_id=9, next_producer_epoch=8, previous_producer_id=4)
     record = transaction_record(metadata, version)
     assert record.value_version == min(version, 1)

@@ -160,8 +160,9 @@ class GroupCoordinator:
             written.add_done_callback(check)
         try:
             return await answer
-        finally:
+        except asyncio.CancelledError:
             written.cancel()
+            raise
 
     async def describe(
         self,

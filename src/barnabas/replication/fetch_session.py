@@ -15,8 +15,8 @@
   log start that retention moves is not such a change; the response has it with the partition's next one.
 - A partition with records moves to the end of the ready ones, so that under a byte limit the others are next.
 - The cache has a fixed number of slots. When it is full, a new session replaces the least recently used one if that was idle for two
-  minutes, else the smallest one older than two minutes if the new one has more partitions, or belongs to a follower and the old one
-  does not. Else there is no new session, and the response has session id 0.
+  minutes, else the smallest one that is older than two minutes and has fewer partitions. A follower's session also replaces a
+  consumer's of any age and size. Else there is no new session, and the response has session id 0.
 
 Source: Kafka's `FetchSession.scala` (FetchSessionCache, FetchContext and its four kinds, CachedPartition).
 """

@@ -178,7 +178,7 @@ class Partition:
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
     ) -> AppendInfo:
-        """Append batches at the log's end, and advance the high watermark.
+        """Append batches at the log's end, and advance the high watermark if the in-sync replicas allow it.
 
         Args:
             records: whole batches; their offset and leader epoch are set in place.

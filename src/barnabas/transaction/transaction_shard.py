@@ -135,7 +135,7 @@ class TransactionCoordinatorShard:
     def __repr__(self) -> str:
         return f"<TransactionCoordinatorShard partition={self._partition} transactional_ids={len(self.transactions)}>"
 
-    # -- InitProducerId ----------------------------------------------------------------------------------------------
+    # InitProducerId
 
     def init_producer_id(
         self, request: InitProducerId, fresh_producer_id: int
@@ -203,7 +203,7 @@ class TransactionCoordinatorShard:
             return found.fenced_abort(self._now_ms())
         return self._prepared(found, commit=False, version=EPOCH_BUMP_SINCE, fresh_producer_id=fresh_producer_id)
 
-    # -- partitions --------------------------------------------------------------------------------------------------
+    # Partitions
 
     def add_partitions(
         self,
@@ -252,7 +252,7 @@ class TransactionCoordinatorShard:
             for partition in partitions
         }
 
-    # -- the end -----------------------------------------------------------------------------------------------------
+    # The end
 
     def end(self, request: EndTxn, fresh_producer_id: int) -> CoordinatorResult[Ended | None]:
         """Commit or abort a client's transaction.
@@ -360,7 +360,7 @@ class TransactionCoordinatorShard:
             return CoordinatorResult(None)
         return CoordinatorResult(None, [self._record(found.completed(self._now_ms()))])
 
-    # -- the log -----------------------------------------------------------------------------------------------------
+    # The log
 
     def _record(self, after: TransactionMetadata) -> CoordinatorRecord:
         self._last_epochs[after.transactional_id] = (
@@ -396,7 +396,7 @@ class TransactionCoordinatorShard:
     def on_unloaded(self) -> None:
         """Do nothing: no request waits in the state."""
 
-    # -- timers ------------------------------------------------------------------------------------------------------
+    # Timers
 
     def _schedule_timeouts(self) -> None:
         self._timer.schedule(ABORT_TIMER, self._config.abort_timed_out_interval_ms, self._find_timed_out)
