@@ -90,9 +90,11 @@ class Settings:
         }
 
     def value(self, group_id: str, name: str) -> object:
+        assert group_id == "g"
         return self.values[name]
 
     def int_value(self, group_id: str, name: str) -> int:
+        assert group_id == "g"
         return int(self.values[name])
 
 
@@ -616,3 +618,23 @@ def test_an_error_comes_with_empty_records(sharing: Sharing) -> None:
     sharing.persister.error = ErrorCode.NOT_COORDINATOR
     ((partition_id, data),) = sharing.fetch("m", 1).result().items()
     assert (partition_id.partition, data.partition_index, data.records) == (1, 1, b"")
+
+
+@pytest.mark.parametrize(("count", "rejected"), [(5, False), (4, True), (1, True)])
+def test_letters_that_a_crash_may_have_cut_off_are_written_again(sharing: Sharing, count: int, rejected: bool) -> None:
+    asked: list[tuple[int, int, int, bool]] = []
+
+    class Letters:
+        def is_enabled(self, group_id: str) -> bool:
+            return True
+
+        async def write(
+            self, group_id: str, source: Any, first: int, last: int, delivery_count: int, *, rejected: bool
+        ) -> None:
+            asked.append((first, last, delivery_count, rejected))
+
+    sharing.manager.settings.dead_letters = Letters()
+    sharing.hosting.append("q", b"x", b"y", b"z")
+    sharing.persister.state = state(0, (0, 1, 3, count))
+    assert sharing.got(sharing.fetch()) == [(0, 2, 2, 1)]
+    assert asked == [(0, 1, count, rejected)], "all deliveries used up: not rejected"
