@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from barnabas.coordinator.coordinator_log import RecordSerde, UnknownRecordType, fields_of, lengths_of_batches
+from barnabas.coordinator.coordinator_log import (
+    RecordSerde,
+    ReplicaCoordinatorLog,
+    UnknownRecordType,
+    fields_of,
+    lengths_of_batches,
+)
+from barnabas.coordinator.result import CoordinatorRecord, CoordinatorResult
 from barnabas.group.classic.records import group_metadata_tombstone
 from barnabas.group.offset_records import offset_commit_record, offset_commit_tombstone
 from barnabas.group.offset_store import OffsetAndMetadata
@@ -102,3 +112,35 @@ def test_records_are_split_over_batches_of_limited_size() -> None:
         assert [SERDE.decode(r.key or b"", r.value) for r in iter_records(batch)] == records[start : start + length]
         start += length
     assert list(lengths_of_batches(encoded, 10)) == [1] * 10, "a record that is too large has a batch for itself"
+
+
+def test_a_record_has_version_0_and_a_result_no_records_unless_they_say_so() -> None:
+    assert CoordinatorRecord(2, None, None).value_version == 0
+    result = CoordinatorResult("answer")
+    assert (list(result.records), result.replay, result.atomic, result.on_append) == ([], True, True, None)
+
+
+def test_the_replicas_are_given_all_that_an_append_needs() -> None:
+    calls: list[Any] = []
+
+    class Replicas:
+        def append_internal(
+            self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+        ) -> Any:
+            calls.append((topic, index, batch, guard, transaction_version))
+
+        def is_writable_internal(self, topic: str, index: int) -> bool:
+            calls.append((topic, index))
+            return True
+
+        def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[bytes]:
+            calls.append((topic, index, from_offset))
+            return iter([b"batch"])
+
+    log = ReplicaCoordinatorLog(Replicas(), "__topic")
+    batch, guard = bytearray(b"b"), object()
+    log.append(3, batch)
+    log.append(4, batch, guard=guard, transaction_version=2)  # type: ignore[arg-type]
+    assert log.is_writable(6)
+    assert list(log.read(5)) == [b"batch"]
+    assert calls == [("__topic", 3, batch, None, 0), ("__topic", 4, batch, guard, 2), ("__topic", 6), ("__topic", 5, 0)]

@@ -11,6 +11,7 @@ from barnabas.coordinator.coordinator_runtime import SHARED_FROM
 from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.compression import Compression
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record_batch import check_batch
 from tests.coordinator.sums import Hosted, Sum, code, number
@@ -24,6 +25,9 @@ def test_write_appends_then_replays_then_answers() -> None:
     assert host.total().result() == 7
     assert [offset for offset, _ in host.shards[0].replayed] == [0, 1]
     assert len(host.log.batches[0]) == 1
+    host.add(5)
+    host.add(6, 7)
+    assert [offset for offset, _ in host.shards[0].replayed] == [0, 1, 2, 3, 4]
 
 
 def test_answers_wait_for_commits_in_order() -> None:
@@ -35,6 +39,39 @@ def test_answers_wait_for_commits_in_order() -> None:
     host.log.release()
     host.loop.run_ready()
     assert (first.result(), read.result(), second.result()) == (1, 1, 2)
+
+
+def test_a_commit_waits_for_those_before_it() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    first, second = host.add(1), host.add(2)
+    host.log.release_last()
+    host.loop.run_ready()
+    assert not second.done()
+    host.log.release()
+    host.loop.run_ready()
+    assert (first.result(), second.result()) == (1, 2)
+
+
+def test_a_commit_in_time_does_not_time_out_later() -> None:
+    host = Hosted()
+    host.elect()
+    host.log.hold_commits = True
+    told: list[Any] = []
+    host.add(1, on_append=told.append)
+    host.log.release()
+    host.loop.advance(10_000)
+    assert told == [None]
+
+
+def test_batches_are_compressed_as_configured() -> None:
+    host = Hosted(compression=Compression.ZSTD)
+    host.elect()
+    host.add(1)
+    assert check_batch(host.log.batches[0][0], 0).compression == Compression.ZSTD
+    host.elect(epoch=1)
+    assert host.total().result() == 1
 
 
 def test_refused_append_changes_nothing() -> None:
@@ -49,7 +86,7 @@ def test_refused_append_changes_nothing() -> None:
 
 def test_lost_append_is_forgotten_by_loading_again() -> None:
     host = Hosted()
-    host.elect()
+    host.elect(epoch=6)
     host.add(1)
     host.log.hold_commits = True
     lost, read = host.add(10), host.total()
@@ -59,6 +96,7 @@ def test_lost_append_is_forgotten_by_loading_again() -> None:
     assert code(read) is ErrorCode.NOT_COORDINATOR
     assert host.shards[0].events == ["loaded", "unloaded"]
     assert host.total().result() == 1
+    assert host.runtime.epoch(0) == 6
 
 
 def test_a_record_that_cannot_be_replayed_is_read_again_from_the_log() -> None:
@@ -197,6 +235,17 @@ def test_too_large() -> None:
     assert host.total().result() == sum(range(30))
 
 
+def test_a_batch_may_be_exactly_as_large_as_the_limit() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1, 2)
+    size = len(host.log.batches[0][0])
+    for limit, is_taken in ((size, True), (size - 1, False)):
+        limited = Hosted(max_batch_bytes=limit)
+        limited.elect()
+        assert (limited.add(1, 2).exception() is None) is is_taken
+
+
 def test_what_is_written_is_a_plain_batch() -> None:
     host = Hosted()
     host.elect()
@@ -255,6 +304,15 @@ class TestTransactions:
         for shard in host.shards:
             assert "abort 7" in shard.events
             assert shard.replayed == [(0, 7), (2, -1)]
+
+    def test_a_marker_that_commits(self) -> None:
+        host = Hosted()
+        host.elect()
+        self.add(host, 5)
+        assert self.end(host).result() is None
+        host.elect(0, 1)
+        for shard in host.shards:
+            assert "commit 7" in shard.events
 
     def test_a_marker_waits_for_its_commit_and_for_those_before(self) -> None:
         host = Hosted()

@@ -19,6 +19,12 @@ def test_bytes_are_those_that_kafka_writes() -> None:
     assert ElectionState(epoch=1, leader_id=1).to_bytes() == KAFKA_VERSION_1
 
 
+def test_before_the_first_election_there_is_no_epoch_and_no_leader() -> None:
+    assert ElectionState() == (-1, -1, -1, bytes(16))
+    assert not ElectionState(epoch=3).has_leader
+    assert ElectionState(epoch=3, leader_id=0).has_leader
+
+
 def test_reads_both_versions() -> None:
     assert ElectionState.from_bytes(KAFKA_VERSION_1) == ElectionState(1, 1)
     assert ElectionState.from_bytes(KAFKA_VERSION_0) == ElectionState(2, -1, 3)

@@ -27,6 +27,7 @@ class Tape:
         self.held: list[Callable[[], None]] = []
         self.hold = False
         self.error: Exception | None = None
+        self.epochs: list[int] = []
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
@@ -34,6 +35,7 @@ class Tape:
     def append(self, batch: bytearray, leader_epoch: int) -> None:
         if self.error is not None:
             raise self.error
+        self.epochs.append(leader_epoch)
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
@@ -70,6 +72,14 @@ def test_election_state_is_durable_before_the_log_is_written() -> None:
         ("committed", 1),
         ("leader", 1),
     ]
+
+
+def test_the_log_receives_each_batch_with_the_epoch() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    raft.append([b"a"])
+    assert tape.epochs == [1, 1]
 
 
 def test_appends_during_a_flush_share_the_next_one() -> None:

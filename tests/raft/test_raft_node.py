@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_node import MAX_BATCH_BYTES, BatchTooLarge, QuorumNotSupported, RaftNode, Ready
+from barnabas.raft.raft_node import MAX_BATCH_BYTES, BatchTooLarge, QuorumNotSupported, RaftNode, Ready, ReplicaProgress
 from barnabas.raft.roles import Role
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
@@ -27,6 +29,10 @@ def node(**fields: object) -> RaftNode:
     return RaftNode(**(defaults | fields))  # type: ignore[arg-type]
 
 
+def control_values(batch: bytearray) -> list[Any]:
+    return [parse_control_record(record).value for record in iter_records(batch)]
+
+
 def control_types(batch: bytearray) -> list[ControlRecordType]:
     return [parse_control_record(record).type for record in iter_records(batch)]
 
@@ -41,6 +47,10 @@ def test_a_sole_voter_leads_a_new_epoch_at_once() -> None:
     assert control_types(batch) == [ControlRecordType.LEADER_CHANGE]
     header = read_header(batch)
     assert (header.base_offset, header.partition_leader_epoch, header.is_control) == (0, 1, True)
+    (change,) = control_values(batch)
+    assert (change.version, change.leader_id) == (0, 1)
+    assert [voter.voter_id for voter in change.voters] == [1]
+    assert [voter.voter_id for voter in change.granting_voters] == [1]
     assert repr(raft) == "<RaftNode id=1 Leader epoch=1 high_watermark=-1 end=1>"
 
 
@@ -50,17 +60,33 @@ def test_the_epoch_is_one_more_than_any_before() -> None:
     assert raft.epoch_start_offset == 40
 
 
+def test_an_epoch_begins_at_the_end_of_the_log() -> None:
+    raft = node(end_offset=40, last_epoch=6)
+    (batch,) = raft.start(0).batches
+    assert (read_header(batch).base_offset, read_header(batch).partition_leader_epoch) == (40, 7)
+    assert raft.end_offset == 41
+
+
 def test_the_log_knows_an_epoch_that_the_file_has_lost() -> None:
     assert node(election=ElectionState(), end_offset=40, last_epoch=6).start(0).election == ElectionState(7, 1)
 
 
 def test_the_first_epoch_writes_the_voters_that_only_the_directory_knew() -> None:
-    (batch,) = node(write_voters=True).start(0).batches
+    raft = node(write_voters=True)
+    (batch,) = raft.start(0).batches
     assert control_types(batch) == [
         ControlRecordType.LEADER_CHANGE,
         ControlRecordType.KRAFT_VERSION,
         ControlRecordType.KRAFT_VOTERS,
     ]
+    _, version, voters = control_values(batch)
+    assert (version.version, version.k_raft_version) == (0, 1)
+    assert VoterSet.from_record(voters) == raft.voters
+    assert not raft.write_voters  # they are in the log now
+
+
+def test_the_voters_of_a_log_have_kraft_version_1() -> None:
+    assert node().kraft_version == 1
 
 
 def test_nothing_is_committed_before_the_flush() -> None:
@@ -82,12 +108,21 @@ def test_leadership_is_told_once_when_the_epochs_first_record_is_committed() -> 
     assert told == [4, None]
 
 
+def test_leadership_is_told_in_a_log_that_was_committed_to_its_end() -> None:
+    raft = node(election=ElectionState(3), end_offset=10, last_epoch=3, high_watermark=10)
+    raft.start(0)
+    assert raft.flushed(11, 0) == Ready(high_watermark=11, leader_epoch=4)
+
+
 def test_appended_records_are_one_batch_at_the_end_of_the_log() -> None:
     raft = node(end_offset=9)
     raft.start(0)
-    (batch,) = raft.append([b"a", b"b", b"c"], now_ms=77).batches
+    ready = raft.append([b"a", b"b", b"c"], now_ms=77)
+    assert ready.flush
+    (batch,) = ready.batches
     header = read_header(batch)
     assert (header.base_offset, header.record_count, header.base_timestamp) == (10, 3, 77)
+    assert header.partition_leader_epoch == 1
     assert [record.value for record in iter_records(batch)] == [b"a", b"b", b"c"]
 
 
@@ -98,6 +133,26 @@ def test_a_batch_too_large_to_be_atomic_is_refused_and_changes_nothing() -> None
     with pytest.raises(BatchTooLarge):
         raft.append([b"x" * (MAX_BATCH_BYTES // 2)] * 2, 0)
     assert raft.end_offset == before
+
+
+def test_eight_megabytes_are_the_most_that_is_atomic() -> None:
+    raft = node()
+    raft.start(0)
+    most = 8 * 1024 * 1024  # Kafka's internal.metadata.max.batch.size.in.bytes
+    (batch,) = raft.append([b"x" * (most - 100)], 0).batches
+    fits = most - 100 + most - len(batch)
+    assert len(raft.append([b"x" * fits], 0).batches[0]) == most
+    with pytest.raises(BatchTooLarge):
+        raft.append([b"x" * (fits + 1)], 0)
+
+
+def test_what_the_log_refused_is_appended_nowhere() -> None:
+    raft = node()
+    raft.start(0)
+    raft.append([b"refused", b"too"], 0)
+    raft.append_failed(1)
+    (batch,) = raft.append([b"x"], 0).batches
+    assert read_header(batch).base_offset == 1
 
 
 def test_other_voters_are_refused_in_words() -> None:
@@ -114,7 +169,13 @@ def test_describe() -> None:
     description = raft.describe(now_ms=9)
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
+    assert [v.directory_id for v in description.voters] == [DIRECTORY]
     assert description.observers == ()
     assert raft.describe(now_ms=10).voters[0].last_fetch_ms == 10
     # A description changes nothing.
     assert (description.voters[0].last_fetch_ms, raft.progress[1].last_fetch_ms) == (9, 0)
+
+
+def test_a_replica_that_never_fetched_has_no_end_and_no_times() -> None:
+    replica = ReplicaProgress(2, DIRECTORY)
+    assert (replica.end_offset, replica.last_fetch_ms, replica.last_caught_up_ms) == (-1, -1, -1)

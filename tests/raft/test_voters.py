@@ -10,10 +10,17 @@ A, B = b"a" * 16, b"b" * 16
 
 
 def test_round_trip_through_the_record() -> None:
-    voters = VoterSet.of([Voter(2, B), Voter(1, A, (VoterEndpoint("CONTROLLER", "localhost", 9093),))])
+    voters = VoterSet.of([Voter(2, B, (), 1, 2), Voter(1, A, (VoterEndpoint("CONTROLLER", "localhost", 9093),))])
     record = VotersRecord.decode(voters.to_record().encode(0), 0)
     assert VoterSet.from_record(record) == voters
     assert voters.ids() == (1, 2)
+
+
+def test_a_voter_supports_kraft_versions_0_and_1_if_it_names_no_others() -> None:
+    features = [
+        voter.k_raft_version_feature for voter in VoterSet.of([Voter(1, A, (), 1, 2), Voter(2, B)]).to_record().voters
+    ]
+    assert [(feature.min_supported_version, feature.max_supported_version) for feature in features] == [(1, 2), (0, 1)]
 
 
 def test_a_new_directory_is_another_voter() -> None:

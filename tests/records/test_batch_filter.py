@@ -15,6 +15,7 @@ from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.errors import InvalidRecord
 from barnabas.records.record import check_records, records_bytes
 from barnabas.records.record_batch import BatchHeader, check_batch, stamp_log_append_time
+from tests.records.strategies import SIZES
 
 RECORDS = st.lists(
     st.tuples(
@@ -43,6 +44,49 @@ def test_spans_see_what_the_decoder_sees(records: list, codec: Compression) -> N
         (r.offset, r.timestamp, r.key, r.value is not None) for r in decoded
     ]
     assert b"".join(bytes(data[s.start : s.end]) for s in spans) == data
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_spans_of_fields_of_each_size(size: int) -> None:
+    field = b"x" * size
+    batch = build_batch([(5, field, None, ()), (7, None, field, ()), (9, b"k", field, [("name", field)])])
+    _, data, spans = spans_of(batch)
+    assert [(s.offset, s.timestamp, s.key, s.has_value) for s in spans] == [
+        (0, 5, field, False),
+        (1, 7, None, True),
+        (2, 9, b"k", True),
+    ]
+    assert b"".join(bytes(data[s.start : s.end]) for s in spans) == data
+
+
+@pytest.mark.parametrize("delta", [0, 63, 64, -64, -65, 8191, 8192, 2**31, -(2**31), 2**61])
+def test_spans_of_timestamps_far_apart(delta: int) -> None:
+    _, _, spans = spans_of(build_batch([(2**61, b"k", b"v", ()), (2**61 + delta, b"k", b"v", ())]))
+    assert [s.timestamp for s in spans] == [2**61, 2**61 + delta]
+
+
+def test_spans_of_many_records() -> None:
+    _, _, spans = spans_of(build_batch([(0, b"k", b"v", ())] * 8300))
+    assert [(s.offset, s.key, s.has_value) for s in spans] == [(offset, b"k", True) for offset in range(8300)]
+
+
+def test_spans_have_the_time_of_append() -> None:
+    batch = build_batch([(5, b"k", b"v", ()), (7, b"k", b"v", ())])
+    stamp_log_append_time(batch, 0, 123_456)
+    _, _, spans = spans_of(batch)
+    assert [s.timestamp for s in spans] == [123_456, 123_456]
+
+
+@pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.codec_name)
+@pytest.mark.parametrize("horizon", [None, 6])
+def test_some_of_the_records_stay(codec: Compression, horizon: int | None) -> None:
+    batch = build_batch([(time, b"k", b"v" * time, ()) for time in (5, 70, 9, 8)], base_offset=70, compression=codec)
+    header, data, spans = spans_of(batch)
+    rewritten = rewrite_batch(header, data, spans[:3], delete_horizon_ms=horizon)
+    assert check_records(rewritten) == check_records(batch)[:3]
+    after = check_batch(rewritten)
+    assert (after.compression, after.record_count, after.max_timestamp) == (codec, 3, 70)
+    assert after.base_timestamp == (5 if horizon is None else 6)
 
 
 @given(
@@ -130,6 +174,8 @@ def test_an_emptied_marker_is_a_marker_still() -> None:
         b"\x0c\0\0\0\x20kk",  # a key that runs over its record
         b"\x0c\0\0\0\x02k\x01\0\0",  # bytes behind the last record
         b"\xff\xff\xff\xff\xff\xff",  # a length that never ends
+        b"\x01\0\0\0\x01\x01\0",  # a negative length
+        b"\x0f\0\0\0\x01\x01\0",  # -8, and six bytes of fields
     ],
 )
 def test_broken_records_are_said(body: bytes) -> None:

@@ -13,6 +13,10 @@ def test_known_values_of_rfc_3720() -> None:
         assert implementation(b"") == 0
 
 
+def test_the_native_routine_is_used() -> None:
+    assert crc32c is not crc32c_plain
+
+
 @bounded
 @given(st.binary(max_size=2000), st.integers(0, 2**32 - 1))
 def test_the_twins_agree(data: bytes, start: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.records.builder import build_batch
 from barnabas.records.compression import XERIAL_MAGIC, Compression, compress, decompress
 from barnabas.records.errors import CorruptRecord, RecordError
 from tests.records.strategies import bounded
@@ -49,8 +50,19 @@ def test_reads_kafka_pythons(codec: Compression) -> None:
 
 @codecs
 def test_levels(codec: Compression) -> None:
+    sizes = set()
     for level in (1, 9):
-        assert decompress(codec, compress(codec, TEXT, level), len(TEXT)) == TEXT
+        compressed = compress(codec, TEXT, level)
+        assert decompress(codec, compressed, len(TEXT)) == TEXT
+        sizes.add(len(compressed))
+        records = build_batch([(0, None, TEXT, [])], compression=codec, level=level)
+        assert abs(len(records) - 61 - len(compressed)) < 100
+    assert len(sizes) == (1 if codec is Compression.SNAPPY else 2), "snappy has no levels"
+
+
+def test_default_levels_are_those_of_the_java_producer() -> None:
+    assert compress(Compression.GZIP, TEXT) == compress(Compression.GZIP, TEXT, 6)
+    assert compress(Compression.ZSTD, TEXT) == compress(Compression.ZSTD, TEXT, 3)
 
 
 def test_snappy_raw_block_as_librdkafka_may_send() -> None:
@@ -68,6 +80,13 @@ def test_snappy_is_framed_as_the_java_client_frames_it() -> None:
 def test_snappy_concatenated_streams() -> None:
     framed = compress(Compression.SNAPPY, b"one") + compress(Compression.SNAPPY, b"two")
     assert decompress(Compression.SNAPPY, framed, 6) == b"onetwo"
+    small_and_large = compress(Compression.SNAPPY, b"one") + compress(Compression.SNAPPY, TEXT)
+    assert decompress(Compression.SNAPPY, small_and_large, 3 + len(TEXT)) == b"one" + TEXT
+
+
+def test_snappy_second_stream_that_is_cut_in_its_header() -> None:
+    with pytest.raises(CorruptRecord):
+        decompress(Compression.SNAPPY, compress(Compression.SNAPPY, b"one") + XERIAL_MAGIC + b"\0\0\0", 1000)
 
 
 def test_lz4_frames_have_independent_blocks_and_no_dictionary() -> None:
@@ -77,6 +96,14 @@ def test_lz4_frames_have_independent_blocks_and_no_dictionary() -> None:
     assert flags >> 6 == 1  # frame version
     assert flags & 0x20  # blocks independent: KafkaLZ4BlockInputStream refuses others
     assert not flags & 0x01
+    assert not flags & 0x04  # Java writes no checksum of the content
+
+
+def test_lz4_frames_with_a_dictionary_are_refused() -> None:
+    frame = bytearray(compress(Compression.LZ4, TEXT))
+    frame[4] |= 0x01
+    with pytest.raises(CorruptRecord, match="with a dictionary are not supported"):
+        decompress(Compression.LZ4, frame, len(TEXT))
 
 
 def test_lz4_linked_blocks_checksums_and_content_size_are_read() -> None:
@@ -99,6 +126,33 @@ def test_zstd_several_frames_and_a_skippable_one() -> None:
     assert decompress(Compression.ZSTD, frame + skippable + frame, 2 * len(TEXT)) == TEXT * 2
     streamed = zstandard.ZstdCompressor(write_content_size=False).compressobj()
     assert decompress(Compression.ZSTD, streamed.compress(TEXT) + streamed.flush(), len(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("size", [0, 100, 300, 65_791, 65_792, 300_000])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_zstd_frames_with_a_content_size_of_each_width(size: int, checksum: bool) -> None:
+    import zstandard
+
+    data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    frame = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=True).compress(data)
+    assert decompress(Compression.ZSTD, frame * 3, 3 * size) == data * 3
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"\x00\x00",  # a window, no size
+        b"\x20\x05",  # a single segment and a size of one byte
+        b"\x80\x00\x05\0\0\0",  # a window and a size of four bytes
+        b"\xa0\x05\0\0\0",
+        b"\xc0\x00\x05\0\0\0\0\0\0\0",  # a window and a size of eight bytes
+        b"\xe0\x05\0\0\0\0\0\0\0",
+    ],
+    ids=bytes.hex,
+)
+def test_zstd_frame_headers_of_each_layout(header: bytes) -> None:
+    frame = b"\x28\xb5\x2f\xfd" + header + (1 | 5 << 3).to_bytes(3, "little") + b"hello"
+    assert decompress(Compression.ZSTD, frame * 3, 15) == b"hello" * 3
 
 
 def test_gzip_several_members() -> None:
@@ -164,3 +218,5 @@ def test_noise(codec: int, data: bytes) -> None:
 
 def test_gzip_is_rfc_1952() -> None:
     assert zlib.decompress(compress(Compression.GZIP, TEXT), 31) == TEXT
+    with pytest.raises(CorruptRecord):
+        decompress(Compression.GZIP, zlib.compress(TEXT), len(TEXT))  # RFC 1950

@@ -2,7 +2,13 @@
 
 import pytest
 
-from barnabas.protocol.messages import KRaftVersionRecord, LeaderChangeMessage, SnapshotHeaderRecord, VotersRecord
+from barnabas.protocol.messages import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
 from barnabas.records.control import (
     ControlRecordType,
     EndTransactionMarker,
@@ -25,11 +31,19 @@ def test_end_transaction_marker(commit: bool) -> None:
     assert header.is_control
     assert header.is_transactional
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (55, 2, -1)
+    assert (header.base_offset, header.partition_leader_epoch) == (3, -1)
     (record,) = check_records(batch)
     assert record.key == (b"\0\0\0\1" if commit else b"\0\0\0\0")
     assert record.value == b"\0\0" + b"\0\0\0\7"
     kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
     assert parse_control_record(record) == (kind, EndTransactionMarker(7))
+
+
+def test_a_marker_has_offset_0_until_it_is_appended() -> None:
+    batch = build_end_transaction_marker(
+        commit=True, coordinator_epoch=7, producer_id=55, producer_epoch=2, timestamp=99
+    )
+    assert check_batch(batch).base_offset == 0
 
 
 def test_leader_change_in_both_versions() -> None:
@@ -53,7 +67,21 @@ def test_several_in_one_batch_as_a_snapshot_begins() -> None:
         (ControlRecordType.KRAFT_VOTERS, VotersRecord(version=0, voters=[])),
     ]
     batch = build_control_batch(messages, timestamp=5)
+    assert check_batch(batch).partition_leader_epoch == -1
     assert [parse_control_record(record) for record in check_records(batch)] == messages
+
+
+def test_a_message_of_a_negative_version_is_refused() -> None:
+    value = b"\xff\xff" + LeaderChangeMessage(version=1, leader_id=1).encode(1)[2:]
+    with pytest.raises(InvalidRecord):
+        parse_control_record(Record(0, 0, b"\0\0\0\2", value, []))
+
+
+def test_a_snapshot_ends_with_its_footer() -> None:
+    footer = SnapshotFooterRecord(version=0)
+    (record,) = check_records(build_control_batch([(ControlRecordType.SNAPSHOT_FOOTER, footer)], timestamp=5))
+    assert record.key == b"\0\0\0\4"
+    assert parse_control_record(record) == (ControlRecordType.SNAPSHOT_FOOTER, footer)
 
 
 def test_unknown_types_are_skipped_not_refused() -> None:

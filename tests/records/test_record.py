@@ -95,6 +95,26 @@ def test_reads_from_a_view_in_the_middle_of_a_buffer() -> None:
     assert list(iter_records(memoryview(b"xyz" + batch + b"tail"), 3)) == [Record(9, 5, b"k", b"v", [])]
 
 
+@pytest.mark.parametrize("size", strategies.SIZES)
+def test_fields_of_each_size(size: int) -> None:
+    field = b"x" * size
+    record = (5, field, field, [("n" * size, field)])
+    (read,) = check_records(build_batch([record]))
+    assert (read.timestamp, read.key, read.value, read.headers) == record
+    assert check_records(build_batch([(5, None, field, [])]))[0].value == field
+    assert check_records(build_batch([(5, field, None, [])]))[0].key == field
+
+
+@pytest.mark.parametrize("delta", [0, 63, 64, -64, -65, 8191, 8192, 2**31, -(2**31), 2**61])
+def test_timestamps_far_apart(delta: int) -> None:
+    records = [(2**61, b"k", b"v", []), (2**61 + delta, b"k", b"v", [])]
+    assert [record.timestamp for record in check_records(build_batch(records))] == [2**61, 2**61 + delta]
+
+
+def test_more_records_than_a_varint_of_one_byte_counts() -> None:
+    assert [record.offset for record in check_records(build_batch([(0, None, b"v", [])] * 200))] == list(range(200))
+
+
 def test_gaps_left_by_compaction_are_kept() -> None:
     # Records with offset deltas 1 and 3 of an originally five records long batch.
     body = bytes.fromhex("0c0000020101" + "00") + bytes.fromhex("0c0000060101" + "00")
@@ -115,6 +135,7 @@ def raw_batch(body: bytes, *, count: int, last_offset_delta: int | None = None, 
     [
         ("nothing", ""),
         ("length negative", "01 00 00 00 01 01 00"),
+        ("length minus eight and six bytes of fields", "0f 00 00 00 01 01 00"),
         ("length past the end", "7e 00 00 00 01 01 00"),
         ("length too short for the fields", "08 00 00 00 01 01 00"),
         ("length too long for the fields", "0e 00 00 00 01 01 00 00"),
@@ -125,6 +146,10 @@ def raw_batch(body: bytes, *, count: int, last_offset_delta: int | None = None, 
         ("header name null", "10 00 00 00 01 01 02 01 01"),
         ("header name past the record", "10 00 00 00 01 01 02 0e 01"),
         ("header name not UTF-8", "12 00 00 00 01 01 02 02 ff 01"),
+        ("header value just past the record", "12 00 00 00 01 01 02 02 61 02"),
+        ("key varint of six bytes", "16 00 00 00 ff ff ff ff ff 01 01 00"),
+        ("value varint of six bytes", "16 00 00 00 01 ff ff ff ff ff 01 00"),
+        ("offset varint of six bytes", "16 00 00 80 80 80 80 80 00 01 01 00"),
         ("header value past the record", "12 00 00 00 01 01 02 02 61 0a"),
         ("offset delta negative", "0c 00 00 01 01 01 00"),
         ("offset delta above the last", "0c 00 00 02 01 01 00"),
@@ -143,6 +168,23 @@ def test_layouts_that_break_a_rule(what: str, body: str) -> None:
 
 def test_a_valid_twin_of_the_broken_layouts() -> None:
     assert check_records(raw_batch(bytes.fromhex("0c000000010100"), count=1)) == [Record(100, 0, None, None, [])]
+
+
+def test_a_varint_may_have_five_bytes_and_a_varlong_ten() -> None:
+    five, ten = "80" * 4 + "00", "80" * 9 + "00"
+    assert check_records(raw_batch(bytes.fromhex(f"14 00 00 {five} 01 01 00"), count=1))[0].offset == 100
+    assert check_records(raw_batch(bytes.fromhex(f"1e 00 {ten} 00 01 01 00"), count=1))[0].timestamp == 0
+
+
+def test_a_wrong_checksum_is_refused_before_any_record_is_read() -> None:
+    batch = build_batch([(1, b"k", b"v", [])])
+    batch[17] ^= 1
+    with pytest.raises(CorruptRecord):
+        check_records(batch)
+
+
+def test_no_headers_may_be_counted_in_two_bytes() -> None:
+    assert check_records(raw_batch(bytes.fromhex("0e0000000101 8000"), count=1)) == [Record(100, 0, None, None, [])]
 
 
 def test_offset_deltas_must_grow() -> None:

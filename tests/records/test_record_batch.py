@@ -17,8 +17,11 @@ from barnabas.records.record_batch import (
     HEADER,
     check_batch,
     check_client_batch,
+    is_transactional,
     iter_batches,
+    length_and_magic,
     patch,
+    producer_of,
     read_header,
     stamp_log_append_time,
 )
@@ -139,7 +142,7 @@ def test_old_message_formats_have_their_own_error(magic: int) -> None:
     batch = one_batch()
     batch[16] = magic
     for size in (len(batch), 30):
-        with pytest.raises(UnsupportedRecordFormat) as raised:
+        with pytest.raises(UnsupportedRecordFormat, match=f"{magic}") as raised:
             check_batch(batch[:size])
         assert raised.value.code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
 
@@ -147,7 +150,7 @@ def test_old_message_formats_have_their_own_error(magic: int) -> None:
 def test_unknown_magic_is_corrupt() -> None:
     batch = one_batch()
     batch[16] = 3
-    with pytest.raises(CorruptRecord) as raised:
+    with pytest.raises(CorruptRecord, match="3") as raised:
         check_batch(batch)
     assert raised.value.code == ErrorCode.CORRUPT_MESSAGE
 
@@ -160,6 +163,32 @@ def test_impossible_counts(last_offset_delta: int, count: int) -> None:
     with pytest.raises(InvalidRecord) as raised:
         check_batch(refit(batch))
     assert raised.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_a_batch_that_is_cut_in_the_middle_of_a_buffer() -> None:
+    batch = one_batch()
+    assert check_batch(b"x" * 50 + bytes(batch), 50).size == len(batch)
+    with pytest.raises(CorruptRecord):
+        check_batch(b"x" * 50 + bytes(batch[:-1]), 50)
+
+
+def test_the_producer_is_read_without_the_rest() -> None:
+    assert producer_of(one_batch(producer_id=2**40, producer_epoch=3, base_sequence=5)) == (2**40, 3, 5)
+    assert producer_of(one_batch()) == (-1, -1, -1)
+
+
+def test_whether_a_batch_is_transactional_is_read_without_the_rest() -> None:
+    in_transaction = one_batch(producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    assert is_transactional(in_transaction)
+    assert not is_transactional(one_batch())
+    assert not is_transactional(in_transaction[:60])
+    in_transaction[16] = 1  # the magic of a format that has no transactions
+    assert not is_transactional(in_transaction)
+
+
+def test_length_and_magic_are_read_without_the_rest() -> None:
+    batch = one_batch()
+    assert length_and_magic(batch) == length_and_magic(b"x" * 5 + batch[:17], 5) == (len(batch) - 12, 2)
 
 
 def test_unknown_codec() -> None:
@@ -185,6 +214,7 @@ def test_a_compacted_batch_is_stored_but_not_accepted_from_a_client() -> None:
     "options",
     [
         {"control": True},
+        {"producer_id": 0},
         {"producer_id": 3},
         {"producer_id": 3, "producer_epoch": 0},
         {"producer_id": 3, "base_sequence": 0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Hashable
 from types import SimpleNamespace
@@ -12,9 +13,9 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.replication.fetch_reader import FetchPartition, FetchRead
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
 from barnabas.replication.fetch_session import EVICTION_MS, SESSION_ID_MAX, FetchContext, FetchSessionCache, next_epoch
-from tests.replication.hosting import topic_id
+from tests.replication.hosting import NODE, Hosting, topic_id
 
 
 def wants(*names: str, offset: int = 0, by_id: int = 0) -> list[FetchPartition]:
@@ -104,6 +105,11 @@ def test_epoch_zero_with_an_id_replaces_the_session(cache: FetchSessionCache) ->
     assert ask(cache, first, 1, []).error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+def test_epoch_zero_with_an_unknown_id_opens_a_session(cache: FetchSessionCache) -> None:
+    assert answer(ask(cache, 12345, 0, wants("t-0")), 0).session_id not in (0, 12345)
+    assert ask(cache, 12345, -1, wants("t-0")).error == ErrorCode.NONE
+
+
 def test_a_wrong_epoch_is_rejected_and_the_session_stays(cache: FetchSessionCache) -> None:
     session_id = open_session(cache, "t-0")
     assert ask(cache, session_id, 2, []).error == ErrorCode.INVALID_FETCH_SESSION_EPOCH
@@ -132,6 +138,29 @@ def test_a_request_adds_changes_and_drops_partitions(cache: FetchSessionCache) -
     session_id = open_session(cache, "t-0", "t-1")
     context = ask(cache, session_id, 1, [*wants("t-1", offset=7), *wants("u-0")], (("t", 0), ("never", 3)))
     assert [(w.topic, w.index, w.fetch_offset) for w in context.partitions] == [("t", 1, 7), ("u", 0, 0)]
+
+
+def test_all_that_is_asked_of_a_partition_is_altered(cache: FetchSessionCache) -> None:
+    session_id = open_session(cache, "t-0")
+    (known,) = ask(cache, session_id, 1, []).partitions
+    known.sent_high_watermark = 5
+    ask(cache, session_id, 2, [FetchPartition("t", ZERO_UUID, 0, 1, 2, 3, 4, 5)])
+    assert (known.fetch_offset, known.max_bytes, known.current_leader_epoch) == (1, 2, 3)
+    assert (known.last_fetched_epoch, known.log_start_offset) == (4, 5)
+    assert known.sent_high_watermark == 5, "the client still knows it"
+
+
+def test_a_new_partition_asks_for_no_epochs_and_was_told_nothing() -> None:
+    (new,) = wants("t-0")
+    assert (new.current_leader_epoch, new.last_fetched_epoch, new.log_start_offset) == (-1, -1, -1)
+    assert (new.sent_high_watermark, new.sent_log_start_offset) == (-1, -1)
+
+
+def test_topics_by_id_are_told_apart_without_names(cache: FetchSessionCache) -> None:
+    wanted = [FetchPartition(None, topic_id(number), 0, 0, 1000) for number in (1, 2)]
+    session_id = answer(ask(cache, 0, 0, wanted, uses_topic_ids=True), 0).session_id
+    context = ask(cache, session_id, 1, [], ((topic_id(1), 0),), uses_topic_ids=True)
+    assert list(context.partitions) == wanted[1:]
 
 
 def test_a_session_that_forgets_everything_ends(cache: FetchSessionCache) -> None:
@@ -166,8 +195,43 @@ def test_sent_offsets_are_remembered_until_an_error(cache: FetchSessionCache) ->
     context = ask(cache, session_id, 1, [])
     (wanted,) = context.partitions
     assert (wanted.sent_high_watermark, wanted.sent_log_start_offset) == (10, 0)
-    answer(context, 1, high_watermark=-1, error=3)
+    answer(context, 1, high_watermark=7, error=3)
     assert wanted.sent_high_watermark == -1
+
+
+def test_what_a_client_must_cut_off_is_sent_again(cache: FetchSessionCache) -> None:
+    context = ask(cache, open_session(cache, "t-0"), 1, [])
+    (wanted,) = context.partitions
+    data = data_of(wanted)
+    data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=0, end_offset=3)
+    context.respond(FetchRead([(wanted, data)], 0, True, []), 1)
+    assert wanted.sent_high_watermark == -1
+
+
+def test_an_empty_response_keeps_the_session(cache: FetchSessionCache) -> None:
+    session_id = open_session(cache, "t-0")
+    context = ask(cache, session_id, 1, [])
+    response = context.respond_empty(1)
+    assert (response.error_code, response.session_id, response.responses) == (0, session_id, [])
+    ask(cache, session_id, 2, [])
+    response = context.respond_empty(1)
+    assert (response.error_code, response.session_id) == (ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id)
+    response = ask(cache, 0, -1, wants("t-0")).respond_empty(-1)
+    assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
+    response = ask(cache, 99, 5, []).respond_empty(5)
+    assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_ids_are_not_given_twice() -> None:
+    class Repeating(random.Random):
+        def randint(self, a: int, b: int) -> int:
+            assert (a, b) == (1, 2**31 - 1)
+            return given.pop()
+
+    given = [9, 8, 8, 8]
+    cache = FetchSessionCache(10, Repeating())
+    assert [open_session(cache, "t-0") for _ in range(2)] == [8, 9]
+    assert given == []
 
 
 def test_neighbouring_partitions_of_one_topic_are_grouped(cache: FetchSessionCache) -> None:
@@ -179,7 +243,141 @@ def test_neighbouring_partitions_of_one_topic_are_grouped(cache: FetchSessionCac
     ]
 
 
+class TestReading:
+    """A session over real replicas: what it looks at, and what ends its wait."""
+
+    params = FetchParams(12, -1, 500, 1, 1 << 20, isolation_level=0)
+
+    def first(self, hosting: Hosting, *names: str) -> int:
+        context = ask(hosting.sessions, 0, 0, wants(*names))
+        response = hosting.replicas.fetch(
+            self.params._replace(max_wait_ms=0), context.partitions, lambda read: context.respond(read, 0)
+        )
+        return int(response.session_id)
+
+    def more(self, hosting: Hosting, session_id: int, epoch: int, *names: str, offset: int = 0, **params: Any) -> Any:
+        context = ask(hosting.sessions, session_id, epoch, wants(*names, offset=offset))
+        assert context.session is not None
+        return hosting.replicas.fetch(
+            self.params._replace(only_changes=True, **params),
+            (),
+            lambda read: context.respond(read, epoch),
+            context.session,
+        )
+
+    def told(self, response: FetchResponse) -> list[tuple[str, int]]:
+        return [(topic.topic, part.partition_index) for topic in response.responses for part in topic.partitions]
+
+    def ready(self, hosting: Hosting, session_id: int) -> list[tuple[str | None, int]]:
+        session = hosting.sessions.get(session_id)
+        assert session is not None
+        return [(wanted.topic, wanted.index) for wanted in session.ready]
+
+    def test_only_partitions_with_news_are_looked_at(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 3)
+        session_id = self.first(hosting, "t-0", "t-1", "t-2")
+        waiting = self.more(hosting, session_id, 1)
+        assert self.ready(hosting, session_id) == []
+        assert not waiting.done()
+        hosting.append("t", b"a", index=1)
+        assert self.ready(hosting, session_id) == [("t", 1)]
+        hosting.spin()
+        assert self.told(waiting.result()) == [("t", 1)]
+        assert self.ready(hosting, session_id) == [("t", 1)], "there may be more"
+        waiting = self.more(hosting, session_id, 2, "t-1", offset=1)
+        assert not waiting.done()
+        hosting.advance(500)
+        assert self.told(waiting.result()) == []
+
+    def test_the_wait_is_for_enough_bytes(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        session_id = self.first(hosting, "t-0", "t-1")
+        waiting = self.more(hosting, session_id, 1, min_bytes=100)
+        hosting.append("t", b"a")
+        hosting.spin()
+        assert not waiting.done()
+        hosting.append("t", b"b", index=1)
+        hosting.spin()
+        assert self.told(waiting.result()) == [("t", 0), ("t", 1)]
+
+    def test_news_before_the_request_is_answered_at_once(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        session_id = self.first(hosting, "t-0", "t-1")
+        self.more(hosting, session_id, 1, max_wait_ms=0)
+        hosting.append("t", b"a", index=1)
+        assert self.told(self.more(hosting, session_id, 2)) == [("t", 1)]
+
+    def test_a_forgotten_partition_is_no_news(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        session_id = self.first(hosting, "t-0", "t-1")
+        ask(hosting.sessions, session_id, 1, [], (("t", 0),))
+        waiting = self.more(hosting, session_id, 2)
+        hosting.append("t", b"a", index=0)
+        hosting.spin()
+        assert not waiting.done()
+        assert hosting.replicas.partition("t", 0).observers == {}
+
+    def test_a_closed_session_is_forgotten_by_the_replicas(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        session_id = self.first(hosting, "t-0", "t-1")
+        observers = [hosting.replicas.partition("t", index).observers for index in range(2)]
+        assert [len(found or ()) for found in observers] == [1, 1]
+        ask(hosting.sessions, session_id, -1, [])
+        assert observers == [{}, {}]
+
+    def test_deleted_records_are_told_with_the_next_answer(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", 2)
+        hosting.append("t", b"a")
+        session_id = self.first(hosting, "t-0", "t-1")
+        waiting = self.more(hosting, session_id, 1, "t-0", offset=1)
+        partition = hosting.replicas.partition("t", 0)
+        partition.log.delete_records_before(1)
+        hosting.replicas.log_start_moved(partition)
+        hosting.spin()
+        assert not waiting.done()
+        hosting.append("t", b"b", index=1)
+        hosting.spin()
+        assert self.told(waiting.result()) == [("t", 0), ("t", 1)]
+
+    def test_a_session_whose_topics_are_all_unknown_waits_for_none(self, hosting: Hosting) -> None:
+        session_id = self.first(hosting, "unknown-0")
+        assert self.told(self.more(hosting, session_id, 1)) == [("unknown", 0)]
+
+    def test_an_unknown_partition_does_not_end_the_wait_for_idle_ones(self, hosting: Hosting) -> None:
+        hosting.create_topic("t")
+        session_id = self.first(hosting, "t-0", "unknown-0")
+        self.more(hosting, session_id, 1, max_wait_ms=0)
+        assert isinstance(self.more(hosting, session_id, 2), asyncio.Future)
+
+    def test_another_leader_is_news(self, hosting: Hosting) -> None:
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        session_id = self.first(hosting, "t-0")
+        waiting = self.more(hosting, session_id, 1)
+        hosting.change(id_, leader=2)
+        hosting.spin()
+        ((data,),) = ([part for topic in waiting.result().responses for part in topic.partitions],)
+        assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 class TestEviction:
+    def test_two_minutes_protect_a_session(self) -> None:
+        assert EVICTION_MS == 120_000  # Kafka's min.incremental.fetch.session.eviction.ms
+        cache = FetchSessionCache(1, random.Random(1))
+        session_id = open_session(cache, "t-0")
+        ask(cache, session_id, 1, [], now_ms=5)
+        assert open_session(cache, "t-0", "t-1", now_ms=EVICTION_MS) == 0
+        assert open_session(cache, "t-0", "t-1", now_ms=EVICTION_MS + 1) > 0
+
+    def test_a_session_that_has_grown_is_as_large_as_it_is_now(self) -> None:
+        cache = FetchSessionCache(1, random.Random(1))
+        session_id = open_session(cache, "t-0")
+        ask(cache, session_id, 1, wants("t-1", "t-2"), now_ms=EVICTION_MS + 1)
+        assert open_session(cache, "t-0", "t-1", now_ms=EVICTION_MS + 2) == 0
+        assert open_session(cache, "t-0", "t-1", "t-2", "t-3", now_ms=EVICTION_MS + 2) > 0
+
+    def test_without_slots_there_are_no_sessions(self) -> None:
+        assert open_session(FetchSessionCache(0, random.Random(1)), "t-0") == 0
+
     def test_a_full_cache_gives_no_session(self) -> None:
         cache = FetchSessionCache(2, random.Random(1))
         for _ in range(2):

@@ -6,13 +6,14 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.control import build_end_transaction_marker
+from barnabas.replication.partition import Partition
 from tests.replication.hosting import NODE, Hosting, batch
 
 
-def marker_of(hosting: Hosting) -> bytearray:
+def marker_of(hosting: Hosting, producer_id: int = 1) -> bytearray:
     return bytearray(
         build_end_transaction_marker(
-            commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
+            commit=True, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
         )
     )
 
@@ -43,6 +44,19 @@ def test_the_high_watermark_follows_the_slowest_in_sync_replica(hosting: Hosting
     assert partition.log.high_watermark == 2, "it never goes back"
     hosting.change(id_, isr=[NODE, 2])
     assert partition.log.high_watermark == 3
+
+
+def test_a_new_epoch_forgets_what_followers_had_before_it(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2))
+    partition = hosting.replicas.partition("t", 0)
+    append(hosting, acks=1)
+    partition.update_follower(2, 5)  # it led before, and has records that this log does not have
+    assert partition.log.high_watermark == 1
+    hosting.change(id_, leader=NODE)
+    append(hosting, acks=1)
+    assert partition.log.high_watermark == 1
+    partition.update_follower(2, 2)
+    assert partition.log.high_watermark == 2
 
 
 def test_a_node_without_a_replica_is_rejected_as_follower(hosting: Hosting) -> None:
@@ -105,6 +119,47 @@ def test_records_have_the_leader_epoch_of_their_append(hosting: Hosting) -> None
     assert partition.last_offset_for_leader_epoch(0) == (0, 2)
     assert partition.last_offset_for_leader_epoch(1) == (1, 3)
     assert partition.last_offset_for_leader_epoch(7) == (-1, -1)
+
+
+def test_a_partition_without_a_registration_leads_nothing(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    partition = Partition(hosting.replicas.topics["t"], 5, NODE, hosting.replicas)
+    assert (partition.leader, partition.leader_epoch, partition.is_deleted) == (-1, -1, False)
+    with pytest.raises(KafkaError) as refused:
+        partition.check_leader()
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def transactional(sequence: int = 0) -> memoryview:
+    return batch(b"v", transactional=True, producer_id=7, producer_epoch=0, base_sequence=sequence)
+
+
+def test_a_transaction_needs_the_guard_of_its_verification(hosting: Hosting) -> None:
+    hosting.create_topic("t", config=LogConfig(transaction_partition_verification_enable=True))
+    partition = hosting.replicas.partition("t", 0)
+    guard = partition.begin_verification(7, 0, 0, supports_epoch_bump=False)
+    assert guard is not None
+    with pytest.raises(KafkaError):
+        hosting.replicas.append_to(partition, transactional(), 1)
+    assert hosting.replicas.append_to(partition, transactional(), 1, guard=guard).last_offset == 0
+    assert partition.begin_verification(7, 1, 0, supports_epoch_bump=False) is None, "the open transaction proves it"
+    assert hosting.replicas.append_to(partition, transactional(1), 1).last_offset == 1
+
+
+def test_coordinators_pass_the_guard_on(hosting: Hosting) -> None:
+    hosting.create_topic("t", config=LogConfig(transaction_partition_verification_enable=True))
+    guard = hosting.replicas.partition("t", 0).begin_verification(7, 0, 0, supports_epoch_bump=False)
+    with pytest.raises(KafkaError):
+        hosting.replicas.append_internal("t", 0, bytearray(transactional()))
+    assert hosting.replicas.append_internal("t", 0, bytearray(transactional()), guard=guard).result() == 0
+    assert hosting.replicas.append_internal("t", 0, marker_of(hosting, producer_id=7)).result() == 1
+
+
+def test_a_verification_is_the_leaders(hosting: Hosting) -> None:
+    hosting.change(hosting.create_topic("t", replicas=(NODE, 2)), leader=2)
+    with pytest.raises(KafkaError) as refused:
+        hosting.replicas.partition("t", 0).begin_verification(7, 0, 0, supports_epoch_bump=False)
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_new_settings_reach_the_open_log(hosting: Hosting) -> None:

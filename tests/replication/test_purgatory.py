@@ -56,6 +56,25 @@ def test_an_operation_expires_after_its_timeout(hosting: Hosting) -> None:
     assert operation.future.result() == "late"
     assert purgatory.watched == 0
     assert not purgatory.watchers
+    long = waiting(hosting, purgatory, "a", timeout_ms=60_000)
+    hosting.advance(59_999)
+    assert not long.future.done()
+    hosting.advance(1)
+    assert long.future.result() == "late"
+
+
+def test_a_failure_when_the_time_runs_out_reaches_the_answer(hosting: Hosting) -> None:
+    purgatory = Purgatory("test", hosting.loop)
+
+    class Failing(Counting):
+        def expired(self) -> None:
+            raise RuntimeError("a bug")
+
+    operation = Failing(hosting.loop, 1)
+    purgatory.watch(operation, "b", 100)
+    hosting.advance(100)
+    assert str(operation.future.exception()) == "a bug"
+    assert not purgatory.watchers
 
 
 def test_a_cancelled_future_removes_its_operation(hosting: Hosting) -> None:

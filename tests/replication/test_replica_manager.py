@@ -5,7 +5,7 @@ import pytest
 from barnabas.log.disk import OsDisk
 from barnabas.log.log_config import LogConfig
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import ConfigRecord
+from barnabas.protocol.messages import ConfigRecord, PartitionRecord, TopicRecord
 from barnabas.records.builder import build_batch
 from barnabas.records.record import iter_records
 from tests.replication.hosting import NODE, Hosting, topic_id
@@ -25,6 +25,15 @@ def test_a_partition_that_is_not_here_has_the_right_error(hosting: Hosting) -> N
     assert code_of(hosting, "elsewhere", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert code_of(hosting, "nowhere", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert repr(hosting.replicas) == "<ReplicaManager node=1 topics=2 partitions=2>"
+
+
+def test_a_broker_hosts_its_own_replicas_of_a_topic(hosting: Hosting) -> None:
+    records = [
+        PartitionRecord(partition_id=index, topic_id=topic_id(9), replicas=[node], isr=[node], leader=node)
+        for index, node in enumerate((NODE, 2, NODE))
+    ]
+    hosting.replay(TopicRecord(name="t", topic_id=topic_id(9)), *records)
+    assert list(hosting.replicas.topics["t"].partitions) == [0, 2]
 
 
 def test_logs_are_created_on_first_use(hosting: Hosting) -> None:
@@ -53,7 +62,7 @@ def test_a_topic_created_again_is_empty(hosting: Hosting) -> None:
 
 def test_deletion_and_creation_in_one_delta(hosting: Hosting) -> None:
     from barnabas.metadata.delta import MetadataDelta
-    from barnabas.protocol.messages import PartitionRecord, RemoveTopicRecord, TopicRecord
+    from barnabas.protocol.messages import RemoveTopicRecord
 
     old_id = hosting.create_topic("t")
     hosting.append("t", b"old")
@@ -151,3 +160,20 @@ def test_the_volume_has_its_sizes_or_minus_1(hosting: Hosting) -> None:
     assert root == hosting.logs.root_dir
     assert total >= free > 0
     assert OsDisk().exists(root)
+
+
+def test_a_volume_that_cannot_be_read_is_described_without_numbers(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OSError
+
+    monkeypatch.setattr(hosting.logs, "disk_usage", refuse)
+    assert hosting.replicas.describe_volume() == (hosting.logs.root_dir, -1, -1)
+
+
+def test_the_topics_of_coordinators_are_internal(hosting: Hosting) -> None:
+    names = ["__consumer_offsets", "__transaction_state", "__share_group_state", "__mine", "orders"]
+    for name in names:
+        hosting.create_topic(name)
+    assert [hosting.replicas.topics[name].is_internal for name in names] == [True, True, True, False, False]

@@ -90,9 +90,11 @@ class Settings:
         }
 
     def value(self, group_id: str, name: str) -> object:
+        assert group_id == "g"
         return self.values[name]
 
     def int_value(self, group_id: str, name: str) -> int:
+        assert group_id == "g"
         return int(self.values[name])
 
 
@@ -577,3 +579,62 @@ def test_an_expiry_that_cannot_be_written_holds_all_the_same(
     sharing.hosting.advance(LOCK_MS)
     assert "was not persisted" in caplog.text
     assert sharing.got(sharing.fetch("other")) == [(0, 0, 0, 2)]
+
+
+def test_acknowledged_records_are_counted_by_their_number(sharing: Sharing) -> None:
+    sharing.hosting.append("q", *[b"x"] * 6)
+    sharing.got(sharing.fetch())
+    assert sharing.outcome(sharing.acknowledge(3, 5)) is ErrorCode.NONE
+    assert sharing.manager.records_acknowledged == {ACCEPT: 3}
+
+
+def test_all_partitions_share_the_limit_of_records(sharing: Sharing) -> None:
+    sharing.fetch("m", 0, 1)
+    for index in (0, 1):
+        sharing.hosting.append("q", b"x", b"y", index=index)
+    got = sharing.got(sharing.fetch("m", 0, 1, max_records=3, strict=True, epoch=2))
+    assert got == [(0, 0, 1, 1), (1, 0, 0, 1)]
+
+
+def test_records_given_out_again_have_a_new_lock(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x", b"y", b"z")
+    sharing.got(sharing.fetch("a"))
+    sharing.hosting.advance(LOCK_MS // 2)
+    assert sharing.outcome(sharing.acknowledge(0, 2, RELEASE, ACCEPT, RELEASE, member="a")) is ErrorCode.NONE
+    assert sharing.got(sharing.fetch("b", max_records=2, strict=True)) == [(0, 0, 0, 2), (0, 2, 2, 2)]
+    waiting = sharing.fetch("c", wait_ms=60_000)
+    sharing.hosting.advance(LOCK_MS - 1)
+    assert not waiting.done()
+    sharing.hosting.advance(1)
+    assert sharing.got(waiting) == [(0, 0, 0, 3), (0, 2, 2, 3)]
+
+
+def test_exactly_the_wanted_bytes_are_enough(sharing: Sharing) -> None:
+    sharing.hosting.append("q", b"x")
+    assert sharing.got(sharing.fetch(wait_ms=1_000, min_bytes=len(batch(b"x")))) == [(0, 0, 0, 1)]
+
+
+def test_an_error_comes_with_empty_records(sharing: Sharing) -> None:
+    sharing.persister.error = ErrorCode.NOT_COORDINATOR
+    ((partition_id, data),) = sharing.fetch("m", 1).result().items()
+    assert (partition_id.partition, data.partition_index, data.records) == (1, 1, b"")
+
+
+@pytest.mark.parametrize(("count", "rejected"), [(5, False), (4, True), (1, True)])
+def test_letters_that_a_crash_may_have_cut_off_are_written_again(sharing: Sharing, count: int, rejected: bool) -> None:
+    asked: list[tuple[int, int, int, bool]] = []
+
+    class Letters:
+        def is_enabled(self, group_id: str) -> bool:
+            return True
+
+        async def write(
+            self, group_id: str, source: Any, first: int, last: int, delivery_count: int, *, rejected: bool
+        ) -> None:
+            asked.append((first, last, delivery_count, rejected))
+
+    sharing.manager.settings.dead_letters = Letters()
+    sharing.hosting.append("q", b"x", b"y", b"z")
+    sharing.persister.state = state(0, (0, 1, 3, count))
+    assert sharing.got(sharing.fetch()) == [(0, 2, 2, 1)]
+    assert asked == [(0, 1, count, rejected)], "all deliveries used up: not rejected"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.control import ControlRecordType, control_type
+from barnabas.records.record import iter_records
 from barnabas.records.record_batch import check_batch
 from barnabas.steps import start
 from barnabas.transaction.marker_writer import LocalMarkerWriter, Marker
@@ -197,7 +199,9 @@ class TestLocal:
             ) -> asyncio.Future[int]:
                 if topic == "gone":
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                appended.append((topic, index, check_batch(batch, 0).producer_epoch, transaction_version))
+                (record,) = iter_records(batch)
+                outcome = control_type(record.key)
+                appended.append((topic, index, check_batch(batch, 0).producer_epoch, outcome, transaction_version))
                 return loop.create_future()
 
             def read_internal(self, topic: str, index: int, from_offset: int) -> Any:
@@ -218,7 +222,8 @@ class TestLocal:
         start(writer.write(marker, ("t", 1)), loop)
         start(writer.write(marker, ("__consumer_offsets", 2)), loop)
         refused = start(writer.write(marker, ("gone", 0)), loop)
-        assert appended == [("t", 1, 4, 2)]
+        start(writer.write(Marker(5, 4, 7, False, 2), ("t", 0)), loop)
+        assert appended == [("t", 1, 4, ControlRecordType.COMMIT, 2), ("t", 0, 4, ControlRecordType.ABORT, 2)]
         assert settled == [(2, True, True)]
         error = refused.exception()
         assert isinstance(error, KafkaError)

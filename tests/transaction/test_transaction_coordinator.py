@@ -186,6 +186,16 @@ def test_nothing_is_written_after_a_resignation() -> None:
     assert code(subject.init()) is ErrorCode.NOT_COORDINATOR
 
 
+def test_a_resignation_of_an_older_epoch_changes_nothing() -> None:
+    subject = Subject()
+    subject.elect(3)
+    subject.begin()
+    subject.coordinator.on_resigned(0, 2)
+    assert subject.state() is TransactionState.ONGOING
+    subject.coordinator.on_resigned(0, 3)
+    assert code(subject.init()) is ErrorCode.NOT_COORDINATOR
+
+
 def test_requests_fail_while_the_partition_is_loading() -> None:
     subject = Subject()
     subject.coordinator.on_elected(0, 1)

@@ -163,6 +163,24 @@ def test_a_record_has_the_fields_of_its_version(version: int) -> None:
     assert decoded == kept
 
 
+def test_an_id_without_a_transaction_has_null_for_its_partitions() -> None:
+    values = [transaction_record(metadata, 2).value for metadata in (EMPTY, ONGOING, end(ONGOING).completed(40))]
+    assert [value and value.transaction_partitions for value in values][0::2] == [None, []]
+
+
+def test_states_have_kafkas_numbers_and_names() -> None:
+    assert [(state.number, state.title) for state in TransactionState] == [
+        (0, "Empty"),
+        (1, "Ongoing"),
+        (2, "PrepareCommit"),
+        (3, "PrepareAbort"),
+        (4, "CompleteCommit"),
+        (5, "CompleteAbort"),
+        (6, "Dead"),
+        (7, "PrepareEpochFence"),
+    ]
+
+
 def test_golden_record_is_kafkas() -> None:
     """Version 1, as Apache Kafka 4.3.1 wrote it for the same transaction, times replaced."""
     metadata = replace(ONGOING, producer_id=1, previous_producer_id=1, producer_epoch=0, timeout_ms=20_000)

@@ -1,0 +1,97 @@
+"""How an append that waits for its in-sync replicas ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from barnabas.log.log_config import LogConfig
+from barnabas.protocol.errors import ErrorCode
+from barnabas.replication.delayed_produce import AwaitedCommit
+from barnabas.replication.partition import Partition
+from tests.replication.hosting import NODE, Hosting
+
+
+def codes(commits: Sequence[AwaitedCommit]) -> list[ErrorCode | None]:
+    return [commit.error_code for commit in commits]
+
+
+class Waiting:
+    """Topics `t` and `u` of two replicas, and a request that waits for one record in each."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self.hosting = hosting
+        config = LogConfig(min_insync_replicas=2)
+        self.ids = {name: hosting.create_topic(name, replicas=(NODE, 2), config=config) for name in "tu"}
+        self.commits = [AwaitedCommit(self.partition(name), hosting.append(name, b"v") + 1) for name in "tu"]
+        self.answer: Any = hosting.replicas.await_commits(self.commits, 500, codes)
+
+    def partition(self, name: str) -> Partition:
+        return self.hosting.replicas.partition(name, 0)
+
+    def commit(self, name: str) -> None:
+        partition = self.partition(name)
+        partition.update_follower(2, partition.log.log_end_offset)
+        self.hosting.replicas.high_watermark_moved(partition)
+
+
+@pytest.fixture
+def waiting(hosting: Hosting) -> Waiting:
+    return Waiting(hosting)
+
+
+def test_the_answer_waits_for_the_last_commit(waiting: Waiting) -> None:
+    waiting.commit("t")
+    assert not waiting.answer.done()
+    waiting.commit("u")
+    assert waiting.answer.result() == [ErrorCode.NONE, ErrorCode.NONE]
+    assert waiting.hosting.replicas.delayed_produces.watched == 0
+
+
+def test_what_is_committed_is_answered_at_once(waiting: Waiting) -> None:
+    for name in "tu":
+        waiting.commit(name)
+    again = [AwaitedCommit(waiting.partition("t"), 1)]
+    assert waiting.hosting.replicas.await_commits(again, 500, codes) == [ErrorCode.NONE]
+
+
+def test_what_is_not_committed_in_time_has_timed_out(waiting: Waiting) -> None:
+    waiting.commit("t")
+    waiting.hosting.advance(499)
+    assert not waiting.answer.done()
+    waiting.hosting.advance(1)
+    assert waiting.answer.result() == [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT]
+
+
+def test_a_deleted_partition(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.delete_topic(waiting.ids["t"])
+    assert waiting.answer.result() == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE]
+
+
+def test_another_leader(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.change(waiting.ids["t"], leader=2)
+    assert waiting.answer.result() == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
+
+
+def test_the_same_leader_in_a_later_epoch(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.change(waiting.ids["t"], leader=NODE)
+    assert waiting.answer.result() == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
+
+
+def test_committed_by_fewer_replicas_than_wanted(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.change(waiting.ids["t"], isr=[NODE])
+    assert waiting.answer.result() == [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NONE]
+
+
+def test_an_outcome_stays(waiting: Waiting) -> None:
+    waiting.commit("t")
+    assert waiting.commits[0].settle()
+    waiting.hosting.change(waiting.ids["t"], isr=[NODE])
+    waiting.commit("u")
+    assert waiting.answer.result() == [ErrorCode.NONE, ErrorCode.NONE]
