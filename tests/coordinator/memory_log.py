@@ -56,7 +56,7 @@ class MemoryLog:
 
     def release_last(self) -> None:
         """Commit the last append before those in front of it."""
-        future, last_offset = self._held.pop()
+        future, last_offset = self.held.pop()
         future.set_result(last_offset)
 
     def lose(self, partition: int, error: ErrorCode) -> None:

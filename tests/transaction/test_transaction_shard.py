@@ -40,7 +40,7 @@ class Subject:
         self.log: list[Any] = []
         self.shard = TransactionCoordinatorShard(
             3,
-            CoordinatorTimer(self.loop.call_later, lambda key, operation: self.run(lambda: operation())),
+            CoordinatorTimer(self.loop, lambda key, operation: self.run(lambda: operation())),
             config=TransactionCoordinatorConfig(transactional_id_expiration_ms=50_000, remove_expired_interval_ms=1000),
             now_ms=lambda: self.now_ms,
             transaction_version=lambda: self.level,
