@@ -47,7 +47,7 @@ from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
 from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.server.response_queue import ResponseQueue
-from barnabas.server.slice_sender import WRITE_LIMIT, SliceSender
+from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
 
 if TYPE_CHECKING:
     from barnabas.server.listener import Listener

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.slice_sender import WRITE_LIMIT, SliceSender
+from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
 from tests.server.scripted_dispatcher import BytesSlice, FileSlice
 
 
