@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from barnabas.group.group_config import GroupConfigs, GroupCoordinatorConfig
@@ -38,6 +39,7 @@ class FakePersister:
         self.bug: Exception | None = None
         self.waits = False
         self.waiting: list[asyncio.Future[None]] = []
+        self.summary = StateSummary(1, 0, 10, 3)
 
     async def _answer(self, key: SharePartitionKey) -> None:
         if self.waits:
@@ -63,7 +65,7 @@ class FakePersister:
 
     async def read_summary(self, key: SharePartitionKey) -> StateSummary:
         await self._answer(key)
-        return StateSummary(1, 0, 10, 3)
+        return self.summary
 
     async def delete_state(self, key: SharePartitionKey) -> None:
         self.deleted.append((key.topic_id, key.partition))
@@ -86,12 +88,14 @@ class Host:
         for name, partitions in (topics or {"q": 2}).items():
             self.metadata.set_topic(name, partitions)
         self.persister = FakePersister(self.loop)
+        self.end_offset: Callable[[str, int], int] = lambda topic, index: 25
+        self.settings: dict[str, int] = {}
         self.epoch = 0
         self.fail_over()
 
     def fail_over(self) -> None:
         self.epoch += 1
-        config = GroupCoordinatorConfig(offsets_topic_num_partitions=1)
+        config = GroupCoordinatorConfig(offsets_topic_num_partitions=1, **self.settings)
         new_shard = shard_factory(
             config,
             now_ms=lambda: self.loop.now_ms,
@@ -107,7 +111,7 @@ class Host:
             self.persister,
             loop=self.loop,
             image=lambda: self.metadata.image,
-            end_offset=lambda topic, index: 25,
+            end_offset=lambda topic, index: self.end_offset(topic, index),
         )
         self.coordinator.on_elected(0, self.epoch)
         self.loop.run_ready()
