@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from barnabas.group.offset_store import OffsetAndMetadata, Offsets, OffsetStore
+from barnabas.protocol.messages import LegacyOffsetCommitValue, OffsetCommitValue
 
 
 def offset(value: int, record_offset: int = -1, topic_id: bytes = bytes(16)) -> OffsetAndMetadata:
@@ -67,3 +68,52 @@ def test_topic_ids() -> None:
     assert offset(1, topic_id=one).is_of_topic(none)
     assert offset(1, topic_id=none).is_of_topic(two)
     assert not offset(1, topic_id=one).is_of_topic(two)
+
+
+def test_an_open_transaction_of_another_producer_stays_open() -> None:
+    store = OffsetStore()
+    store.replay("g", "t", 0, offset(1, 10), producer_id=0)
+    store.replay("g", "t", 0, offset(2, 11), producer_id=6)
+    store.replay_end_transaction_marker(0, committed=True)
+    assert store.offsets.get("g", "t", 0) == offset(1, 10)
+    assert store.has_pending("g", "t", 0)
+    assert not store.has_pending("g", "t", 1)
+    assert not store.has_open_transactions("h")
+    store.replay_end_transaction_marker(6, committed=True)
+    assert store.offsets.get("g", "t", 0) == offset(2, 11)
+    assert store.pending == {}
+
+
+def test_a_tombstone_leaves_other_partitions_of_the_transaction() -> None:
+    store = OffsetStore()
+    for partition in (0, 1):
+        store.replay("g", "t", partition, offset(2, 11 + partition), producer_id=5)
+    store.replay_tombstone("g", "t", 0)
+    assert not store.has_pending("g", "t", 0)
+    assert store.has_open_transactions("g")
+    store.replay_end_transaction_marker(5, committed=True)
+    assert [key[:3] for key in store.offsets] == [("g", "t", 1)]
+
+
+def test_removal_leaves_other_topics_and_groups() -> None:
+    offsets = Offsets()
+    for group_id, topic in (("g", "t"), ("g", "u"), ("h", "t")):
+        offsets.put(group_id, topic, 0, offset(1))
+    offsets.remove("g", "t", 0)
+    assert [key[:3] for key in offsets] == [("g", "u", 0), ("h", "t", 0)]
+    assert "t" not in offsets.by_group["g"], "a topic without offsets has no entry"
+
+
+def test_an_offset_keeps_what_its_record_says() -> None:
+    value = OffsetCommitValue(
+        offset=4, leader_epoch=3, metadata="m", commit_timestamp=9, expire_timestamp=12, topic_id=b"1" * 16
+    )
+    assert OffsetAndMetadata.from_record(7, value) == OffsetAndMetadata(4, 3, "m", 9, 12, b"1" * 16, 7)
+    value.expire_timestamp = -1
+    assert OffsetAndMetadata.from_record(7, value).expire_timestamp_ms is None
+    legacy = LegacyOffsetCommitValue(offset=4, metadata="m", commit_timestamp=9)
+    assert OffsetAndMetadata.from_legacy_record(7, legacy) == OffsetAndMetadata(4, -1, "m", 9, record_offset=7)
+
+
+def test_a_new_offset_has_no_expiry_no_topic_id_and_no_record() -> None:
+    assert OffsetAndMetadata(1, 2, "", 3) == (1, 2, "", 3, None, bytes(16), -1)

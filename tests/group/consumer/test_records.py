@@ -125,3 +125,12 @@ def test_a_record_without_epochs_has_the_members() -> None:
 def test_a_state_that_is_not_known_is_kept_apart() -> None:
     value = ConsumerGroupCurrentMemberAssignmentValue(member_epoch=7, state=9)
     assert MEMBER.with_assignment(value).state is MemberState.UNKNOWN
+
+
+def test_the_states_of_a_member_are_written_as_kafka_numbers_them() -> None:
+    assert [(state.name, state.value) for state in MemberState] == [
+        ("STABLE", 0),
+        ("UNREVOKED_PARTITIONS", 1),
+        ("UNRELEASED_PARTITIONS", 2),
+        ("UNKNOWN", 127),
+    ]

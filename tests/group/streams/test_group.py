@@ -10,12 +10,12 @@ import pytest
 from barnabas.group import requests
 from barnabas.group.group import OffsetCommitter
 from barnabas.group.streams.group import StreamsGroup, StreamsGroupState
-from barnabas.group.streams.member import MemberState, StreamsGroupMember
-from barnabas.group.streams.tasks import TasksTupleWithEpochs
+from barnabas.group.streams.member import MemberState, StreamsGroupMember, state_of
+from barnabas.group.streams.tasks import TasksTuple, TasksTupleWithEpochs
 from barnabas.group.streams.topology import StreamsTopology, topology_value
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import OffsetCommitRequest
-from tests.group.streams.host import GROUP, Member, StreamsHost, word_count
+from tests.group.streams.host import GROUP, Member, Request, StreamsHost, word_count
 
 TOPIC_ID = bytes(16)
 
@@ -155,3 +155,110 @@ def test_a_group_goes_with_its_last_offset() -> None:
     assert GROUP not in host.groups
     member.join()
     assert host.group.group_epoch == 2, "and begins anew"
+
+
+def test_a_group_is_described_with_all_that_is_known_of_its_members() -> None:
+    host = StreamsHost()
+    a, b = (
+        Member(
+            host,
+            name,
+            instance_id=f"i-{name}",
+            rack_id=f"rack-{name}",
+            user_endpoint=Request.Endpoint(host=f"host-{name}", port=port),
+            client_tags=[Request.KeyValue(key="zone", value=name)],
+        )
+        for name, port in (("a", 81), ("b", 82))
+    )
+    a.join(word_count(3))
+    a.beat(
+        task_offsets=[Request.TaskOffset(subtopology_id="1", partition=index, offset=7 + index) for index in (1, 0)],
+        task_end_offsets=[Request.TaskOffset(subtopology_id="1", partition=0, offset=9)],
+    )
+    b.join(word_count(3))
+    a.beat()
+    (group,) = host.describe()
+    assert (group.group_id, group.error_code, group.assignor_name) == (GROUP, 0, "sticky")
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Reconciling", 3, 3)
+    first, second = group.members
+    assert (first.member_id, first.instance_id, first.rack_id, first.member_epoch) == ("a", "i-a", "rack-a", 2)
+    assert (second.member_id, second.instance_id, second.rack_id, second.member_epoch) == ("b", "i-b", "rack-b", 3)
+    assert (first.client_id, first.client_host, first.process_id) == ("client-a", "/127.0.0.1", "process-a")
+    assert (first.topology_epoch, first.user_endpoint.host, first.user_endpoint.port) == (3, "host-a", 81)
+    assert [(tag.key, tag.value) for tag in first.client_tags] == [("zone", "a")]
+    assert tasks(first.assignment.active_tasks) == [("0", [0]), ("1", [0])]
+    assert tasks(first.target_assignment.active_tasks) == [("0", [0]), ("1", [0])]
+    assert tasks(second.assignment.active_tasks) == []
+    assert tasks(second.target_assignment.active_tasks) == [("0", [1]), ("1", [1])]
+    assert [(one.subtopology_id, one.partition, one.offset) for one in first.task_offsets] == [("1", 0, 7), ("1", 1, 8)]
+    assert [(one.subtopology_id, one.partition, one.offset) for one in first.task_end_offsets] == [("1", 0, 9)]
+    assert (second.task_offsets, second.task_end_offsets) == ([], [])
+
+
+def tasks(described: Any) -> list[tuple[str, list[int]]]:
+    return [(one.subtopology_id, one.partitions) for one in described]
+
+
+def test_a_member_without_an_endpoint_or_a_target_is_described_without_them() -> None:
+    described = group_with().describe("sticky").members[0]
+    assert (described.user_endpoint, described.rack_id, described.instance_id) == (None, None, None)
+    assert (described.client_tags, described.task_offsets, described.task_end_offsets) == ([], [], [])
+    assert tasks(described.assignment.active_tasks) == [("0", [0])]
+    assert tasks(described.assignment.standby_tasks) == [("1", [0])]
+    assert tasks(described.assignment.warmup_tasks) == []
+    assert tasks(described.target_assignment.active_tasks) == []
+
+
+def test_standby_and_warmup_tasks_are_described_each_in_their_place() -> None:
+    group = group_with(
+        assigned=TasksTupleWithEpochs(
+            {"1": {1: 3, 0: 3}, "0": {0: 3}}, {"1": frozenset({2})}, {"0": frozenset({3}), "1": frozenset({4})}
+        )
+    )
+    group.update_target_assignment(
+        "m", TasksTuple({"0": frozenset({5})}, {"0": frozenset({6})}, {"1": frozenset({8, 7})})
+    )
+    described = group.describe("sticky").members[0]
+    assert tasks(described.assignment.active_tasks) == [("0", [0]), ("1", [0, 1])]
+    assert tasks(described.assignment.standby_tasks) == [("1", [2])]
+    assert tasks(described.assignment.warmup_tasks) == [("0", [3]), ("1", [4])]
+    assert tasks(described.target_assignment.active_tasks) == [("0", [5])]
+    assert tasks(described.target_assignment.standby_tasks) == [("0", [6])]
+    assert tasks(described.target_assignment.warmup_tasks) == [("1", [7, 8])]
+
+
+def test_a_topology_that_is_ready_is_described_as_it_is_configured() -> None:
+    host = StreamsHost({"lines": 3, "r": 3, "c": 3})
+    member = Member(host, "a")
+    member.join(word_count(4))
+    member.beat()
+    (described,) = host.describe()
+    assert described.topology.epoch == 4
+    first, second = described.topology.subtopologies
+    assert (first.subtopology_id, first.source_topics, first.repartition_sink_topics) == ("0", ["lines"], ["r"])
+    assert [(topic.name, topic.partitions) for topic in second.repartition_source_topics] == [("r", 3)]
+    (changelog,) = second.state_changelog_topics
+    assert (changelog.name, changelog.partitions, changelog.replication_factor) == ("c", 3, 0)
+    assert [(config.key, config.value) for config in changelog.topic_configs] == [("cleanup.policy", "compact")]
+
+
+def test_a_missing_group_is_described_with_an_error() -> None:
+    (described,) = StreamsHost().describe("none")
+    assert (described.group_id, described.error_code) == ("none", ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+def test_the_states_of_a_member_are_written_as_kafka_numbers_them() -> None:
+    assert [(state.name, state.value) for state in MemberState] == [
+        ("STABLE", 1),
+        ("UNREVOKED_TASKS", 2),
+        ("UNRELEASED_TASKS", 3),
+        ("UNKNOWN", 127),
+    ]
+    assert [state_of(value) for value in (1, 2, 3, 0, 4, 127)] == [
+        MemberState.STABLE,
+        MemberState.UNREVOKED_TASKS,
+        MemberState.UNRELEASED_TASKS,
+        MemberState.UNKNOWN,
+        MemberState.UNKNOWN,
+        MemberState.UNKNOWN,
+    ]
