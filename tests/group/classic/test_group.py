@@ -10,6 +10,8 @@ import pytest
 
 from barnabas.group.classic.group import ClassicGroup, ClassicGroupState
 from barnabas.group.classic.member import ClassicGroupMember
+from barnabas.group.group import OffsetCommitter
+from barnabas.group.offset_store import OffsetAndMetadata
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerProtocolSubscription
 
@@ -166,3 +168,37 @@ def test_other_types_have_no_subscriptions() -> None:
     group.init_next_generation(1)
     assert group.subscribed_topics is None
     assert not group.is_subscribed_to_topic("t")
+
+
+def test_a_member_that_names_a_generation_commits_only_as_a_member() -> None:
+    group = ClassicGroup("g", now_ms=0)
+    assert group.validate_offset_commit(OffsetCommitter("", None, -1, False, 9)) is None
+    for epoch in (0, 1):
+        with pytest.raises(KafkaError) as raised:
+            group.validate_offset_commit(OffsetCommitter("a", None, epoch, False, 9))
+        assert raised.value.code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_the_leader_hears_of_every_member_with_its_instance_id_and_metadata() -> None:
+    group = preparing(member("a", {"range": b"x"}, group_instance_id="ia"), member("b", {"range": b"y"}))
+    group.init_next_generation(1)
+    assert group.member_count == 2
+    response = group.join_response(group.members["a"], with_members=True)
+    assert [(one.member_id, one.group_instance_id, one.metadata) for one in response.members] == [
+        ("a", "ia", b"x"),
+        ("b", None, b"y"),
+    ]
+    assert (response.leader, response.generation_id, response.protocol_name) == ("a", 1, "range")
+    assert group.join_response(group.members["b"], with_members=False).members == []
+
+
+def test_offsets_of_an_empty_group_expire_from_when_it_became_empty() -> None:
+    offset = OffsetAndMetadata(1, -1, "", 70)
+    for since_ms, base in ((50, 50), (0, 0), (-1, 70)):
+        group = ClassicGroup("g", now_ms=since_ms, protocol_type="consumer")
+        expiry_base = group.offset_expiry_base()
+        assert expiry_base is not None
+        assert expiry_base(offset) == base
+    simple = ClassicGroup("g", now_ms=50).offset_expiry_base()
+    assert simple is not None
+    assert simple(offset) == 70, "a group without a protocol type never had members"

@@ -62,7 +62,7 @@ def test_a_classic_member_keeps_all_in_a_consumer_group() -> None:
     member = group.members[runner.clients["a"].member_id]
     assert (member.instance_id, member.rack_id, member.client_id, member.client_host) == ("ia", None, "a", "/127.0.0.1")
     assert (member.member_epoch, member.previous_member_epoch, member.state) == (1, 1, MemberState.STABLE)
-    assert (member.rebalance_timeout_ms, member.subscribed_topic_names) == (34_000, {"t", "u"})
+    assert (member.rebalance_timeout_ms, member.subscribed_topic_names) == (34_000, frozenset({"t", "u"}))
     assert member.classic is not None
     assert member.classic.session_timeout_ms == 12_000
     assert [name for name, _ in member.classic.protocols] == ["range", "sticky"]
@@ -116,7 +116,7 @@ def test_a_member_keeps_all_in_a_classic_group() -> None:
     group = group_of(runner)
     assert isinstance(group, ClassicGroup)
     assert (group.generation_id, group.protocol_type, group.protocol_name) == (3, "consumer", "range")
-    assert (group.subscribed_topics, group.static_members) == ({"t"}, {"ia": runner.clients["a"].member_id})
+    assert (group.subscribed_topics, group.static_members) == (frozenset({"t"}), {"ia": runner.clients["a"].member_id})
     (member,) = group.members.values()
     assert group.leader_id == member.member_id == runner.clients["a"].member_id
     assert (member.group_instance_id, member.client_id, member.client_host) == ("ia", "a", "/127.0.0.1")
@@ -158,6 +158,16 @@ def test_a_member_of_a_group_that_has_become_classic_has_one_session_the_classic
     assert group_of(runner).is_empty
 
 
+def test_a_group_that_has_become_classic_has_no_timers_of_the_consumer_group() -> None:
+    runner = ConsumerScriptRunner()
+    runner.run(MIXED)
+    timer, member_id = runner._shard().environment.timer, runner.clients["a"].member_id
+    assert f"session-timeout-g-{member_id}" in timer
+    runner.run("> beat n epoch=-1\n")
+    assert f"session-timeout-g-{member_id}" not in timer
+    assert "session-timeout-g-n" not in timer
+
+
 def test_a_fenced_member_is_noted_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
     runner = ConsumerScriptRunner()
     with caplog.at_level("INFO"):
@@ -192,7 +202,12 @@ def test_a_removed_member_has_no_timers() -> None:
 
 def sync(runner: ConsumerScriptRunner, **fields: Any) -> Any:
     a = runner.clients["a"]
-    given = {"group_id": "g", "member_id": a.member_id, "generation_id": a.generation_id, "group_instance_id": "ia"}
+    given: dict[str, Any] = {
+        "group_id": "g",
+        "member_id": a.member_id,
+        "generation_id": a.generation_id,
+        "group_instance_id": "ia",
+    }
     request = SyncGroupRequest(**(given | fields))
     answer = start(runner.classic.sync_group(runner.coordinator, request, Sender("a", "/h", 5)), runner.loop)
     runner.loop.advance(0)

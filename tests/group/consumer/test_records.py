@@ -134,3 +134,15 @@ def test_the_states_of_a_member_are_written_as_kafka_numbers_them() -> None:
         ("UNRELEASED_PARTITIONS", 2),
         ("UNKNOWN", 127),
     ]
+
+
+def test_a_member_without_its_assignment_is_about_to_leave() -> None:
+    member = replace(
+        MEMBER,
+        member_epoch=4,
+        previous_member_epoch=3,
+        assigned={TOPIC_ID: {0: 2}},
+        pending_revocation={TOPIC_ID: {2: 3}},
+    ).without_assignment()
+    assert (member.member_epoch, member.previous_member_epoch) == (-1, -1)
+    assert (member.assigned, member.pending_revocation) == ({}, {})

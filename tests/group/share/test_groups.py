@@ -190,6 +190,10 @@ def test_why_did_it_rebalance() -> None:
     host.heartbeat("a", -1)
     history = host.coordinator._runtime._contexts[0].shard.environment.history
     causes = [record.cause for record in history.of("g")]
+    assert [(record.member_id, record.client_id) for record in history.of("g") if "joined" in record.cause] == [
+        ("a", "client"),
+        ("b", "client"),
+    ]
     assert causes[0] == "member a joined"
     assert "partitions are ready to be shared" in causes
     assert "member b joined" in causes
