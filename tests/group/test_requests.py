@@ -8,7 +8,7 @@ from barnabas.group import requests
 from barnabas.group.pieces import PIECE
 from barnabas.group.requests import SMALLEST_RECORD_BYTES
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import OffsetCommitRequest
+from barnabas.protocol.messages import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from barnabas.steps import start
 from tests.group.test_group_coordinator import Hosted
 
@@ -51,3 +51,49 @@ def test_ten_thousand_groups_are_deleted_in_turns() -> None:
     assert not answer.done(), "the loop has a turn"
     host.loop.run_ready()
     assert [name for name, one in zip(names, answer.result(), strict=True) if not one.error_code] == [names[7]]
+
+
+def test_a_failed_commit_names_each_partition_with_its_error() -> None:
+    host = Hosted(1)
+    host.coordinator.on_resigned(0)
+    request = OffsetCommitRequest(
+        group_id="g",
+        topics=[
+            Topic(name=name, topic_id=id_of * 16, partitions=[Partition(partition_index=index) for index in indexes])
+            for name, id_of, indexes in (("t", b"1", (4, 2)), ("u", b"2", (0,)))
+        ],
+    )
+    response = host.ask(requests.offset_commit(host.coordinator, request, 9))
+    assert [
+        (topic.name, bytes(topic.topic_id), one.partition_index, one.error_code)
+        for topic in response.topics
+        for one in topic.partitions
+    ] == [
+        ("t", b"1" * 16, 4, ErrorCode.NOT_COORDINATOR),
+        ("t", b"1" * 16, 2, ErrorCode.NOT_COORDINATOR),
+        ("u", b"2" * 16, 0, ErrorCode.NOT_COORDINATOR),
+    ]
+
+
+def test_a_failed_fetch_names_the_group_and_an_error_that_old_consumers_retry() -> None:
+    host = Hosted(1)
+    host.commit("g")
+    host.coordinator.on_resigned(0)
+    request = OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", topics=None)
+    fetched = host.ask(requests.offset_fetch(host.coordinator, request, False))
+    assert (fetched.group_id, fetched.error_code, fetched.topics) == ("g", ErrorCode.NOT_COORDINATOR, [])
+
+
+def test_offsets_of_a_group_without_a_name_or_a_missing_group_are_not_deleted() -> None:
+    host = Hosted()
+    for group_id, code in (("", ErrorCode.INVALID_GROUP_ID), ("none", ErrorCode.GROUP_ID_NOT_FOUND)):
+        request = OffsetDeleteRequest(group_id=group_id)
+        assert host.ask(requests.offset_delete(host.coordinator, request)).error_code == code
+
+
+def test_a_group_of_a_partition_that_is_led_elsewhere_is_not_deleted() -> None:
+    host = Hosted(1)
+    host.commit("g")
+    host.coordinator.on_resigned(0)
+    (one,) = host.ask(requests.delete_groups(host.coordinator, ["g"]))
+    assert (one.group_id, one.error_code) == ("g", ErrorCode.NOT_COORDINATOR)

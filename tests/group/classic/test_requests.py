@@ -59,7 +59,7 @@ def test_an_error_of_the_coordinator_is_the_answer_to_all_who_leave() -> None:
     assert (left.error_code, left.members) == (ErrorCode.NOT_COORDINATOR, [])
 
 
-def test_a_leave_that_the_log_refuses_is_an_error_and_may_be_repeated() -> None:
+def test_a_leave_that_the_log_refuses_is_an_error_of_the_request() -> None:
     runner = ScriptRunner()
     runner.run("> join a version=3\n> advance 3s\n> sync a a=t0\n")
     assert "leave COORDINATOR_NOT_AVAILABLE" in runner.run("> refuse NOT_ENOUGH_REPLICAS\n> leave a\n")
