@@ -96,3 +96,42 @@ def test_a_transaction_may_commit_between_a_join_and_its_sync() -> None:
     runner.run("> join a version=3\n> advance 3s\n")
     assert commit(runner, runner.clients["a"].member_id, 1) == ACCEPTED
     assert "REBALANCE_IN_PROGRESS" in runner.run("> commit a t:0=1\n"), "a plain commit may not"
+
+
+def test_a_deleted_group_loses_its_pending_offsets() -> None:
+    runner = ScriptRunner()
+    runner.run("> commit - t:0=1\n")
+    commit(runner)
+    played = runner.run("> delete g\n")
+    assert "delete g=NONE" in played
+    assert [line for line in played.splitlines() if line.endswith("-> gone") and "offset" in line] == [
+        "log offset g t:0 -> gone",
+        "log offset g t:1 -> gone",
+    ]
+
+
+def test_neither_a_pending_offset_nor_its_group_expires() -> None:
+    runner = ScriptRunner()
+    runner.run("> commit - t:0=1 u:0=1\n")
+    commit(runner)
+    played = runner.run("> advance 9d\n")
+    assert "log offset g u:0 -> gone" in played
+    assert "log offset g t:0 -> gone" not in played
+    assert "g" in runner._shard().groups
+
+
+def test_a_group_with_only_pending_offsets_stays() -> None:
+    runner = ScriptRunner()
+    commit(runner)
+    runner.run("> advance 9d\n")
+    assert "g" in runner._shard().groups
+
+
+def test_a_deleted_pending_offset_is_not_committed_later() -> None:
+    runner = ScriptRunner()
+    commit(runner)
+    played = runner.run("> offset-delete t:1 t:2\n")
+    assert "log offset g t:1 -> gone" in played
+    assert "t:2 -> gone" not in played, "it was never there"
+    assert "t:0=-1 UNSTABLE_OFFSET_COMMIT" in runner.run("> fetch t:0 stable\n")
+    assert "UNSTABLE" not in runner.run("> fetch t:1 stable\n")

@@ -281,3 +281,11 @@ def test_a_heartbeat_and_a_sync_of_a_classic_member_renew_its_session() -> None:
         assert len(group_of(runner).members) == 2
     runner.run("> advance 12s\n")
     assert "a" not in {member.client_id for member in group_of(runner).members.values()}
+
+
+def test_a_member_that_rejoins_in_time_stays() -> None:
+    runner = ConsumerScriptRunner()
+    runner.run("> topic t 1\n> beat n\n> join c version=3 rebalance=5s session=30s\n> sync c\n> beat m\n")
+    assert "REBALANCE_IN_PROGRESS" in runner.run("> heartbeat c\n")
+    runner.run("> advance 4s\n> join c rebalance=5s session=30s\n> sync c\n> advance 20s\n")
+    assert runner.clients["c"].member_id in group_of(runner).members
