@@ -35,6 +35,7 @@ class FakePersister:
         self.loop = loop
         self.begun: list[tuple[str, bytes, int, int, int]] = []
         self.deleted: list[tuple[bytes, int]] = []
+        self.described: list[SharePartitionKey] = []
         self.fails: set[int] = set()
         self.bug: Exception | None = None
         self.waits = False
@@ -64,6 +65,7 @@ class FakePersister:
         await self._answer(key)
 
     async def read_summary(self, key: SharePartitionKey) -> StateSummary:
+        self.described.append(key)
         await self._answer(key)
         return self.summary
 

@@ -48,6 +48,8 @@ def test_the_lag_is_what_is_left_between_start_and_end() -> None:
     ]
     assert partitions(answer) == [(1, 10, 6, 13), (0, 10, 6, 12), (0, 10, 6, 12)]
     assert asked == [("q", 1), ("q", 0), ("r", 0)]
+    r = bytes(host.metadata.image.topics.by_name["r"].topic_id)
+    assert host.persister.described == [("g", host.q, 1), ("g", host.q, 0), ("g", r, 0)]
 
 
 def test_partitions_that_have_not_started_have_neither_offset_nor_lag() -> None:

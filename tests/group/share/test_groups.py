@@ -198,3 +198,14 @@ def test_why_did_it_rebalance() -> None:
     assert "partitions are ready to be shared" in causes
     assert "member b joined" in causes
     assert causes[-1] == "member a was removed: it left"
+
+
+def test_members_with_the_same_topics_divide_the_partitions_of_all_topics() -> None:
+    host = Host(q=1, r=1)
+    host.join("a", "q", "r")
+    host.loop.advance(INTERVAL_MS)
+    host.heartbeat("b", 0, "q", "r")
+    host.heartbeat("a", host.group.members["a"].member_epoch)
+    held = [(topic, *parts) for name in "ab" for topic, parts in host.assigned(name).items()]
+    assert len(host.assigned("a")) == len(host.assigned("b")) == 1
+    assert len(set(held)) == 2, "each partition has one member"
