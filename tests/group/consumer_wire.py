@@ -47,7 +47,7 @@ class ConsumerWire(WireCoordinator):
             request.subscribed_topic_regex = f"{self._prefix}(?:{request.subscribed_topic_regex})"
         return self._or_error(self._ask(68, request, 1, client_id), lambda response: response)
 
-    def describe(self, group: str) -> asyncio.Future[Any]:
+    def describe_consumers(self, group: str) -> asyncio.Future[Any]:
         def bare(response: Any) -> Any:
             described = response.groups[0]
             if described.error_code:
@@ -137,7 +137,7 @@ class ConsumerWireRunner(ConsumerScriptRunner):
         return self._wire.beat(request, client_id)
 
     def _describe_consumers(self, group: str) -> Any:
-        return self._wire.describe(group)
+        return self._wire.describe_consumers(group)
 
     def do_setting(self, *settings: str) -> None:
         """The group's own setting of the same meaning."""
