@@ -24,7 +24,7 @@ class EpochGroup(Group, Generic[M]):
     """One group that the coordinator assigns.
 
     Attributes:
-        metadata_hash: of the consumed topics, as of the group epoch; 0 if there is none.
+        metadata_hash: the hash of the consumed topics at the group epoch; 0 if the group consumes no topic.
     """
 
     protocol_type: ClassVar[str]

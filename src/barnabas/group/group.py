@@ -73,7 +73,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def protocol_name_of_type(self) -> str:
-        """The protocol type that ListGroups shows, such as "consumer"; empty if there is none."""
+        """The protocol type that ListGroups shows, such as "consumer"; empty if the group has no protocol type."""
 
     @abstractmethod
     def state_name(self) -> str:

@@ -62,7 +62,7 @@ class DiskFile(Protocol):
     def close(self) -> None: ...
 
     def fileno(self) -> int:
-        """Return the descriptor for sendfile, -1 if there is none."""
+        """Return the descriptor for sendfile, -1 if the disk has no file descriptors."""
         ...
 
 

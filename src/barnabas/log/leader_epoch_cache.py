@@ -30,7 +30,7 @@ class LeaderEpochCache:
     """The epochs of one log, in memory and in their file.
 
     Attributes:
-        latest_epoch: the epoch of the last batch, -1 if there is none.
+        latest_epoch: the epoch of the last batch, -1 if the cache is empty.
     """
 
     __slots__ = ("_disk", "_epochs", "_path", "_start_offsets", "latest_epoch")

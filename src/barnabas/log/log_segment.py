@@ -257,7 +257,7 @@ class LogSegment:
         positions[offset] = position
 
     def locate(self, offset: int) -> int:
-        """Return the position of the first batch whose last offset is at least `offset`; `size` if there is none.
+        """Return the position of the first batch whose last offset is at least `offset`; `size` if every batch ends below it.
 
         Raises:
             CorruptRecord: the file holds bytes that are not a batch.

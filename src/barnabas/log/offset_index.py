@@ -55,7 +55,7 @@ class OffsetIndex(IndexFile):
         return self._search_file(relative, 0)
 
     def last_at_or_below_position(self, position: int) -> Entry | None:
-        """Return the last entry whose position is at most `position`; a batch begins there. None if there is none."""
+        """Return the last entry whose position is at most `position`, None if every entry lies behind it. A batch begins at the entry."""
         if self._sealed_entries is None:
             slot = bisect_right(self._positions, position)
             return self._entry(slot - 1) if slot else None
@@ -65,7 +65,7 @@ class OffsetIndex(IndexFile):
         return self.base_offset + self._relative_offsets[slot], self._positions[slot]
 
     def last_entry(self) -> Entry | None:
-        """Return offset and position of the last entry, None if there is none."""
+        """Return offset and position of the last entry, None if the index is empty."""
         if self._sealed_entries is None:
             return self._entry(-1) if self._positions else None
         return self._last_in_file()

@@ -98,7 +98,7 @@ class OffsetMap:
         return True
 
     def get(self, key: bytes) -> int:
-        """Return the last offset of a key, -1 if there is none."""
+        """Return the last offset of a key, -1 if the map does not have the key."""
         digest = _digest(key)
         position = self._find(digest)
         entry = self._table[position : position + ENTRY_BYTES]

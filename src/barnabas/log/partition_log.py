@@ -283,7 +283,7 @@ class PartitionLog:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """First offset of the oldest undecided transaction, None if there is none."""
+        """First offset of the oldest undecided transaction, None if every transaction is decided."""
         self._producers.high_watermark_moved(self.high_watermark)
         return self._producers.first_unstable_offset()
 

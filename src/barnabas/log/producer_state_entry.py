@@ -56,7 +56,7 @@ class ProducerStateEntry:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
     def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
-        """Return the batch with exactly these sequences among the last five, None if there is none."""
+        """Return the batch with exactly these sequences, None if none of the last five batches has them."""
         if producer_epoch != self.producer_epoch:
             return None
         for batch in self.batches:

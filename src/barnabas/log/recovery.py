@@ -90,7 +90,7 @@ class LogLoader:
         self._saw_marker = False
 
     def load(self, *, log_start_offset: int, recovery_point: int, clean: bool) -> LoadedLog:
-        """Open the directory; create the first segment if there is none.
+        """Open the directory; create the first segment if the directory has no segment.
 
         Args:
             log_start_offset: from the checkpoint, 0 if unknown.

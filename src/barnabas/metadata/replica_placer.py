@@ -19,7 +19,7 @@ from barnabas.protocol.errors import ErrorCode
 
 
 class Placement(NamedTuple):
-    """The replicas of each new partition, preferred leader first; or the reason there are none."""
+    """The replicas of each new partition, preferred leader first; or the reason why the placer found no replicas."""
 
     assignments: list[tuple[int, ...]]
     error: ApiError | None = None

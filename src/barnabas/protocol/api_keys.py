@@ -139,7 +139,7 @@ class ApiDescription(NamedTuple):
     Attributes:
         name: Kafka's name without "Request".
         min_version, max_version: what the codec reads, unstable versions included.
-        flexible_from: first flexible version, None if there is none.
+        flexible_from: first flexible version, None if no version is flexible.
         request, response: names of the message classes.
         listeners: `broker`, `controller`, or both.
         latest_version_unstable: whether `max_version` is not stable yet.

@@ -59,7 +59,7 @@ class Message(Struct):
         KIND: `request`, `response`, `header`, `metadata`, `remote-metadata`, `coordinator-key`, `coordinator-value` or `data`.
         API_KEY: the API of a request or response, the type of a record, or None.
         MIN_VERSION, MAX_VERSION: the versions that can be read and written.
-        FLEXIBLE_FROM: first version with compact lengths and tag buffers, None if there is none.
+        FLEXIBLE_FROM: first version with compact lengths and tag buffers, None if no version has them.
     """
 
     __slots__ = ()

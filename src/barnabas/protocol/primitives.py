@@ -49,7 +49,7 @@ class RecordSlice(Protocol):
         """Read all `size` bytes."""
 
     def fileno(self) -> int:
-        """Return the descriptor for sendfile, or -1 if there is none."""
+        """Return the descriptor for sendfile, -1 if the records lie in no open file."""
 
 
 def uuid_to_str(uuid: bytes) -> str:

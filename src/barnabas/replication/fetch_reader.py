@@ -267,7 +267,7 @@ class _Reading:
         )
 
     def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:
-        """Read whole batches below `end`, as many bytes as the limits allow; None if there are none."""
+        """Read whole batches below `end`, as many bytes as the limits allow; None if the log has no batch to give."""
         offset = wanted.fetch_offset
         if offset > end or offset < log.log_start_offset:
             _check_range(log, wanted)

@@ -1,4 +1,4 @@
-"""DelayedShareFetch: reads where records may be acquired, acquires them, and waits while there are none.
+"""DelayedShareFetch: reads where records may be acquired, acquires them, and waits while no record is available.
 
     for each share partition   next_fetch_offset ──► log.read ──► (enough bytes?) ──► acquire ──► cut to the acquired batches
 

@@ -81,7 +81,7 @@ class SharePartitionManager:
         return len(self._partitions)
 
     async def fetch(self, params: ShareFetchParams, partitions: Sequence[TopicPartitionId], epoch: int) -> FetchAnswer:
-        """Acquire records for a member, waiting for some if there are none.
+        """Acquire records for a member; wait if no record is available.
 
         Args:
             partitions: partitions that exist.

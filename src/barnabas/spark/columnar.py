@@ -102,7 +102,7 @@ def select_batches(
         check_crcs: whether to reject a batch with a wrong checksum.
 
     Returns:
-        The batches, and the offset after the last whole batch of the response (`start` if there is none).
+        The batches, and the offset after the last whole batch of the response (`start` if the response has no whole batch).
 
     Raises:
         RecordError: a batch is damaged, or has a message format before 2.

@@ -313,7 +313,7 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
 
 
 def transaction_version(bootstrap: str, timeout_ms: int = 10_000) -> int:
-    """Return the finalized level of the feature `transaction.version`; 0 if there is none.
+    """Return the finalized level of the feature `transaction.version`; 0 if the cluster has not finalized it.
 
     Raises:
         KafkaError: no broker answers.
