@@ -9,8 +9,9 @@ Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexib
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.producer_errors import producer_error
 from barnabas.metadata.topic_names import GROUP_METADATA
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 FENCED_SINCE = 2
@@ -25,6 +26,5 @@ async def handle(context: RequestContext, request: AddOffsetsToTxnRequest) -> Ad
             request.transactional_id, request.producer_id, request.producer_epoch, frozenset({partition}), 0
         )
     except KafkaError as error:
-        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
-        return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+        return AddOffsetsToTxnResponse(error_code=producer_error(error, context.version, fenced_since=FENCED_SINCE))
     return AddOffsetsToTxnResponse()

@@ -13,6 +13,7 @@ TRANSACTION_ABORTABLE.
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.producer_errors import producer_error
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -69,9 +70,7 @@ async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
         await coordinator.add_partitions(*asked, EPOCH_BUMP_VERSION if context.version >= BATCHED_SINCE else 0)
         code = ErrorCode.NONE
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        code = producer_error(error, context.version, fenced_since=FENCED_SINCE)
     return _result(transaction, dict.fromkeys(partitions, code))
 
 

@@ -11,7 +11,8 @@ Version 2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH, 3 is flexib
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.api.producer_errors import producer_error
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import EndTxnRequest, EndTxnResponse
 from barnabas.transaction.transaction_shard import EndTxn
 
@@ -32,6 +33,5 @@ async def handle(context: RequestContext, request: EndTxnRequest) -> EndTxnRespo
     try:
         ended = await context.services.transaction_coordinator.end_transaction(wanted)
     except KafkaError as error:
-        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
-        return EndTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+        return EndTxnResponse(error_code=producer_error(error, context.version, fenced_since=FENCED_SINCE))
     return EndTxnResponse(producer_id=ended.producer_id, producer_epoch=ended.producer_epoch)

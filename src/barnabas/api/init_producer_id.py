@@ -17,6 +17,7 @@ Version 2 is flexible, 3 adds the current id and epoch (KIP-360), 4 PRODUCER_FEN
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.producer_errors import producer_error
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -36,8 +37,7 @@ async def handle(context: RequestContext, request: InitProducerIdRequest) -> Ini
             return await _transactional(context, request, request.transactional_id)
         producer_id = await context.services.producer_ids.generate()
     except KafkaError as error:
-        is_old = error.code is ErrorCode.PRODUCER_FENCED and context.version < FENCED_SINCE
-        return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+        return _refused(producer_error(error, context.version, fenced_since=FENCED_SINCE))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
