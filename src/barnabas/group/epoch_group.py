@@ -24,7 +24,7 @@ class EpochGroup(Group, Generic[M]):
     """One group that the coordinator assigns.
 
     Attributes:
-        metadata_hash: the hash of the consumed topics at the group epoch; 0 if the group consumes no topic.
+        metadata_hash: the hash of the consumed topics at the group epoch; 0 if the group consumes no topic that exists.
     """
 
     protocol_type: ClassVar[str]
