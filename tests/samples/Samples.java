@@ -142,6 +142,8 @@ public class Samples {
                 }
                 producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
                 if (attempt == 0) {
+                    // An abort drops what the producer has not sent yet; this one shall find records in the log.
+                    producer.flush();
                     throw new IllegalStateException("the processing failed");
                 }
                 producer.commitTransaction();
