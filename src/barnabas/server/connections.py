@@ -12,6 +12,7 @@ Source: Kafka's `ConnectionQuotas`, `DynamicListenerConfig`; KIP-402, KIP-612, K
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -22,6 +23,7 @@ from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, Connec
 from barnabas.server.config import BrokerConfig, merged_broker_properties
 from barnabas.server.config_table import config_schema
 from barnabas.server.listener import Listener
+from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Connections"]
@@ -42,14 +44,16 @@ class Connections:
     Attributes:
         quotas: decides which connections are admitted.
         memory: bounds the requests being read; None without a bound.
+        lines: the lines of log about peers.
     """
 
-    def __init__(self, config: BrokerConfig, listeners: Sequence[Listener]) -> None:
+    def __init__(self, config: BrokerConfig, listeners: Sequence[Listener], loop: asyncio.AbstractEventLoop) -> None:
         self._config = config
         self._listeners = listeners
         self.quotas = ConnectionQuotas(
             samples=config.int_value("quota.window.num"), window_seconds=config.int_value("quota.window.size.seconds")
         )
+        self.lines = RepeatedLines(loop)
         limit = config.queued_max_request_bytes
         self.memory = RequestMemory(limit) if limit > 0 else None
 

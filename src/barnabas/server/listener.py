@@ -26,6 +26,7 @@ from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
 from barnabas.server.connection import Connection
+from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Listener"]
@@ -54,6 +55,10 @@ class Listener:
         memory: shared by the listeners of a broker; None for no bound.
         now_ms: any clock in milliseconds, for connection rates.
         send_buffer_bytes: of the socket of a connection that reads records; negative to leave it to the system.
+        lines: the lines of log about peers, shared by the listeners of a broker.
+
+    Attributes:
+        metrics_url: where this broker serves `/metrics`; empty if it does not.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Listener:
         now_ms: Callable[[], int] | None = None,
         backlog: int = 50,
         send_buffer_bytes: int = -1,
+        lines: RepeatedLines | None = None,
     ) -> None:
         self.loop = loop
         self._dispatcher: Dispatcher | None = None
@@ -88,6 +94,8 @@ class Listener:
         self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
         self._backlog = backlog
         self.send_buffer_bytes = send_buffer_bytes
+        self.lines = lines or RepeatedLines(loop)
+        self.metrics_url = ""
         self._count = 0
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()
@@ -138,6 +146,7 @@ class Listener:
         self._waiting.clear()
         for connection in [*waiting, *self._closing_later, *self._connections]:
             connection.close()
+        self.lines.close()
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -215,7 +224,8 @@ class Listener:
 
     def _reject(self, connection: Connection, reason: str) -> None:
         self.rejected += 1
-        logger.info("Rejected connection from %s: %s", connection.info.peer_host, reason)
+        host = connection.info.peer_host
+        self.lines.log(logger, logging.INFO, host, f"Rejected connection from {host}: {reason}")
         connection.close()
 
     def forget(self, connection: Connection) -> None:
