@@ -112,7 +112,7 @@ class BrokerServer:
         self.metrics: MetricsEndpoint | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
-        self.connections = Connections(config, self.listeners, loop)
+        self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -263,6 +263,7 @@ class BrokerServer:
                 backlog=config.socket_listen_backlog_size,
                 send_buffer_bytes=config.socket_send_buffer_bytes,
                 lines=self.connections.lines,
+                descriptors=self.connections.descriptors,
             )
             try:
                 await listener.bind()

@@ -283,7 +283,7 @@ class Connection(asyncio.BufferedProtocol):
             if slice_bytes > _SMALL and self._sender is None:
                 listener = self._listener
                 self._sender = SliceSender.over(
-                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes
+                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
                 )
             if slice_bytes <= _SMALL or self._sender is None:
                 self._transport.write(b"".join(part if isinstance(part, bytearray) else part.read() for part in output))

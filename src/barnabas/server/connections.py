@@ -22,6 +22,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, ConnectionQuotas, parse_overrides
 from barnabas.server.config import BrokerConfig, merged_broker_properties
 from barnabas.server.config_table import config_schema
+from barnabas.server.descriptors import Descriptors
 from barnabas.server.listener import Listener
 from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
@@ -39,21 +40,32 @@ _NAMES = (
 
 
 class Connections:
-    """The quotas and the memory that a node's listeners share.
+    """The quotas, the memory and the descriptors that a node's listeners share.
+
+    Args:
+        open_log_files: how many descriptors are for segment files.
 
     Attributes:
         quotas: decides which connections are admitted.
         memory: bounds the requests being read; None without a bound.
         lines: the lines of log about peers.
+        descriptors: bounds the connections that are open.
     """
 
-    def __init__(self, config: BrokerConfig, listeners: Sequence[Listener], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listeners: Sequence[Listener],
+        loop: asyncio.AbstractEventLoop,
+        open_log_files: int,
+    ) -> None:
         self._config = config
         self._listeners = listeners
         self.quotas = ConnectionQuotas(
             samples=config.int_value("quota.window.num"), window_seconds=config.int_value("quota.window.size.seconds")
         )
         self.lines = RepeatedLines(loop)
+        self.descriptors = Descriptors.of_this_process(open_log_files)
         limit = config.queued_max_request_bytes
         self.memory = RequestMemory(limit) if limit > 0 else None
 
