@@ -213,10 +213,12 @@ def test_a_response_that_fails_while_the_connection_closes_is_not_reported(peer:
 
 
 def test_a_connection_that_waits_for_memory_leaves_the_queue_with_its_end(loop: asyncio.AbstractEventLoop) -> None:
-    memory = RequestMemory(1)
-    peer = Peer(loop, memory)
+    memory = RequestMemory(1, loop)
+    first, peer = Peer(loop, memory), Peer(loop, memory)
+    first.serve()
+    first.send(request(METADATA, 1, bytes(100_000))[:1000])
+    assert first.transport.is_reading, "one request may be larger than the memory"
     peer.serve()
-    assert memory.take(lambda: None, 1)
     peer.send(request(METADATA, 1, bytes(100_000))[:1000])
     assert not peer.transport.is_reading
     assert repr(memory).endswith("waiting=1>")

@@ -22,6 +22,7 @@ WITHOUT_EFFECT = "Accepted for compatibility; has no effect."
 DEFAULTS = {
     "advertised.listeners": "auto",
     "auto.create.topics.enable": "false",
+    "queued.max.request.bytes": "268435456",
 }
 # Properties that Kafka requires and one node implies.
 IMPLIED = {
