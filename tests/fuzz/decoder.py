@@ -8,12 +8,13 @@ Oracles
 
 from __future__ import annotations
 
+import contextlib
 import math
 from random import Random
 from typing import Any
 
 from barnabas.protocol.api_keys import request_header_version
-from barnabas.protocol.errors import KafkaError, EncodeError
+from barnabas.protocol.errors import EncodeError, KafkaError
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import Message, Struct
 from barnabas.protocol.messages import message_class
@@ -87,10 +88,8 @@ class Decoders:
             assert again == message, (of.NAME, version, data.hex())
         if of.KIND == "request" and of.API_KEY is not None:
             head = of.API_KEY.to_bytes(2) + version.to_bytes(2) + b"\0\0\0\1" + data[:3]
-            try:
+            with contextlib.suppress(KafkaError):
                 parse_request_header(memoryview(head + bytes(request_header_version(of.API_KEY, version))))
-            except KafkaError:
-                pass
 
     def records(self, data: bytes) -> None:
         """Read bytes as record batches, as broker and tools do."""
@@ -113,7 +112,12 @@ class Decoders:
 
 def _batch(random: Random, codec: Compression) -> bytes:
     records: list[Any] = [
-        (random.randrange(1000), random.choice((None, b"k", b"key" * 9)), random.choice((None, b"", b"v" * 50)), headers)
+        (
+            random.randrange(1000),
+            random.choice((None, b"k", b"key" * 9)),
+            random.choice((None, b"", b"v" * 50)),
+            headers,
+        )
         for headers in ([], [("h", b"v")], [("h", None), ("", b"")])
     ]
     return bytes(build_batch(records, compression=codec))

@@ -12,17 +12,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import struct
 import time
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Any, Self
 
-from barnabas.api import APIS
 from barnabas.api.dispatch import RefusedRequest
-from barnabas.protocol.api_keys import ApiKey, api, request_header_version, response_header_version
-from barnabas.protocol.errors import ErrorCode, EncodeError
+from barnabas.protocol.api_keys import api, response_header_version
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.message import Struct
 from barnabas.protocol.messages import (
     FetchRequest,
@@ -32,12 +30,11 @@ from barnabas.protocol.messages import (
     ProduceRequest,
 )
 from barnabas.records.builder import build_batch
-from barnabas.records.compression import Compression
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
-from tests.fuzz.messages import Names, Values, mutated
+from tests.fuzz.frames import MEMBER, TOPICS, Frames
 
 SETTINGS = {
     "offsets_topic_num_partitions": "1",
@@ -47,25 +44,11 @@ SETTINGS = {
 }
 OTHERS_TOPIC, OTHERS_GROUP = "of-another-client", "group-of-another-client"
 OTHERS_RECORDS = 50
-MEMBER = "AAAAAAAAAAAAAAAAAAAAAQ"
 WAITING_MAX = 200
 PAUSE_EVERY = 500
 """Requests between two passes of virtual time, in which what waits is answered."""
 
 PAUSE_SECONDS = 60.0
-
-NOT_SENT = frozenset(
-    {
-        # Administration that may well end the other client's data or its connection: it is no bug if it does.
-        ApiKey.UPDATE_FEATURES,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.ALTER_CONFIGS,
-    }
-)
-OF_ANY_TOPIC = frozenset(
-    {ApiKey.DELETE_TOPICS, ApiKey.DELETE_RECORDS, ApiKey.CREATE_PARTITIONS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
-)
-"""Administration that is allowed for internal topics too, and then ends what groups know."""
 
 
 class _Errors(logging.Handler):
@@ -98,14 +81,15 @@ class FuzzedNode:
         logging.getLogger("barnabas").addHandler(self._errors)
         self._failures: list[str] = []
         self._waiting: dict[asyncio.Future[Any], Any] = {}
-        self._frames: dict[int, list[bytes]] = {}
         self._prepare()
-        self._values = Values(self.random, self._names())
+        self._frames = Frames(self.random, list(self.topic_ids.values()))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         logging.getLogger("barnabas").removeHandler(self._errors)
         self.node.close()
 
@@ -114,11 +98,10 @@ class FuzzedNode:
 
     def _prepare(self) -> None:
         node = self.node
-        for name in ("t", "u", OTHERS_TOPIC):
-            node.create_topic(name, 2, retention_ms="-1", retention_bytes="-1")
-        node.create_topic("compacted", 1, cleanup_policy="compact")
+        for name in (*TOPICS, OTHERS_TOPIC):
+            node.create_topic(name, 2, cleanup_policy="compact" if name == "compacted" else "delete")
         topics = node.server.services.image().topics.by_name
-        self.topic_ids = {name: bytes(topics[name].topic_id) for name in ("t", "u", "compacted")}
+        self.topic_ids = {name: bytes(topics[name].topic_id) for name in TOPICS}
         self._others_id = bytes(topics[OTHERS_TOPIC].topic_id)
         for index in range(OTHERS_RECORDS):
             batch = build_batch([(0, b"k", b"value %d" % index, [])])
@@ -142,115 +125,11 @@ class FuzzedNode:
         )
         return int(answer.topics[0].partitions[0].error_code)
 
-    def _names(self) -> Names:
-        groups: list[Any] = ["g", "h", "s", "k", ""]
-        topics: list[Any] = ["t", "u", "compacted", "absent", "new", "__consumer_offsets"]
-        ids: list[Any] = [*self.topic_ids.values(), bytes(16), b"\x07" * 16]
-        members: list[Any] = [MEMBER, "", "m"]
-        batches: list[Any] = [
-            bytes(build_batch([(0, b"k", b"v", [("h", b"x")])], compression=codec, **extra))
-            for codec in Compression
-            for extra in (
-                {},
-                {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0},
-                {"producer_id": 0, "producer_epoch": 0, "base_sequence": 0, "transactional": True},
-            )
-        ]
-        batches += [mutated(self.random, self.random.choice(batches), batches) for _ in range(60)]
-        return {
-            "name": topics,
-            "topic": topics,
-            "topic_name": topics,
-            "topic_names": topics,
-            "topics": topics,
-            "subscribed_topic_names": topics,
-            "source_topics": topics,
-            "topic_id": ids,
-            "group_id": groups,
-            "groups": groups,
-            "group_ids": groups,
-            "groups_names": groups,
-            "coordinator_keys": [*groups, f"g:{MEMBER}:0", "tx"],
-            "key": [*groups, "tx"],
-            "transactional_id": ["tx", "ty", None],
-            "v3_and_below_transactional_id": ["tx", "ty"],
-            "transactional_ids": ["tx", "ty"],
-            "member_id": members,
-            "group_instance_id": [None, None, "i0"],
-            "instance_id": [None, None, "i0"],
-            "member_epoch": [0, 1, 2, -1, -2],
-            "share_session_epoch": [0, 1, 2, -1],
-            "session_epoch": [0, 1, -1],
-            "generation_id": [-1, 0, 1, 2],
-            "producer_id": [0, 1, 2, -1],
-            "producer_epoch": [0, 1, -1],
-            "partition": [0, 0, 1, 2, -1],
-            "partition_index": [0, 0, 1, 2, -1],
-            "partition_indexes": [0, 0, 1, 2],
-            "partitions": [0, 0, 1, 2],
-            "index": [0, 0, 1, 2],
-            "protocol_type": ["consumer", "consumer", "connect"],
-            "protocol_name": ["range"],
-            "metadata": [b"\0\0\0\0\0\1\0\1t\0\0\0\0", b"", b"\0\3"],
-            "session_timeout_ms": [10_000, 6000],
-            "rebalance_timeout_ms": [10_000, 1000],
-            "transaction_timeout_ms": [1000, 60_000],
-            "timeout_ms": [1000, 0, 30_000],
-            "max_wait_ms": [0, 100, 1000],
-            "min_bytes": [0, 1],
-            "max_bytes": [1 << 20, 0, 1],
-            "partition_max_bytes": [1 << 20, 0],
-            "acks": [1, -1, 0],
-            "records": batches,
-            "num_partitions": [1, 2, -1, 0],
-            "count": [1, 2, 3],
-            "replication_factor": [1, -1, 2],
-            "validate_only": [False, True],
-            "resource_type": [2, 32],
-            "resource_name": ["t", "u", "g", "absent"],
-            "config_name": ["retention.ms", "cleanup.policy", "bogus"],
-            "configuration_keys": ["retention.ms", "bogus"],
-            "config_operation": [0, 1, 2, 3],
-            "value": ["1000", "compact", None, "x"],
-            "entity_type": ["client-id", "user"],
-            "entity_name": ["fuzz", "u"],
-            "generation_id_or_member_epoch": [-1, 0, 1],
-            "replica_id": [-1],
-            "isolation_level": [0, 1],
-            "timestamp": [-1, -2, -3, 0, 1_700_000_000_000],
-            "acknowledge_types": [0, 1, 2, 3, 4],
-            "subscribed_topic_regex": [None, "t.*", "(", "(a+)+$"],
-            "assignment": [b"", b"part"],
-        }
-
     def one(self) -> None:
         """Send one request, now and then whole and right, mostly not."""
-        key = self.random.choice(list(APIS))
-        if self.random.random() < 0.02:
-            self._send(self.random.randbytes(self.random.randrange(64)))
-        elif key not in NOT_SENT:
-            frames = self._frames.setdefault(key, [])
-            frame = self._frame(key)
-            if self.random.random() < 0.5:
-                frame = mutated(self.random, frame, frames)
-            elif len(frames) < 50:
-                frames.append(frame)
-            if _is_harmless(frame):
-                self._send(frame)
+        self._send(self._frames.one())
         if self.sent % PAUSE_EVERY == 0 or len(self._waiting) > WAITING_MAX:
             self.pause()
-
-    def _frame(self, key: int) -> bytes:
-        served = APIS[key]
-        version = self.random.randint(served.min_served, served.max_version)
-        head = struct.pack(">hhih", key, version, self.sent, 4) + b"fuzz"
-        if request_header_version(key, version) >= 2:
-            head += b"\0"
-        while True:
-            try:
-                return head + self._values.message(api(key).request_class, version).encode(version)  # type: ignore[no-any-return]
-            except EncodeError:
-                continue
 
     def _send(self, frame: bytes) -> None:
         self.sent += 1
@@ -326,12 +205,6 @@ class FuzzedNode:
 
     def _pass_time(self, seconds: float) -> None:
         self.node.loop.run_until_complete(asyncio.sleep(seconds))
-
-
-def _is_harmless(frame: bytes) -> bool:
-    """Return whether the other client's data must survive the frame; a changed header makes it another request."""
-    key = int.from_bytes(frame[:2])
-    return key not in NOT_SENT and not (key in OF_ANY_TOPIC and b"__" in frame)
 
 
 def _is_unknown_server_error(message: object) -> bool:

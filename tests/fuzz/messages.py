@@ -19,7 +19,24 @@ INTEGERS = {
     "uint32": (0, (1 << 32) - 1),
     "int64": (-(1 << 63), (1 << 63) - 1),
 }
-TEXTS = ["", "a", "t", "absent", "-", ".", "..", "a/b", "ü" * 20, "x" * 249, "x" * 250, "\n\x1b[2J", "\0", "{", "(a+)+$", " "]
+TEXTS = [
+    "",
+    "a",
+    "t",
+    "absent",
+    "-",
+    ".",
+    "..",
+    "a/b",
+    "ü" * 20,
+    "x" * 249,
+    "x" * 250,
+    "\n\x1b[2J",
+    "\0",
+    "{",
+    "(a+)+$",
+    " ",
+]
 SMALL = (-2, -1, 0, 1, 2, 3, 100)
 
 
@@ -108,10 +125,14 @@ def mutated(random: Random, data: bytes, others: list[bytes]) -> bytes:
         elif kind == 1 and changed:
             changed[at] = random.choice((0, 1, 0x7F, 0x80, 0xFF))
         elif kind == 2:
-            changed[at : at + 4] = random.choice((b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\x01\0\0"))
+            changed[at : at + 4] = random.choice(
+                (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\x01\0\0")
+            )
         elif kind == 3:
             # The longest varint, and one that says two thousand million.
-            changed[at : at + 1] = random.choice((b"\xff\xff\xff\xff\x0f", b"\xfe\xff\xff\xff\x07", b"\xff" * 10 + b"\x01"))
+            changed[at : at + 1] = random.choice(
+                (b"\xff\xff\xff\xff\x0f", b"\xfe\xff\xff\xff\x07", b"\xff" * 10 + b"\x01")
+            )
         elif kind == 4:
             del changed[at : at + random.choice((1, 2, 8, 64))]
         elif kind == 5:
