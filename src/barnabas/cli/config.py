@@ -9,8 +9,10 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, parse_pairs, session_options
+from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
+from barnabas.nearest import did_you_mean
 
 _TYPES = {
     "topic": "TOPIC",
@@ -37,9 +39,10 @@ def _resources(
 ) -> list[ConfigResource]:
     if entity_type is None:
         if not words or words[0] not in _TYPES:
+            meant = did_you_mean(words[0], _TYPES) if words else ""
             raise click.UsageError(
                 "Name a type and its names: topic, broker, group or client-metrics"
-                " (quotas of users, clients and addresses: kafka-configs.sh)."
+                f" (quotas of users, clients and addresses: kafka-configs.sh){meant}."
             )
         entity_type, words = words[0], words[1:]
     kind = ResourceType[_TYPES[entity_type]]
@@ -66,8 +69,11 @@ def _resources(
 
 
 def _label(resource: ConfigResource) -> str:
-    kind = resource.type.name.lower().replace("_", "-")
-    return f"{kind} {resource.name}" if resource.name else f"all {kind}s"
+    return f"{_kind(resource)} {resource.name}" if resource.name else f"all {_kind(resource)}s"
+
+
+def _kind(resource: ConfigResource) -> str:
+    return resource.type.name.lower().replace("_", "-")
 
 
 @click.group()
@@ -111,8 +117,10 @@ def describe(
             continue
         unknown = sorted(set(keys) - {entry.name for entry in entries})
         if unknown and resource.name:  # the default of all brokers has only what was set
+            known = setting_names(_kind(resource))
+            meant = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
             raise Failure(
-                f"{_label(resource)} has no setting {', '.join(unknown)}",
+                f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
                 f"`barnabas config describe {_label(resource)} --all` lists them",
             )
         chosen = [entry for entry in entries if everything or keys or not entry.is_default]
@@ -137,7 +145,8 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
         columns.append("DOCUMENTATION")
         for row, entry in zip(rows, entries, strict=True):
             row.append(entry.documentation)
-    return Table(columns, rows)
+    hidden_first = ("SENSITIVE", "READ-ONLY", "TYPE", "SOURCE")
+    return Table(columns, rows, hidden_first=hidden_first, below=columns[6:])
 
 
 @config.command()
@@ -190,13 +199,9 @@ def alter(
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
     status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
-    rows = [
-        (resource.type.name.lower().replace("_", "-"), resource.name, status)
-        for resource, outcome in outcomes.items()
-        if outcome is None
-    ]
+    rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
     if rows:
-        session.output.table(("TYPE", "NAME", "STATUS"), rows)
+        session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
