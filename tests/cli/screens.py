@@ -18,6 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from unittest import mock
@@ -114,23 +115,43 @@ def _folded(line: str, width: int) -> list[str]:
     return parts
 
 
-def shown_in_tmux(name: str, width: int) -> str:
-    """Return a command's screen as tmux has it."""
-    socket = f"barnabas-screens-{os.getpid()}"
-    command = shlex.join([sys.executable, "-m", "tests.cli.screens", "--show", name])
-    tmux = ["tmux", "-L", socket, "-f", os.devnull]
-    start = f"{command}; tmux -L {socket} wait-for -S shown; sleep 60"
-    environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "COLUMNS", "LINES")}
-    environment |= {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run(
-        [*tmux, "new-session", "-d", "-x", str(width), "-y", str(_LINES), start], check=True, env=environment
-    )
-    try:
-        subprocess.run([*tmux, "wait-for", "shown"], check=True, timeout=60)
-        captured = subprocess.run([*tmux, "capture-pane", "-p"], check=True, capture_output=True).stdout.decode()
-    finally:
-        subprocess.run([*tmux, "kill-server"], check=True)
-    return "\n".join(line.rstrip() for line in captured.rstrip().splitlines())
+class Tmux:
+    """A tmux server with no user's settings, for as long as the context."""
+
+    def __enter__(self) -> Tmux:
+        self._folder = tempfile.TemporaryDirectory()
+        environment = {key: value for key, value in os.environ.items() if key not in ("TMUX", "COLUMNS", "LINES")}
+        self._environment = environment | {"LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)}
+        self._command = ["tmux", "-S", f"{self._folder.name}/socket", "-f", os.devnull]
+        self._call("new-session", "-d", "-s", "holder")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._call("kill-server")
+        self._folder.cleanup()
+
+    def _call(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self._command, *arguments], check=True, capture_output=True, env=self._environment, timeout=60
+        )
+        return done.stdout.decode()
+
+    def screens(self, name: str) -> dict[int, str]:
+        """Return a command's screen at each width."""
+        shown = {}
+        for width in WIDTHS:
+            session = f"{name}-{width}"
+            command = shlex.join([sys.executable, "-m", "tests.cli.screens", "--show", name])
+            finish = shlex.join([*self._command, "wait-for", "-S", session])
+            size = ("-x", str(width), "-y", str(_LINES))
+            self._call("new-session", "-d", "-s", session, *size, f"{command}; {finish}; cat")
+        for width in WIDTHS:
+            session = f"{name}-{width}"
+            self._call("wait-for", session)
+            captured = self._call("capture-pane", "-p", "-t", session).rstrip()
+            self._call("kill-session", "-t", session)
+            shown[width] = "\n".join(line.rstrip() for line in captured.splitlines())
+        return shown
 
 
 def run(name: str) -> None:
@@ -154,15 +175,16 @@ def _main() -> int:
         return 0
     differences = 0
     FOLDER.mkdir(exist_ok=True)
-    for name in SCREENS:
-        screens = text_of(name, {width: shown_in_tmux(name, width) for width in WIDTHS})
-        before = path_of(name).read_text() if path_of(name).exists() else ""
-        if screens != before:
-            differences += 1
-            lines = (before.splitlines(), screens.splitlines())
-            print("\n".join(difflib.unified_diff(*lines, f"{name}.txt", "tmux", lineterm="")))
-        if options.write:
-            path_of(name).write_text(screens)
+    with Tmux() as tmux:
+        for name in SCREENS:
+            screens = text_of(name, tmux.screens(name))
+            before = path_of(name).read_text() if path_of(name).exists() else ""
+            if screens != before:
+                differences += 1
+                lines = (before.splitlines(), screens.splitlines())
+                print("\n".join(difflib.unified_diff(*lines, f"{name}.txt", "tmux", lineterm="")))
+            if options.write:
+                path_of(name).write_text(screens)
     print(f"{len(SCREENS)} commands at {len(WIDTHS)} widths, {differences} {'changed' if options.write else 'differ'}")
     return 1 if differences and not options.write else 0
 
