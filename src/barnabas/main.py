@@ -56,8 +56,6 @@ def _open_closed_streams() -> None:
 
 def command_group() -> click.Group:
     """Return the click group of all commands."""
-    from importlib.metadata import version
-
     import click
 
     from barnabas.cli.commands import COMMANDS, Command, LazyCommands
@@ -73,7 +71,7 @@ def command_group() -> click.Group:
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
     )
-    return click.version_option(version("barnabas"), prog_name="barnabas")(group)
+    return click.version_option(package_name="barnabas", prog_name="barnabas")(group)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import click
 
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, parse_pairs, session_options
+from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
 from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
@@ -31,7 +31,26 @@ def _entity(command: Callable[..., None]) -> Callable[..., None]:
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
     command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
-    return click.argument("words", nargs=-1, metavar="TYPE [NAME]…")(command)
+    return click.argument("words", nargs=-1, metavar="TYPE [NAME]…", shell_complete=_complete_word)(command)
+
+
+def _complete_word(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the type, then the names of what has settings."""
+    words = context.params.get("words") or ()
+    if not words:
+        return [each for each in ("topic", "broker", "group", "client-metrics") if each.startswith(incomplete)]
+    complete = {"TOPIC": complete_topics, "GROUP": complete_groups}.get(_TYPES.get(words[0], ""))
+    return [] if complete is None else complete(context, parameter, incomplete)
+
+
+def _complete_key(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the names of settings, of every type: click does not know the words in front of an option without a value."""
+    scopes = {kind.lower().replace("_", "-") for kind in _TYPES.values()}
+    return sorted({name for scope in scopes for name in setting_names(scope) if name.startswith(incomplete)})
+
+
+def _complete_pair(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [f"{name}=" for name in _complete_key(context, parameter, incomplete)]
 
 
 def _resources(
@@ -84,7 +103,7 @@ def config() -> None:
 @config.command()
 @_entity
 @click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
-@click.option("-k", "--key", "keys", multiple=True, help="Only this setting; repeat.")
+@click.option("-k", "--key", "keys", multiple=True, shell_complete=_complete_key, help="Only this setting; repeat.")
 @click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
 @click.option("--synonyms", is_flag=True, help="With the overridden values of each.")
 @session_options
@@ -151,9 +170,18 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
 
 @config.command()
 @_entity
-@click.option("-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set; repeat.")
+@click.option(
+    "-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", shell_complete=_complete_pair, help="Set; repeat."
+)
 @click.option("--add-config", "added", multiple=True, metavar="K=V,K=[V,V]", help="Kafka's spelling of --set.")
-@click.option("--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat.")
+@click.option(
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=_complete_key,
+    help="Back to the default; repeat.",
+)
 @click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
 @click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
 @click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")

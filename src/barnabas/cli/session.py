@@ -232,9 +232,15 @@ def complete_topic_settings(context: click.Context, parameter: click.Parameter, 
     return [name for name in setting_names("topic") if name.startswith(incomplete)]
 
 
+def complete_topic_pairs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the KEY= of a topic's setting."""
+    return [f"{name}=" for name in complete_topic_settings(context, parameter, incomplete)]
+
+
 def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     try:
         with Admin(_address(context.params.get("bootstrap"), {}), timeout_ms=1000) as admin:
-            return [name for name in names(admin) if name.startswith(incomplete)]
+            # A name with an escape code or a newline would drive the terminal, or forge other names.
+            return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
     except (KafkaError, ValueError, click.UsageError):
         return []

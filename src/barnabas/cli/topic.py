@@ -13,7 +13,14 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topic_settings, complete_topics, parse_pairs, session_options
+from barnabas.cli.session import (
+    Session,
+    complete_topic_pairs,
+    complete_topic_settings,
+    complete_topics,
+    parse_pairs,
+    session_options,
+)
 from barnabas.cli.setting_names import settings
 from barnabas.client.admin import (
     Admin,
@@ -66,7 +73,14 @@ def topic() -> None:
     help="Replicas of each partition.",
 )
 @click.option(
-    "-c", "--config", "--topic-config", "configs", multiple=True, metavar="KEY=VALUE", help="A setting; repeat."
+    "-c",
+    "--config",
+    "--topic-config",
+    "configs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_topic_pairs,
+    help="A setting; repeat.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
@@ -245,9 +259,24 @@ def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, Boun
 @_names
 @click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
 @click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
-@click.option("-c", "--config", "--set", "configs", multiple=True, metavar="KEY=VALUE", help="Set a setting; repeat.")
 @click.option(
-    "--delete-config", "--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat."
+    "-c",
+    "--config",
+    "--set",
+    "configs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_topic_pairs,
+    help="Set a setting; repeat.",
+)
+@click.option(
+    "--delete-config",
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=complete_topic_settings,
+    help="Back to the default; repeat.",
 )
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
