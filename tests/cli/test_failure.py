@@ -1,8 +1,13 @@
 """A broker's error becomes one line with a hint."""
 
+import re
+import shlex
+
 import pytest
+from click.testing import CliRunner
 
 from barnabas.cli.failure import Failure, Quiet, explained, failure_of, report_failures
+from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 
 MISSING = error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topic t does not exist.\nReally.")
@@ -64,6 +69,18 @@ def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, sub
 )
 def test_a_wrong_setting_says_where_the_right_ones_are(subject: str, hint: str) -> None:
     assert failure_of(error_for(ErrorCode.INVALID_CONFIG, "bad"), subject).hint == hint
+
+
+@pytest.mark.parametrize("code", [code for code in ErrorCode if code is not ErrorCode.NONE], ids=lambda code: code.name)
+def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
+    for subject in ("topic t", "group g", "broker 1"):
+        hint = failure_of(error_for(code), subject).hint or ""
+        for command in re.findall(r"`barnabas (.+?)`", hint):
+            if command == "start":
+                continue
+            result = CliRunner().invoke(command_group(), [*shlex.split(command), "-b", "127.0.0.1:1"])
+            assert result.exit_code == (0 if command == "topic configs" else 1), result.output
+            assert "Usage" not in result.output
 
 
 def test_an_error_line_cannot_be_forged() -> None:

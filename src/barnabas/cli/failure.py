@@ -8,6 +8,7 @@ Exit codes: 1 when something failed, 2 when the command line was wrong (`usage`)
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
@@ -26,16 +27,16 @@ _HINTS = {
     "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts it",
     "INVALID_TOPIC_EXCEPTION": "use letters, digits, '.', '_' and '-', at most 249 of them",
     "INVALID_REPLICATION_FACTOR": "use at most as many replicas as there are brokers; -r 1 always works",
-    "INVALID_PARTITIONS": "`barnabas topic describe` shows how many there are; the number can only grow",
+    "INVALID_PARTITIONS": "`barnabas topic describe {topic}` shows how many there are; the number can only grow",
     "GROUP_ID_NOT_FOUND": "`barnabas group list` shows which exist",
     "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas txn list` shows which exist",
     "INVALID_REGULAR_EXPRESSION": "the broker expects RE2 syntax",
     "NON_EMPTY_GROUP": "stop its consumers first",
     "GROUP_SUBSCRIBED_TO_TOPIC": "stop its consumers first",
     "UNKNOWN_MEMBER_ID": "the group has running consumers: stop them first",
-    "OFFSET_OUT_OF_RANGE": "`barnabas topic describe` shows where the log begins and ends",
+    "OFFSET_OUT_OF_RANGE": "`barnabas topic describe {topic}` shows where the log begins and ends",
     "NOT_LEADER_OR_FOLLOWER": "the leader is moving: try again",
-    "LEADER_NOT_AVAILABLE": "`barnabas topic describe` shows which partitions have no leader",
+    "LEADER_NOT_AVAILABLE": "`barnabas topic describe {topic}` shows which partitions have no leader",
     "TOPIC_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "GROUP_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "CLUSTER_AUTHORIZATION_FAILED": "this user is not allowed to do that",
@@ -51,6 +52,7 @@ _NOUNS = {
 _NAMED = re.compile(
     r"(?:topic|group|transactional id) (?P<quote>'?)(?P<name>.+?)(?P=quote)(?:: | does not exist| not found)", re.I
 )
+_TOPIC = re.compile(r"\btopic '?(?P<name>[\w.-]+)")
 _UNKNOWN_SETTING = re.compile(
     r"Unknown (?P<scope>topic|group|client metrics) config(?:uration)?(?: name)?: (?P<name>\S+)"
 )
@@ -127,15 +129,22 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     message = error.message
     if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
-    return Failure(message, _hint(error, subject), _missing(error, message, subject))
+    return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
 
 
-def _hint(error: KafkaError, subject: str | None) -> str | None:
+def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
     if error.code != ErrorCode.INVALID_CONFIG:
-        return _HINTS.get(error.code.name)
+        hint = _HINTS.get(error.code.name)
+        return hint and hint.replace("{topic}", _topic(subject or message))
     if subject is None or subject.startswith("topic "):
         return "`barnabas topic configs` lists names and defaults"
     return f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+
+
+def _topic(text: str) -> str:
+    """Return the topic that a text is about, as one types it."""
+    found = _TOPIC.search(text)
+    return "TOPIC" if found is None else shlex.quote(found["name"])
 
 
 def _missing(error: KafkaError, message: str, subject: str | None) -> Missing | None:

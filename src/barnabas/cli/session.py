@@ -31,6 +31,8 @@ BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
 CLIENT_ID = "barnabas-cli"
 _LISTING_MS = 2000
 """How long a list of names may take when it only completes an error."""
+_MOST_NAMES = 2_000
+"""Among more, the nearest one would take too long to find."""
 
 
 class Session:
@@ -69,7 +71,8 @@ class Session:
     def names(self, noun: str) -> list[str]:
         """Return the names that exist: of topics, groups, transactional ids or settings; none if no broker answers."""
         if noun not in self._names:
-            self._names[noun] = self._list_names(noun)
+            found = self._list_names(noun)
+            self._names[noun] = found if len(found) <= _MOST_NAMES else []
         return self._names[noun]
 
     def _list_names(self, noun: str) -> list[str]:
