@@ -66,27 +66,12 @@ def test_node_id_and_its_older_name(given: dict[str, str], expected: int) -> Non
     assert made.properties["broker.id"] == made.properties["node.id"] == str(expected)
 
 
-def test_listeners() -> None:
-    made = config(
-        listeners="PLAINTEXT://127.0.0.1:0,CONTROLLER://:9093,INSIDE://[::1]:9094",
-        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
-        advertised_listeners="PLAINTEXT://example.org:9092",
-    )
-    assert made.listeners == (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("INSIDE", "::1", 9094))
-    assert made.controller_listeners == (Listener("CONTROLLER", "", 9093),)
-    assert made.advertised_listeners == (Listener("PLAINTEXT", "example.org", 9092),)
-    assert config(advertised_listeners="auto").advertised_listeners is None
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
         ("num.partitions", "0", "Invalid value 0 for configuration num.partitions: Value must be at least 1"),
         ("num.partitions", "x", "Invalid value x for configuration num.partitions: Not a number of type INT"),
         ("listeners", "localhost:9092", "use NAME://host:port"),
-        ("listeners", "PLAINTEXT://h:99999", "use NAME://host:port"),
-        ("listeners", "NOPE://h:1", "listener NOPE has no security protocol"),
-        ("listeners", "PLAINTEXT://h:1,PLAINTEXT://h:2", "twice"),
         ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
         ("process.roles", "broker,king", "String must be one of: broker, controller"),
     ],

@@ -24,7 +24,7 @@ __all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REMEDY", "is_secret", "shown", "uns
 HIDDEN = "[hidden]"
 """What Kafka prints in place of a password."""
 REMEDY = (
-    "barnabas has no TLS, no logins and no ACLs yet: whoever reaches its port may read and write. "
+    "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
     "Remove this to run it without protection"
 )
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
