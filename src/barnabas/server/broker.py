@@ -248,8 +248,6 @@ class BrokerServer:
         except ValueError as error:
             raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
-            if endpoint.security_protocol != "PLAINTEXT":
-                raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
             listener = Listener(
                 self._loop,
                 name=endpoint.name,

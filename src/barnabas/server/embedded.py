@@ -29,12 +29,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.log.disk import OsDisk
+from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.server.broker import BrokerServer
 from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import BrokerConfig
+from barnabas.server.config_sources import unknown_setting
 
 __all__ = ["Broker"]
 
@@ -117,7 +119,7 @@ class Broker:
         listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
         config = BrokerConfig.from_properties({**listeners, **self._settings, "log.dirs": folder}, embedded=True)
         for name in config.unknown:
-            logger.warning("Unknown setting %s is ignored", name)
+            logger.warning("%s is ignored: %s", printable(name), unknown_setting(name))
         loop = self._loop = new_event_loop()
         server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
         self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
