@@ -138,6 +138,17 @@ def test_stop_gives_back_port_thread_and_folder() -> None:
         assert again.port == port
 
 
+def test_a_stopped_broker_starts_again_as_new_on_its_port() -> None:
+    broker = barnabas.Broker()
+    with broker:
+        broker.create_topic("orders")
+        folder, port = broker.data_dir, broker.port
+    with broker:
+        broker.create_topic("orders")
+        assert broker.data_dir != folder
+        assert broker.port == port
+
+
 def test_the_folder_goes_with_a_forgotten_broker() -> None:
     broker = barnabas.Broker().start()
     folder, loop, thread = broker.data_dir, broker._loop, broker._thread

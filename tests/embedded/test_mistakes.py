@@ -36,16 +36,6 @@ def test_a_broker_that_does_not_run_says_so(call: Callable[[barnabas.Broker], ob
         call(broker)
 
 
-def test_a_stopped_broker_starts_again_as_new() -> None:
-    broker = barnabas.Broker()
-    with broker:
-        broker.create_topic("orders")
-        first = broker.data_dir
-    with broker:
-        broker.create_topic("orders")
-        assert broker.data_dir != first
-
-
 def test_the_port_of_another_broker() -> None:
     with barnabas.Broker() as broker, pytest.raises(barnabas.CannotStart) as caught:
         barnabas.Broker(port=broker.port).start()

@@ -9,7 +9,8 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
-- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again.
+- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
+  the port that it had, so that clients find it.
 - `async with` starts and stops in a helper thread, so that the caller's loop goes on.
 - Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
 - With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
@@ -159,6 +160,8 @@ class Broker:
             raise
         self._pid = os.getpid()
         self._server = server
+        if "listeners" not in self._settings:
+            self._port = server.port
 
     def _config(self, folder: str) -> BrokerConfig:
         settings = self._settings
