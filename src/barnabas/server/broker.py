@@ -109,7 +109,7 @@ class BrokerServer:
         self.metrics: MetricsEndpoint | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
-        self.connections = Connections(config, self.listeners)
+        self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
         self._remedies = remedies(config.embedded)
         self._loop = loop
         self._disk = disk
@@ -192,7 +192,10 @@ class BrokerServer:
             await self.metrics.http.bind()
         except OSError as error:
             raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        logger.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
+        url = f"http://{_dialable(host)}:{self.metrics.http.port}/metrics"
+        for listener in self.listeners:
+            listener.metrics_url = url
+        logger.info("Metrics on %s", url)
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
@@ -256,6 +259,8 @@ class BrokerServer:
                 now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
                 send_buffer_bytes=config.socket_send_buffer_bytes,
+                lines=self.connections.lines,
+                descriptors=self.connections.descriptors,
             )
             try:
                 await listener.bind()

@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from barnabas.client.properties import read_properties
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
+from barnabas.server.log_lines import LineFormatter
 
 if sys.platform != "win32":  # where `run` says that it cannot
     import resource
@@ -131,9 +132,9 @@ def _listener(place: int, address: str) -> str:
 
 
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def _raise_file_limit() -> None:
