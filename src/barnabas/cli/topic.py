@@ -41,7 +41,6 @@ from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
-
 _NAMED_MAX = 5
 
 
