@@ -183,19 +183,11 @@ class BrokerServer:
     async def _bind_http(self) -> None:
         """Answer health checks, also while the logs are being recovered."""
         address = self.config.str_value("barnabas.metrics.listen")
-        if not address:
-            return
-        # 14 ms of a start, which a broker without metrics does not pay.
-        from barnabas.server.metrics_endpoint import MetricsEndpoint
+        if address:
+            # 14 ms of a start, which a broker without metrics does not pay.
+            from barnabas.server.metrics_endpoint import MetricsEndpoint
 
-        host, separator, port = address.rpartition(":")
-        if not separator or not port.isdigit() or int(port) > 65535:
-            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
-        self.metrics = MetricsEndpoint(self._loop, host.strip("[]"), int(port), self._not_ready)
-        try:
-            await self.metrics.http.bind()
-        except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
+            self.metrics = await MetricsEndpoint.bound(self._loop, address, self._not_ready)
 
     def _serve_metrics(self) -> None:
         if self.metrics is None:
@@ -208,11 +200,6 @@ class BrokerServer:
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
         )
-        http = self.metrics.http
-        url = f"http://{_dialable(http.host)}:{http.port}/metrics"
-        for listener in self.listeners:
-            listener.metrics_url = url
-        logger.info("Metrics on %s", url)
 
     def _not_ready(self) -> str:
         """Return why this broker does not serve requests; empty if it does."""

@@ -6,7 +6,9 @@ Only imported if `barnabas.metrics.listen` is set.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from typing import Self
 
 from barnabas.api.context import BrokerServices
 from barnabas.metadata.quorum_controller import QuorumController
@@ -16,6 +18,7 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.quota.connection_quotas import ConnectionQuotas
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
 from barnabas.server.listener import Listener
@@ -23,6 +26,8 @@ from barnabas.server.share_groups import ShareServices
 from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["MetricsEndpoint"]
+
+logger = logging.getLogger(__name__)
 
 
 class MetricsEndpoint:
@@ -43,6 +48,29 @@ class MetricsEndpoint:
 
     def __repr__(self) -> str:
         return f"<MetricsEndpoint {self.http!r}>"
+
+    @classmethod
+    async def bound(cls, loop: asyncio.AbstractEventLoop, address: str, not_ready: Callable[[], str]) -> Self:
+        """Bind to an address, as `barnabas.metrics.listen` has it.
+
+        Raises:
+            CannotStart: the address is not valid, or cannot be bound.
+        """
+        host, separator, port = address.rpartition(":")
+        if not separator or not port.isdigit() or int(port) > 65535:
+            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
+        made = cls(loop, host.strip("[]"), int(port), not_ready)
+        try:
+            await made.http.bind()
+        except OSError as error:
+            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
+        return made
+
+    @property
+    def url(self) -> str:
+        """Where a client on this machine, or one that knows the host, finds the metrics."""
+        host = "localhost" if self.http.host in ("", "0.0.0.0", "::") else self.http.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.http.port}/metrics"
 
     def measure(
         self,
@@ -71,6 +99,9 @@ class MetricsEndpoint:
         )
         self._scraper = Scraper(source, services.monotonic_ns, self._pushed)
         self.http.routes["/metrics"] = self._metrics
+        for listener in listeners:
+            listener.metrics_url = self.url
+        logger.info("Metrics on %s", self.url)
 
     def _pushed(self) -> Iterator[Family]:
         manager = self._client_metrics()
