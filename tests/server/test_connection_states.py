@@ -15,6 +15,7 @@ from barnabas.api.throttling import Accounting
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
 from barnabas.server.request_memory import RequestMemory
+from barnabas.steps import start
 from tests.server.scripted_dispatcher import FETCH, METADATA, PRODUCE, ScriptedDispatcher, request, response
 
 
@@ -210,6 +211,25 @@ def test_a_response_that_fails_while_the_connection_closes_is_not_reported(peer:
     gc.collect()
     assert reported == []
     assert peer.answered == []
+
+
+def test_a_handler_that_fails_when_it_is_cancelled_is_not_reported(peer: Peer) -> None:
+    reported: list[Any] = []
+    peer.loop.set_exception_handler(lambda _, report: reported.append(report))
+
+    async def handle(wait: asyncio.Future[None]) -> None:
+        try:
+            await wait
+        except asyncio.CancelledError:
+            raise ZeroDivisionError from None
+
+    peer.dispatcher._answer = lambda context, body: start(handle(peer.loop.create_future()), peer.loop)
+    peer.send(request(FETCH, 1))
+    peer.connection.close()
+    peer.turn()
+    peer.turn()
+    gc.collect()
+    assert reported == []
 
 
 def test_a_connection_that_waits_for_memory_leaves_the_queue_with_its_end(loop: asyncio.AbstractEventLoop) -> None:

@@ -249,6 +249,11 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(context, result)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
+        if self._holds & _CLOSING:
+            # Nobody reads the response; a failure on the way out is asked for, so that the loop does not report it.
+            if not future.cancelled():
+                future.exception()
+            return
         self.active_tick = self._listener.tick
         self._advance()
 
