@@ -189,8 +189,8 @@ class ProducerRun:
         if not self._ended:
             lost += f", and the input from record {self._read + 1} on was not read"
         if error.code() == LibraryError._UNKNOWN_PARTITION:
-            hint = f"`barnabas topic describe {topic}` shows which there are"
-            return Failure(f"{lost}: topic {topic} has no partition {partition}", hint)
+            shows = f"`barnabas topic describe {topic}` shows which there are"
+            return Failure(f"{lost}: topic {topic} has no partition {partition}", shows)
         if error.code() != ErrorCode.MESSAGE_TOO_LARGE:
             which = f"record {number}: " if number else ""
             return library_failure(error, f"{lost}: {which}topic {topic}")
