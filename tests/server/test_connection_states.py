@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import Accounting
+from barnabas.protocol.framing import READ_BYTES
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
 from barnabas.server.request_memory import RequestMemory
@@ -244,6 +245,18 @@ def test_a_connection_that_waits_for_memory_leaves_the_queue_with_its_end(loop: 
     assert repr(memory).endswith("waiting=1>")
     peer.connection.connection_lost(None)
     assert repr(memory).endswith("waiting=0>")
+
+
+def test_a_request_that_waits_counts_as_memory_until_it_is_handled(loop: asyncio.AbstractEventLoop) -> None:
+    memory = RequestMemory(1 << 20, loop)
+    peer = Peer(loop, memory)
+    peer.serve()
+    peer.send(request(FETCH, 1, b"wait") + request(METADATA, 2))
+    assert memory.used == READ_BYTES
+    peer.waits[1].set_result([response(1)])
+    peer.turn()
+    assert peer.answered == [1, 2]
+    assert memory.used == 0
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), ZeroDivisionError()])

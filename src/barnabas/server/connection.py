@@ -233,6 +233,10 @@ class Connection(asyncio.BufferedProtocol):
             self._listener.give_back(frames)
             self._frames = None
         memory = self._listener.memory
+        if frame is not None and memory is not None and not self._reserved and not self._waits_for_memory:
+            # A whole request that must wait keeps its buffer.
+            memory.take(self, READ_BYTES)
+            self._reserved = READ_BYTES
         may_read = frame is None and (memory is None or self._has_memory(memory))
         if may_read != self._is_reading:
             self._set_reading(may_read)

@@ -214,7 +214,7 @@ class RequestMemory:
             if not lacking:
                 continue
             self._look_later()
-            slow = [held for held in lane.shares.items() if held[0] not in self._spares and held[0].is_slow()]
+            slow = [held for held in lane.shares.items() if held[0].is_slow()]
             for claimant, share in sorted(slow, key=lambda held: (-held[1].size, held[1].since)):
                 if lacking > 0:
                     lacking -= share.size
