@@ -28,7 +28,8 @@ async def broken() -> Answer:
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[HttpListener]:
-    listener = HttpListener(asyncio.get_running_loop(), "127.0.0.1", 0, {"/large": large, "/broken": broken})
+    routes = {"/large": large, "/broken": broken}
+    listener = HttpListener(asyncio.get_running_loop(), "127.0.0.1", 0, routes, costly=("/large",))
     await listener.bind()
     try:
         yield listener
@@ -165,19 +166,18 @@ async def test_a_client_that_does_not_take_its_answer_makes_room_for_a_health_ch
 
 
 @on_both_loops
-async def test_when_all_answers_are_being_made_the_next_client_gets_503() -> None:
+async def test_when_all_answers_are_being_made_the_next_client_gets_cheap_ones_only() -> None:
     async with listening() as listener:
         listener.routes["/slow"] = slow
         busy = await fill(listener, http_listener.CONNECTIONS, b"GET /slow HTTP/1.1\r\n\r\n")
         while any(connection.is_silent for connection in listener.connections):
             await asyncio.sleep(0)
         assert (await once(listener, "GET /large HTTP/1.1\n\n"))[0] == 503
-        more = await fill(listener, http_listener.CONNECTIONS)
-        assert len(listener.connections) <= 2 * http_listener.CONNECTIONS
-        busy[0][1].close()
-        more[0][1].close()
-        while len(listener.connections) > 2 * http_listener.CONNECTIONS - 2:
-            await asyncio.sleep(0)
+        assert (await once(listener, "GET /none HTTP/1.1\n\n"))[0] == 404
+        for _ in range(5):
+            busy.append(await asyncio.open_connection("127.0.0.1", listener.port))
+        assert await busy[-2][0].read() == b""
+        assert len(listener.connections) <= http_listener.CONNECTIONS + 1
 
 
 HUGE = bytes(8 << 20)

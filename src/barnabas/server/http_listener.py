@@ -13,7 +13,7 @@ One client costs little
 - A head must arrive within `HEAD_SECONDS`, an answer must be taken within `WRITE_SECONDS`, the next request begin within
   `IDLE_SECONDS`; else the connection is closed.
 - Beyond `CONNECTIONS` the one that has been silent longest makes room, or else one that does not take its answer, so that nobody can
-  keep a health check out. If the answers of all are being made, the new one gets 503.
+  keep a health check out. If the answers of all are being made, the new one gets 503 for a costly path, and makes room itself.
 - Beyond `UNSENT_BYTES` of answers that nobody takes, other large answers become 503.
 
 It has no TLS and no authentication, as is usual for a metrics port: do not expose it.
@@ -26,7 +26,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
@@ -69,16 +69,25 @@ class HttpListener:
     Args:
         port: 0 for a free port, which `port` has after `bind`.
         routes: the route of each path; more may come later.
+        costly: the paths whose answers take time to make.
 
     Attributes:
         connections: the longest silent first.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, routes: Mapping[str, Route]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        host: str,
+        port: int,
+        routes: Mapping[str, Route],
+        costly: Collection[str] = (),
+    ) -> None:
         self.loop = loop
         self.host = host
         self.port = port
         self.routes = dict(routes)
+        self.costly = costly
         self.connections: dict[_Connection, None] = {}
         self._server: asyncio.AbstractServer | None = None
 
@@ -104,14 +113,12 @@ class HttpListener:
             connection.abort()
 
     def admit(self, connection: _Connection) -> bool:
-        """Add a connection, and return whether it gets answers other than 503; another one may have to make room for it."""
+        """Add a connection, and return whether it gets costly answers; another one may have to make room for it."""
         in_the_way = next((one for one in self.connections if one.is_silent), None)
         in_the_way = in_the_way or next((one for one in self.connections if one.is_stuck), None)
         if len(self.connections) >= CONNECTIONS and in_the_way is not None:
             in_the_way.abort()
         self.connections[connection] = None
-        if len(self.connections) > 2 * CONNECTIONS:
-            connection.abort()
         return len(self.connections) <= CONNECTIONS
 
     @property
@@ -204,7 +211,7 @@ class _Connection(asyncio.BufferedProtocol):
         if request is None or request.has_body:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        if not self._is_admitted:
+        if not self._is_admitted and request.path in self._listener.costly:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
             return
         self._transport.pause_reading()

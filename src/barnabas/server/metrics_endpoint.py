@@ -41,7 +41,7 @@ class MetricsEndpoint:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> None:
-        self.http = HttpListener(loop, host, port, health_routes(not_ready))
+        self.http = HttpListener(loop, host, port, health_routes(not_ready), costly=("/metrics",))
         self.request_times: RequestTimes
         self._scraper: Scraper
         self._client_metrics: Callable[[], ClientMetricsManager | None]
