@@ -1,9 +1,11 @@
 """`barnabas start` and `barnabas storage`: from a command line to a running node.
 
 - Later sources win: defaults, the properties file, `--set`, then `--listen` and `--data-dir`.
-- A mistake is one line on standard error, `barnabas: the mistake and its remedy`, with exit code 1. A stop by signal exits with 0.
+- A failure is one line on standard error, `error: what is wrong (what to do)`, with exit code 1; a wrong command line prints its
+  usage too and exits with 2 (`arguments`). A stop by signal exits with 0.
 - When the broker answers requests it prints `barnabas ready on HOST:PORT`, flushed, with the real port in place of 0.
-- The first SIGTERM or SIGINT stops cleanly; a second one has its default effect.
+- The first SIGTERM or SIGINT stops cleanly, also during the start. One that arrives a second later or more
+  ends the process at once, as a kill does.
 
 Process settings, made only here
 - RLIMIT_NOFILE is raised to the hard limit: partitions and connections hold descriptors, and 1,024 are soon used up.
@@ -28,6 +30,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.client.properties import read_properties
+from barnabas.server.arguments import Parser, UsageMistake, print_error
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig, ConfigError
 
 __all__ = ["run"]
@@ -38,33 +42,44 @@ _LEVELS = ("debug", "info", "warning", "error")
 _SYNC_THREADS = 16
 _PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 _DEFAULT_LISTEN = "127.0.0.1:9092"
+# `timeout` and task runners signal both the process and its group: the same signal arrives twice.
+_ONE_SIGNAL_SECONDS = 1.0
 
 
 class _Mistake(Exception):
-    """A mistake of the user, in one line."""
+    """A failure that the user can mend, in one line."""
 
 
 def run(command: str, arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         return _start(arguments) if command == "start" else _storage(arguments)
-    except (_Mistake, ConfigError) as mistake:
-        print(f"barnabas: {mistake}", file=sys.stderr)
+    except (_Mistake, ConfigError, CannotStart) as mistake:
+        print_error(mistake)
         return 1
 
 
 def _start(arguments: Sequence[str]) -> int:
-    options = _start_parser().parse_args(arguments)
+    parser = _start_parser()
+    options = parser.parse_args(arguments)
     _log_to_stderr(options.log_level)
-    config = BrokerConfig.from_properties(_properties(options))
+    try:
+        properties = _properties(options)
+    except UsageMistake as mistake:
+        parser.error(str(mistake))
+    config = BrokerConfig.from_properties(properties)
     for name in config.unknown:
         logger.warning("Unknown setting %s is ignored", name)
     _raise_file_limit()
     return _serve(config)
 
 
-def _start_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas start", description="Run one node: a broker and its controller.")
+def _start_parser() -> Parser:
+    parser = Parser(
+        prog="barnabas start",
+        usage="barnabas start [OPTIONS]",
+        description="Run one node: a broker and its controller.",
+    )
     parser.add_argument("--data-dir", metavar="DIR", help="the data directory; an empty one is formatted (log.dirs)")
     parser.add_argument(
         "--listen",
@@ -91,13 +106,13 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
         try:
             properties = read_properties(options.config)
         except OSError as error:
-            raise _Mistake(f"cannot read {options.config}: {error}") from None
+            raise _Mistake(f"cannot read {options.config}: {error.strerror or error}") from None
         except ValueError as error:
             raise _Mistake(str(error)) from None
     for setting in options.settings:
         name, separator, value = setting.partition("=")
         if not separator or not name.strip():
-            raise _Mistake(f"--set {setting}: must be KEY=VALUE")
+            raise UsageMistake(f"--set {setting}: write KEY=VALUE, as in num.partitions=6")
         properties[name.strip()] = value.strip()
     if options.listen:
         listeners = [_listener(place, address) for place, address in enumerate(options.listen)]
@@ -113,7 +128,7 @@ def _properties(options: argparse.Namespace) -> dict[str, str]:
     if options.data_dir:
         properties["log.dirs"] = options.data_dir
     elif "log.dirs" not in properties and "log.dir" not in properties:
-        raise _Mistake("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
+        raise UsageMistake("no data directory (pass --data-dir DIR, or set log.dirs in --config FILE)")
     return properties
 
 
@@ -122,7 +137,7 @@ def _listener(place: int, address: str) -> str:
         return address
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or int(port) > 65535:
-        raise _Mistake(f"--listen {address}: must be HOST:PORT, as in {_DEFAULT_LISTEN}")
+        raise UsageMistake(f"--listen {address}: write HOST:PORT, as in {_DEFAULT_LISTEN}")
     return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"
 
 
@@ -138,7 +153,8 @@ def _raise_file_limit() -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError) as error:
-            logger.info("Cannot raise the limit of open files above %d: %s", soft, error)
+            why = getattr(error, "strerror", None) or error
+            logger.info("Cannot raise the limit of open files above %d: %s", soft, why)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -168,37 +184,65 @@ def _serve(config: BrokerConfig) -> int:
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer, CannotStart
+    from barnabas.server.broker import BrokerServer
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop_once, loop, stop)
+    signals = _Signals(loop)
     server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    try:
-        await server.start()
-    except CannotStart as error:
-        raise _Mistake(str(error)) from None
+    start = loop.create_task(server.start())
+    await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
+    if not start.done():
+        start.cancel()
+        await asyncio.wait((start,))
+        logger.info("Stopped before the broker was ready")
+        return 0
+    start.result()
     # The module's docstring explains the freeze and the threshold.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     for address in server.addresses:
         print(f"barnabas ready on {address}", flush=True)
-    stopped = asyncio.ensure_future(stop.wait())
     failed = asyncio.ensure_future(server.wait_failed())
-    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
-    for task in (stopped, failed):
-        task.cancel()
+    await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
+    failed.cancel()
     await server.stop()
+    signals.ignore()
     return 1 if server.failure is not None else 0
 
 
-def _stop_once(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(number)
-    stop.set()
+class _Signals:
+    """SIGTERM and SIGINT: the first asks for a stop, a later one ends the process.
+
+    Attributes:
+        asked: done when a signal has asked for a stop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.asked: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        self._first_at = 0.0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._arrived, number)
+
+    def __repr__(self) -> str:
+        return f"<_Signals asked={self.asked.done()}>"
+
+    def ignore(self) -> None:
+        """Let no later signal change how the process ends."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+
+    def _arrived(self, number: signal.Signals) -> None:
+        if not self.asked.done():
+            self._first_at = self._loop.time()
+            logger.info("Stopping: %s (another one ends the process at once, as a kill does)", number.name)
+            self.asked.set_result(None)
+        elif self._loop.time() - self._first_at >= _ONE_SIGNAL_SECONDS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
 
 def _storage(arguments: Sequence[str]) -> int:

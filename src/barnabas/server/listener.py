@@ -54,6 +54,9 @@ class Listener:
         memory: shared by the listeners of a broker; None for no bound.
         now_ms: any clock in milliseconds, for connection rates.
         send_buffer_bytes: of the socket of a connection that reads records; negative to leave it to the system.
+
+    Attributes:
+        bound_hosts: the addresses that `bind` has bound; a name has one or more.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Listener:
         self.name = name
         self.host = host
         self.port = port
+        self.bound_hosts: tuple[str, ...] = ()
         self._is_named = bool(host) and not _is_address(host)
         self.max_frame_bytes = max_frame_bytes
         self.tick = 0
@@ -113,7 +117,9 @@ class Listener:
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+        names = [bound.getsockname() for bound in self._server.sockets]
+        self.port = names[0][1]
+        self.bound_hosts = tuple(name[0] for name in names)
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""
