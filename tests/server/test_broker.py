@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import random
 import struct
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from barnabas.server.broker import CannotStart
+from barnabas.server.config import BrokerConfig
+from barnabas.server.storage import format_directory
 from tests.api.serving import Serving
 
 
@@ -132,7 +135,7 @@ def test_a_start_that_fails_gives_lock_and_port_back(tmp_path: Path) -> None:
     quorum_state = tmp_path / "data" / "__cluster_metadata-0" / "quorum-state"
     whole = quorum_state.read_bytes()
     quorum_state.write_bytes(b"{broken")
-    with pytest.raises(CannotStart, match="metadata log"):
+    with pytest.raises(CannotStart, match="quorum-state is not valid"):
         Serving(tmp_path)
     quorum_state.write_bytes(whole)
     node = Serving(tmp_path)
@@ -172,8 +175,8 @@ class FailingDisk(OsDisk):
     ("call", "end", "number", "words"),
     [
         ("mkdir", "/data", errno.EACCES, r"cannot use the data directory \S+/data: Permission denied \(pass another"),
-        ("lock", "/.lock", errno.EROFS, r"Read-only file system \(\S+/\.lock\) \(pass another"),
-        ("write", "/meta.properties", errno.ENOSPC, r"No space left on device \(\S+/meta\.properties\) \(pass another"),
+        ("lock", "/.lock", errno.EROFS, r"/data: \S+/\.lock: Read-only file system \(pass another"),
+        ("write", "/meta.properties", errno.ENOSPC, r"/data: \S+/meta\.properties: No space left on device \(pass"),
         ("write", "/quorum-state", errno.ENOSPC, r"cannot open the metadata log in \S+: No space left on device"),
         ("open", ".log", errno.ENOSPC, r"cannot open the metadata log in \S+: cannot open the log \S+: No space left"),
     ],
@@ -217,6 +220,19 @@ def test_a_start_that_is_cancelled_in_its_recovery_gives_everything_back(tmp_pat
         assert b"one" in fetched(again, "t")
     finally:
         again.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"]
+)
+def test_a_damaged_file_of_the_metadata_is_one_line(tmp_path: Path, name: str) -> None:
+    config = BrokerConfig.from_properties({"log.dirs": f"{tmp_path}/data"})
+    format_directory(OsDisk(), f"{tmp_path}/data", None, 1, config, random.Random(1))
+    (tmp_path / "data" / name).write_bytes(b"x" * 100)
+    with pytest.raises(
+        CannotStart, match=r"cannot read the metadata in \S+/data: .* \(a file is damaged: restore it from"
+    ):
+        Serving(tmp_path)
 
 
 def test_only_what_is_served_can_be_listened_on(tmp_path: Path) -> None:

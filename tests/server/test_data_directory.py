@@ -117,15 +117,18 @@ def test_a_directory_that_cannot_be_read_is_named() -> None:
     with pytest.raises(CannotStart) as refused:
         DataDirectory(disk, config()).check()
     assert str(refused.value) == (
-        "cannot use the data directory /disk/data: Permission denied (/disk/data/meta.properties) (pass another --data-dir)"
+        "cannot use the data directory /disk/data: /disk/data/meta.properties: Permission denied (pass another --data-dir)"
     )
 
 
-def test_a_directory_that_is_in_use_is_named() -> None:
+@pytest.mark.parametrize(("embedded", "remedy"), [(False, "pass another --data-dir"), (True, "pass another data_dir=")])
+def test_a_directory_that_is_in_use_is_named(embedded: bool, remedy: str) -> None:
+    """The remedy is an option on the command line, and an argument in Python."""
     disk = disk_with("meta.properties")
     manager_of(disk).lock()
-    with pytest.raises(CannotStart, match="is in use by another broker"):
-        DataDirectory(disk, config()).lock(manager_of(disk))
+    given = BrokerConfig.from_properties({"log.dirs": "/disk/data"}, embedded=embedded)
+    with pytest.raises(CannotStart, match=rf"is in use by another broker \(stop that broker, or {remedy}"):
+        DataDirectory(disk, given).lock(manager_of(disk))
 
 
 def without_files(disk: SimDisk) -> tuple[list[str], bool, bool]:

@@ -162,7 +162,7 @@ class BrokerServer:
                 self._directory.lock(self.log_manager)
             await self._bind()
             self._meta = await self._directory.open(self.log_manager, self._random, self._now_ms(), self._monotonic_ns)
-            self._start_controller()
+            self._read_metadata()
             self._make_services()
             await self._register()
             await self._serve_metrics()
@@ -272,9 +272,22 @@ class BrokerServer:
             self.listeners.append(listener)
             listener.on_room = self.connections.look_for_room
 
+    def _read_metadata(self) -> None:
+        root = self.config.log_dirs[0]
+        try:
+            self._start_controller()
+        except (KafkaStorageError, OSError) as error:
+            raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
+        except QuorumNotSupported as error:
+            raise CannotStart(f"cannot serve the metadata in {root}: {error}") from None
+        except (KafkaError, BadElectionState) as error:
+            remedy = "a file is damaged: restore it from a copy"
+            raise CannotStart(f"cannot read the metadata in {root}: {in_words(error)} ({remedy})") from None
+
     def _start_controller(self) -> None:
         config, static = self.config, dict(self.config.properties)
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
+        bootstrap = read_bootstrap(self._disk, config.log_dirs[0])
         self._resolver = ConfigResolver(config_schema(), config.node_id, static, defaults)
         self.controller = QuorumController(
             ControllerSettings(
@@ -292,24 +305,21 @@ class BrokerServer:
             snapshots=SnapshotPolicy(
                 config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
             ),
-            bootstrap=read_bootstrap(self._disk, self.config.log_dirs[0]),
+            bootstrap=bootstrap,
             on_fault=self.fail,
         )
-        try:
-            driver = open_quorum(
-                self._disk,
-                self.config.log_dirs[0],
-                self._meta,
-                config,
-                self.controller,
-                now_ms=self._now_ms,
-                run_blocking=self._run_blocking,
-                on_fault=self.fail,
-            )
-            self.controller.attach(driver)
-            driver.start()
-        except (KafkaStorageError, BadElectionState, QuorumNotSupported, OSError) as error:
-            raise CannotStart(f"cannot open the metadata log in {self.config.log_dirs[0]}: {in_words(error)}") from None
+        driver = open_quorum(
+            self._disk,
+            config.log_dirs[0],
+            self._meta,
+            config,
+            self.controller,
+            now_ms=self._now_ms,
+            run_blocking=self._run_blocking,
+            on_fault=self.fail,
+        )
+        self.controller.attach(driver)
+        driver.start()
 
     def _make_services(self) -> None:
         config = self.config

@@ -212,9 +212,9 @@ class DataDirectory:
                     disk.rmtree(path)
 
     def _refused(self, error: OSError) -> CannotStart:
-        where = f" ({error.filename})" if error.filename and error.filename != self.root else ""
+        where = f"{error.filename}: " if error.filename and error.filename != self.root else ""
         return CannotStart(
-            f"cannot use the data directory {self.root}: {error.strerror or error}{where} ({self._remedy})"
+            f"cannot use the data directory {self.root}: {where}{error.strerror or error} ({self._remedy})"
         )
 
     def _read(self) -> None:
