@@ -48,8 +48,12 @@ def test_a_mistake_prints_usage_and_one_line(
     with pytest.raises(SystemExit) as end:
         (parser_of_actions() if "ACTION" in usage or "format" in usage else parser()).parse_args(words)
     assert end.value.code == 2
+    program = "barnabas x format" if "format" in usage else "barnabas x"
     printed = capsys.readouterr()
-    assert (printed.out, printed.err) == ("", f"Usage: barnabas {usage}\nerror: {error}\n")
+    assert (printed.out, printed.err) == (
+        "",
+        f"Usage: barnabas {usage}\nTry '{program} --help' for help.\nerror: {error}\n",
+    )
 
 
 def test_help_has_the_headings_of_the_other_commands(capsys: pytest.CaptureFixture[str]) -> None:

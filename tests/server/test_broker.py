@@ -235,12 +235,6 @@ def test_a_damaged_file_of_the_metadata_is_one_line(tmp_path: Path, name: str) -
         Serving(tmp_path)
 
 
-def test_only_what_is_served_can_be_listened_on(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="SSL is not served"):
-        Serving(tmp_path, listeners="SSL://127.0.0.1:0")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     try:

@@ -1,6 +1,6 @@
 """The command line of `barnabas start` and `barnabas storage`, in the voice of the other commands.
 
-A mistake in a command line prints a line of usage and `error: what is wrong`, and exits with 2. A failure prints the second line
+A mistake in a command line prints the usage and `error: what is wrong`, and exits with 2. A failure prints the second line
 alone and exits with 1. The other commands use click, which would double the time of a start.
 """
 
@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from barnabas.metadata.config_schema import ConfigError
 from barnabas.nearest import did_you_mean
 
 __all__ = ["Parser", "UsageMistake", "print_error"]
 
 
-class UsageMistake(Exception):
+class UsageMistake(ConfigError):
     """The command line is wrong; the text is one line that says how."""
 
 
@@ -45,6 +46,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print usage and message; exit with 2."""
         self.print_usage(sys.stderr)
+        print(f"Try '{self.prog} --help' for help.", file=sys.stderr)
         print_error(message.removeprefix("argument "))
         sys.exit(2)
 

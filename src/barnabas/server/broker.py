@@ -44,6 +44,7 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.metadata.snapshots import SnapshotPolicy
@@ -79,6 +80,7 @@ logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
+_HAND_OVER_MS = 30_000
 
 
 class BrokerServer:
@@ -115,7 +117,7 @@ class BrokerServer:
         self.metrics: MetricsEndpoint | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
-        self.connections = Connections(config, self.listeners)
+        self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
         self._directory = DataDirectory(disk, config)
         self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
@@ -125,6 +127,7 @@ class BrokerServer:
         self._monotonic_ns = monotonic_ns
         self._meta: MetaProperties
         self._image = MetadataImage()
+        self._leaderless = LeaderlessPartitions()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
@@ -175,6 +178,7 @@ class BrokerServer:
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
         await self.lifecycle.heartbeat()
+        self._report_leaderless()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
         for listener in self.listeners:
             listener.serve(dispatcher)
@@ -203,7 +207,10 @@ class BrokerServer:
             await self.metrics.http.bind()
         except OSError as error:
             raise CannotStart(f"cannot serve metrics on {host}:{port}: {why_not(error)}") from None
-        logger.info("Metrics on http://%s/metrics", dialable(host, self.metrics.http.port))
+        url = f"http://{dialable(host, self.metrics.http.port)}/metrics"
+        for listener in self.listeners:
+            listener.metrics_url = url
+        logger.info("Metrics on %s", url)
 
     def _check(self) -> None:
         """Find what would fail the start, as far as that needs no change of the disk.
@@ -215,11 +222,6 @@ class BrokerServer:
         self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
         if len(config.log_dirs) > 1:
             raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
-        for endpoint in config.listeners:
-            if endpoint.security_protocol != "PLAINTEXT":
-                raise CannotStart(
-                    f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet (use PLAINTEXT)"
-                )
         try:
             self.connections.configure()
         except ValueError as error:
@@ -262,6 +264,8 @@ class BrokerServer:
                 now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
                 send_buffer_bytes=config.socket_send_buffer_bytes,
+                lines=self.connections.lines,
+                descriptors=self.connections.descriptors,
             )
             try:
                 await listener.bind()
@@ -297,6 +301,9 @@ class BrokerServer:
                 default_replication_factor=config.default_replication_factor,
                 delete_topic_enable=config.delete_topic_enable,
                 broker_session_timeout_ms=config.broker_session_timeout_ms,
+                auto_leader_rebalance_enable=config.bool_value("auto.leader.rebalance.enable"),
+                leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
+                unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
             ),
             self._resolver,
             create_future=self._loop.create_future,
@@ -381,15 +388,17 @@ class BrokerServer:
 
     async def _register(self) -> None:
         try:
-            await self.lifecycle.register(self.listeners)
+            await self.lifecycle.register(self.listeners, self.log_manager.broker_epoch)
         except KafkaError as error:
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
+        self.log_manager.broker_epoch = self.lifecycle.epoch
 
     # Metadata
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         self._image = image
+        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
@@ -416,6 +425,12 @@ class BrokerServer:
     def _beat(self) -> None:
         self.lifecycle.beat()
         self.controller.tick()
+        self._report_leaderless()
+
+    def _report_leaderless(self) -> None:
+        if self.controller.is_active:
+            for line in self._leaderless.report(self._image):
+                logger.warning("%s", line)
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
@@ -482,6 +497,7 @@ class BrokerServer:
             self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
+        await self._hand_over()
         self._share.close()
         self.coordinators.close()
         self.controller.close()
@@ -493,6 +509,15 @@ class BrokerServer:
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         logger.info("Stopped in %.1f s", (self._monotonic_ns() - began) / 1e9)
+
+    async def _hand_over(self) -> None:
+        """Give up what this broker leads, so that another replica leads at once, or this one after the next start."""
+        if self.failure is not None:
+            return
+        try:
+            await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
+        except (KafkaError, TimeoutError) as error:
+            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.

@@ -6,9 +6,10 @@ module of the broker is imported here, so that the error exists also where the b
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
-__all__ = ["CannotStart", "Remedies", "remedies"]
+__all__ = ["CannotStart", "Remedies", "check_system", "remedies"]
 
 
 class CannotStart(RuntimeError):
@@ -29,3 +30,11 @@ _ARGUMENTS = Remedies(other_directory="pass another data_dir=, or none", free_po
 def remedies(embedded: bool) -> Remedies:
     """Return the words for an embedded broker, or for the command line."""
     return _ARGUMENTS if embedded else _OPTIONS
+
+
+def check_system() -> None:
+    """Raise CannotStart on a system without the calls that the log needs."""
+    if sys.platform == "win32":
+        raise CannotStart(
+            "the broker needs Linux or macOS; on Windows the client and the other commands of barnabas work"
+        )

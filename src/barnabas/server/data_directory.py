@@ -18,9 +18,10 @@ import random as random_module
 from collections.abc import Callable
 
 from barnabas.log import log_files, meta_properties
+from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLocked, parent_dir
 from barnabas.log.errors import KafkaStorageError
-from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, LOCK_FILE, LogManager, Recovery
+from barnabas.log.log_manager import LOCK_FILE, LogManager, Recovery
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.printable import printable
 from barnabas.server.cannot_start import CannotStart, remedies
