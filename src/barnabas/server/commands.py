@@ -48,16 +48,12 @@ _SYNC_THREADS = 16
 _ONE_SIGNAL_SECONDS = 1.0
 
 
-class _Mistake(Exception):
-    """A failure that the user can mend, in one line."""
-
-
 def run(command: str, arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
         check_system()
         return _start(arguments) if command == "start" else _storage(arguments)
-    except (_Mistake, ConfigError, CannotStart) as mistake:
+    except (ConfigError, CannotStart) as mistake:
         print_error(mistake)
         return 1
 

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
+from barnabas.log.errors import in_words
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.server.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
@@ -306,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
             self._cannot_send(error)
 
     def _cannot_send(self, error: OSError) -> None:
-        self._refuse(f"cannot send: {error}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING)
+        self._refuse(f"cannot send: {in_words(error)}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING)
 
     def _rest_for(self, throttle_ms: int) -> None:
         """Handle no further request before `throttle_ms` have passed; a rest that ends later is kept."""
