@@ -194,7 +194,8 @@ class OsDiskFile:
         return self._fd
 
 
-_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+# Windows, where programs import this module but no broker runs, has neither.
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ_BYTES = 1 << 20
 
 
