@@ -18,13 +18,19 @@ _READY = re.compile(r"barnabas ready on (\S+):(\d+)\n")
 
 
 class Node:
-    """A started node; the first line it printed is `ready`."""
+    """A started node; the first line it printed is `ready`.
 
-    def __init__(self, data_dir: Path, *arguments: str, listen: str = "127.0.0.1:0") -> None:
+    Args:
+        launcher: a command that runs the rest of its arguments.
+    """
+
+    def __init__(
+        self, data_dir: Path, *arguments: str, listen: str = "127.0.0.1:0", launcher: Sequence[str] = ()
+    ) -> None:
         self.log_path = data_dir.parent / f"{data_dir.name}.log"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                command("start", "--data-dir", str(data_dir), "--listen", listen, *arguments),
+                [*launcher, *command("start", "--data-dir", str(data_dir), "--listen", listen, *arguments)],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=ENVIRONMENT,

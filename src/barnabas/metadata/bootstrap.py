@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.features_image import METADATA_VERSION
+from barnabas.metadata.features_image import ELR_FEATURE, METADATA_VERSION
 from barnabas.metadata.metadata_version import FEATURES, LATEST_PRODUCTION, default_level
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
-
-ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 def default_levels(metadata_version: int = LATEST_PRODUCTION) -> dict[str, int]:

@@ -21,15 +21,19 @@ import gc
 import logging
 import os
 import random
-import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import DEFAULT_LISTEN, ConfigSources
+from barnabas.server.log_lines import LineFormatter
+
+if sys.platform != "win32":  # where `run` says that it cannot
+    import resource
 
 __all__ = ["run"]
 
@@ -46,8 +50,9 @@ class _Mistake(Exception):
 def run(command: str, arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
+        check_system()
         return _start(arguments) if command == "start" else _storage(arguments)
-    except (_Mistake, ConfigError) as mistake:
+    except (_Mistake, ConfigError, CannotStart) as mistake:
         print(f"barnabas: {mistake}", file=sys.stderr)
         return 1
 
@@ -105,9 +110,9 @@ def _sources(options: argparse.Namespace) -> ConfigSources:
 
 
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def _raise_file_limit() -> None:
@@ -146,7 +151,7 @@ def _serve(config: BrokerConfig) -> int:
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer, CannotStart
+    from barnabas.server.broker import BrokerServer
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
@@ -154,10 +159,7 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_once, loop, stop)
     server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    try:
-        await server.start()
-    except CannotStart as error:
-        raise _Mistake(str(error)) from None
+    await server.start()
     # The module's docstring explains the freeze and the threshold.
     gc.collect()
     gc.freeze()

@@ -29,6 +29,7 @@ from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.server.cannot_start import remedies
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
 
@@ -112,12 +113,12 @@ def claim_directory(
     if config.cluster_id not in (None, meta.cluster_id):
         raise StorageError(
             f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}; "
-            "remove cluster.id, or pass another --data-dir"
+            f"remove cluster.id, or {remedies(config.embedded).other_directory}"
         )
     if meta.node_id != config.node_id:
         raise StorageError(
             f"{root} belongs to node {meta.node_id}, not to {config.node_id}; "
-            f"set node.id={meta.node_id}, or pass another --data-dir"
+            f"set node.id={meta.node_id}, or {remedies(config.embedded).other_directory}"
         )
     return meta
 
