@@ -53,6 +53,10 @@ def test_a_listener_with_tls_or_a_login_stops_the_start(embedded: bool) -> None:
         ({"process_roles": "controller"}, "process.roles=controller: a node is always both"),
         ({"controller_quorum_voters": "1@a:9093,2@b:9093,3@c:9093"}, "controller.quorum.voters lists 3 nodes"),
         ({"controller_quorum_bootstrap_servers": "a:9093,b:9093"}, "controller.quorum.bootstrap.servers lists 2 nodes"),
+        (
+            {"controller_quorum_voters": "2@a:9093"},
+            "controller.quorum.voters=2@a:9093 is not this node, which has node.id=1",
+        ),
         ({"group_consumer_assignors": "sticky"}, "one or more of uniform, range"),
     ],
 )

@@ -44,6 +44,9 @@ def check_is_alone(value: Value) -> None:
                 f"{name} lists {len(listed)} nodes, but clusters of several nodes are not supported yet; "
                 "list this node alone to start a cluster of its own"
             )
+        node_id = str(value("node.id"))
+        if listed and "@" in listed[0] and listed[0].partition("@")[0] != node_id:
+            raise ConfigError(f"{name}={printable(listed[0])} is not this node, which has node.id={node_id}")
 
 
 def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], listeners: tuple[Listener, ...]) -> None:
