@@ -28,7 +28,7 @@ def test_settings_that_ask_for_protection_are_named_in_one_line() -> None:
     assert str(caught.value) == (
         "authorizer.class.name=org.example.Authorizer, ssl.client.auth=required, ssl.keystore.password, super.users=User:admin: "
         "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
-        "Remove this to run it without protection"
+        "Remove these settings to start without protection"
     )
     # A directory may be formatted for another broker.
     assert BrokerConfig.from_properties(given, served=False).num_partitions == 3

@@ -18,14 +18,11 @@ from collections.abc import Mapping
 from barnabas.metadata.config_schema import ConfigKey
 from barnabas.printable import printable
 
-__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REMEDY", "is_secret", "shown", "unserved"]
+__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_secret", "shown", "unserved"]
 
 HIDDEN = "[hidden]"
 """What Kafka prints in place of a password."""
-REMEDY = (
-    "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
-    "Remove this to run it without protection"
-)
+REASON = "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
-from barnabas.metadata.security_settings import REMEDY, shown, unserved
+from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.printable import printable
 from barnabas.server.endpoints import Listener
 
@@ -58,4 +58,5 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], li
         if each.security_protocol != "PLAINTEXT"
     ]
     if asking:
-        raise ConfigError(f"{', '.join(asking)}: {REMEDY}")
+        these = "this setting" if len(asking) == 1 else "these settings"
+        raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")
