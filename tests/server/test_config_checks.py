@@ -64,6 +64,17 @@ def test_other_parts_of_a_cluster(properties: dict[str, str], words: str) -> Non
     assert words in refused(**properties)
 
 
+def test_an_advertised_listener_must_exist() -> None:
+    given = {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093", "advertised.listeners": "SSL://a:9092"}
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(given)
+    assert str(caught.value) == (
+        "advertised.listeners names SSL, which is not one of the listeners: CONTROLLER, PLAINTEXT"
+    )
+    given["advertised.listeners"] = "PLAINTEXT://a:9092,CONTROLLER://a:9093"
+    assert BrokerConfig.from_properties(given).advertised_listeners is not None
+
+
 def test_a_node_alone() -> None:
     given = {
         "process.roles": "controller,broker",
