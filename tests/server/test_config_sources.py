@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         ConfigSources(str(missing), {})
     assert str(caught.value) == f"cannot read {missing}: No such file or directory"
-    with pytest.raises(ConfigError, match="is a directory, not a properties file; did you mean --data-dir"):
+    with pytest.raises(ConfigError, match="is a directory, not a properties file; is it --data-dir"):
         ConfigSources(str(tmp_path), {})
     with pytest.raises(ConfigError, match=r"line 1: \\u without four hexadecimal digits"):
         ConfigSources(written(tmp_path, "log.dirs=C:\\users"), {})

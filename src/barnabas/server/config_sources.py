@@ -114,10 +114,7 @@ def _read(path: str) -> dict[str, str]:
     try:
         return read_properties(path)
     except IsADirectoryError:
-        directory = printable(path)
-        raise ConfigError(
-            f"{directory} is a directory, not a properties file; did you mean --data-dir {directory}?"
-        ) from None
+        raise ConfigError(f"{printable(path)} is a directory, not a properties file; is it --data-dir?") from None
     except OSError as error:
         raise ConfigError(f"cannot read {printable(path)}: {error.strerror or error}") from None
     except ValueError as error:
