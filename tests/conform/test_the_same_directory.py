@@ -17,6 +17,8 @@ from tests.conform.same_directory.nodes import Barnabas, Kafka, image_in
 from tests.conform.same_directory.observed import observe
 from tests.conform.same_directory.week import TOPICS, admin, live_a_week, live_another_day
 
+# Both write down once a minute where DeleteRecords has moved a log's start to; a kill before that brings the records back.
+NOT_SYNCED = "trimmed-"
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(600)]
 
 
@@ -31,14 +33,14 @@ def test_a_directory_changes_hands_and_back(end: str, tmp_path: Path) -> None:
         week = observe(kafka.bootstrap_servers)
         _end(kafka, end)
         barnabas.start()
-        _same(observe(barnabas.bootstrap_servers), week)
+        _same(observe(barnabas.bootstrap_servers), week, end)
         live_another_day(barnabas.bootstrap_servers)
         day = observe(barnabas.bootstrap_servers)
         assert day != week
         _end(barnabas, end)
         kafka.start()
         await_leaders(kafka.bootstrap_servers, {name: count for name, (count, _) in TOPICS.items() if name != "again"})
-        _same(observe(kafka.bootstrap_servers), day)
+        _same(observe(kafka.bootstrap_servers), day, end)
         _end(kafka, "stopped")
         _assert_stopped_in_order(tmp_path / "data")
         del paying
@@ -69,13 +71,16 @@ def _assert_stopped_in_order(data_dir: Path) -> None:
     assert states == {(-1, (), (1,), (1,))}
 
 
-def _same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def _same(found: dict[str, Any], expected: dict[str, Any], end: str) -> None:
     """Compare part by part: a difference shows where it is."""
-    different = {
-        part: {name: (theirs.get(name), ours.get(name)) for name in theirs | ours if theirs.get(name) != ours.get(name)}
-        if isinstance(ours, dict) and isinstance(theirs := expected[part], dict)
-        else (expected[part], ours)
-        for part, ours in found.items()
-        if ours != expected[part]
-    }
+    different = {}
+    for part in expected:
+        ours, theirs = found[part], expected[part]
+        if not isinstance(theirs, dict):
+            ours, theirs = {part: ours}, {part: theirs}
+        for name in theirs | ours:
+            if end == "killed" and name.startswith(NOT_SYNCED):
+                continue
+            if theirs.get(name) != ours.get(name):
+                different[part, name] = theirs.get(name), ours.get(name)
     assert different == {}

@@ -6,10 +6,10 @@ import errno
 
 import pytest
 
+from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
-from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.log_manager import INDEX_WRITE_INTERVAL_MS, LogManager
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all

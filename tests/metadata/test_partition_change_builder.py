@@ -165,9 +165,11 @@ def test_a_leader_that_may_have_lost_records_is_recovering() -> None:
         partition_id=0, topic_id=TOPIC_ID, isr=[2], leader=2, leader_recovery_state=LEADER_RECOVERING, last_known_elr=[]
     )
     again, _ = build(partition(-1, "", "", "2", leader_recovery_state=LEADER_RECOVERING))
-    assert again is not None and again.leader_recovery_state == -1
+    assert again is not None
+    assert again.leader_recovery_state == -1
     clean, _ = build(partition(-1, "", "2", "2"))
-    assert clean is not None and clean.leader_recovery_state == -1
+    assert clean is not None
+    assert clean.leader_recovery_state == -1
     assert after.changed_by(clean).leader_recovery_state == LEADER_RECOVERING != LEADER_RECOVERED
 
 
@@ -192,7 +194,8 @@ def test_a_move_keeps_directories_and_nobody_who_is_removed_is_eligible() -> Non
 
 def test_a_replica_that_is_removed_ends_the_epoch() -> None:
     record, after = build(partition(2, "12"), replicas=(2, 3), isr=(2,), min_isr=1)
-    assert record is not None and record.leader == 2
+    assert record is not None
+    assert record.leader == 2
     assert after.leader_epoch == 6
     assert build(partition(2, "12"), replicas=(3, 2, 1))[1].leader_epoch == 5
 

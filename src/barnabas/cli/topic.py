@@ -32,7 +32,6 @@ from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partitio
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
-
 _NAMED_MAX = 5
 
 

@@ -24,7 +24,10 @@ def observe(bootstrap: str) -> dict[str, Any]:
     """Read a cluster as a stranger would, with librdkafka, kafka-python and raw requests."""
     ends = _offsets(bootstrap)
     return {
-        **{f"records {isolation}": _records(bootstrap, ends, isolation) for isolation in ("read_uncommitted", "read_committed")},
+        **{
+            f"records {isolation}": _records(bootstrap, ends, isolation)
+            for isolation in ("read_uncommitted", "read_committed")
+        },
         "offsets": ends,
         "groups": _groups(bootstrap),
         "share groups": _share_groups(bootstrap),

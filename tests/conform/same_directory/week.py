@@ -212,6 +212,8 @@ def live_another_day(bootstrap: str) -> None:
     transact(bootstrap, "committed", (6,), "abort")
     consume(bootstrap, "billing", "classic", "orders", 30)
     consume(bootstrap, "search", "consumer", "clicks", 500)
+    # A poll may have taken all of the week's.
+    write(bootstrap, "jobs", 0, (6,), 20)
     share(bootstrap, "workers", "jobs", 10)
     set_config(bootstrap, ResourceType.TOPIC, "orders", "max.message.bytes", "1600000")
     set_config(bootstrap, ResourceType.TOPIC, "payments", "min.insync.replicas", "1")
