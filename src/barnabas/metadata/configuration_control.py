@@ -5,6 +5,7 @@
 - The legacy AlterConfigs replaces the whole set: what it does not name is removed.
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
+- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: this broker has none (`security_settings`).
 - While eligible leader replicas are on, min.insync.replicas cannot be set for one broker or removed for the cluster, and
   a change of it forgets the eligible leader replicas that were chosen by the old value.
 - A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
@@ -29,6 +30,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.security_settings import REMEDY, shown, unserved
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -296,6 +298,9 @@ def _check_broker_values(
     for key, text in values.items():
         if key in keys:
             keys[key].parse(text)
+    for key, value in changed.items():
+        if value is not None and unserved(key, value, keys):
+            raise ConfigError(f"{shown(key, value, keys)} asks for protection: {REMEDY}.")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:
             raise KafkaError(

@@ -52,6 +52,7 @@ from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.broker_lifecycle import BrokerLifecycle
+from barnabas.server.cannot_start import CannotStart, Remedies, remedies
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
@@ -74,10 +75,6 @@ logger = logging.getLogger(__name__)
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
 _HAND_OVER_MS = 30_000
-
-
-class CannotStart(Exception):
-    """This node cannot start; the text is one line with a remedy for the user."""
 
 
 class BrokerServer:
@@ -114,7 +111,8 @@ class BrokerServer:
         self.metrics: MetricsEndpoint | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
-        self.connections = Connections(config, self.listeners)
+        self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
+        self._remedies = remedies(config.embedded)
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -198,7 +196,10 @@ class BrokerServer:
             await self.metrics.http.bind()
         except OSError as error:
             raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        logger.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
+        url = f"http://{_dialable(host)}:{self.metrics.http.port}/metrics"
+        for listener in self.listeners:
+            listener.metrics_url = url
+        logger.info("Metrics on %s", url)
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
@@ -219,13 +220,12 @@ class BrokerServer:
         try:
             self.log_manager.open()
         except DiskLocked:
-            raise CannotStart(
-                f"{root} is in use by another broker; stop that broker, or pass another --data-dir"
-            ) from None
+            remedy = self._remedies.other_directory
+            raise CannotStart(f"{root} is in use by another broker; stop that broker, or {remedy}") from None
         except KafkaStorageError as error:
             raise CannotStart(str(error)) from None
         except OSError as error:
-            raise CannotStart(_directory_refused(root, error)) from None
+            raise CannotStart(_directory_refused(root, error, self._remedies)) from None
         try:
             self._meta = claim_directory(self._disk, root, self.config, self._random, self._now_ms())
         except BaseException as error:
@@ -233,7 +233,7 @@ class BrokerServer:
             if isinstance(error, StorageError):
                 raise CannotStart(str(error)) from None
             if isinstance(error, OSError):
-                raise CannotStart(_directory_refused(root, error)) from None
+                raise CannotStart(_directory_refused(root, error, self._remedies)) from None
             raise
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
@@ -249,8 +249,6 @@ class BrokerServer:
         except ValueError as error:
             raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
-            if endpoint.security_protocol != "PLAINTEXT":
-                raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
             listener = Listener(
                 self._loop,
                 name=endpoint.name,
@@ -263,12 +261,14 @@ class BrokerServer:
                 now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
                 send_buffer_bytes=config.socket_send_buffer_bytes,
+                lines=self.connections.lines,
+                descriptors=self.connections.descriptors,
             )
             try:
                 await listener.bind()
             except OSError as error:
                 raise CannotStart(
-                    f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}{_remedy(error)}"
+                    f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}{_remedy(error, self._remedies)}"
                 ) from None
             self.listeners.append(listener)
             listener.on_room = self.connections.look_for_room
@@ -523,16 +523,21 @@ class BrokerServer:
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
 
 
-def _remedy(error: OSError) -> str:
+def _reason(error: OSError) -> str:
+    """Return the system's words, without asyncio's, which end in an address as Python writes it: "('::', 9092): "."""
+    return (error.strerror or str(error)).rpartition("): ")[2]
+
+
+def _remedy(error: OSError, known: Remedies) -> str:
     """Return a remedy for an address that cannot be bound; empty if the system's message suffices."""
     if error.errno == errno.EADDRINUSE:
-        return "; is another broker running? --listen HOST:0 picks a free port"
+        return f"; is another broker running? {known.free_port}"
     return "; is it an address of this machine?" if error.errno == errno.EADDRNOTAVAIL else ""
 
 
-def _directory_refused(root: str, error: OSError) -> str:
+def _directory_refused(root: str, error: OSError, known: Remedies) -> str:
     where = f" ({error.filename})" if error.filename and error.filename != root else ""
-    return f"cannot use the data directory {root}: {error.strerror or error}{where}; pass another --data-dir"
+    return f"cannot use the data directory {root}: {error.strerror or error}{where}; {known.other_directory}"
 
 
 def _dialable(host: str) -> str:
