@@ -127,6 +127,7 @@ def test_an_unclean_election_takes_anybody_in_the_end(
         (partition(3, "3", "12"), (3, 1), (), 3, (3, "31", "2", "")),
         # The partition had no leader, as a log from before this feature can have it.
         (partition(-1, "2"), (), (2,), 1, (-1, "", "", "2")),
+        (partition(-1, "32"), (), (2, 3), 1, (-1, "", "", "3")),
     ],
 )
 def test_a_replica_that_leaves_a_small_isr_stays_eligible(
@@ -190,6 +191,10 @@ def test_a_move_keeps_directories_and_nobody_who_is_removed_is_eligible() -> Non
     assert (record.replicas, record.directories) == ([3, 2], [b"3", b"2"])
     assert (record.adding_replicas, record.removing_replicas) == ([], [])
     assert state(after) == (2, "2", "", "")
+    # Any other change leaves a reassignment as it is.
+    record, after = build(before, isr=(2,))
+    assert record is not None
+    assert (after.adding_replicas, after.removing_replicas) == ((3,), (1,))
 
 
 def test_a_replica_that_is_removed_ends_the_epoch() -> None:
