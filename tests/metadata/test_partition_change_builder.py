@@ -55,6 +55,8 @@ def state(after: PartitionRegistration) -> tuple[int, str, str, str]:
         # From the ELR only while the ISR is empty; the leader is the ISR then, and the others stay eligible.
         (partition(-1, "", "23", "1"), "123", 2, (2, "2", "3", "")),
         (partition(-1, "", "23", "1"), "3", 2, (3, "3", "2", "")),
+        # One in-sync replica is enough: from now on it acknowledges records that the others do not have.
+        (partition(-1, "", "23", "1"), "123", 1, (2, "2", "", "")),
         (partition(1, "1", "23"), "23", 2, (-1, "1", "23", "")),
         # Nobody: what is known stays.
         (partition(-1, "", "23", "1"), "1", 2, (-1, "", "23", "1")),
