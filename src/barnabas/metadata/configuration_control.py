@@ -118,14 +118,31 @@ def _alter_each(
 
 
 def clear_elr(view: ControllerView, configs: Iterable[MetadataRecord]) -> list[MetadataRecord]:
-    """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change."""
+    """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change.
+
+    A partition without a leader keeps its last known leader, where Kafka forgets it too: nobody else could lead it again.
+    """
     if view.image.features.level(ELR_FEATURE) == 0:
         return []
-    changed = (record for record in configs if isinstance(record, messages.ConfigRecord) and record.name == MIN_ISR)
+    records: list[MetadataRecord] = []
+    for record in configs:
+        if isinstance(record, messages.ConfigRecord) and record.name == MIN_ISR:
+            # An empty name stands for all topics.
+            name = record.resource_name if record.resource_type == ConfigResourceType.TOPIC else ""
+            records.append(messages.ClearElrRecord(topic_name=name))
+            records += _last_known_leaders(view, name)
+    return records
+
+
+def _last_known_leaders(view: ControllerView, name: str) -> list[MetadataRecord]:
+    topics = view.image.topics.by_name
     return [
-        # An empty name stands for all topics.
-        messages.ClearElrRecord(topic_name=c.resource_name if c.resource_type == ConfigResourceType.TOPIC else "")
-        for c in changed
+        messages.PartitionChangeRecord(
+            partition_id=index, topic_id=topic.topic_id, last_known_elr=list(partition.last_known_elr)
+        )
+        for topic in (topics.values() if not name else [topics[name]] if name in topics else [])
+        for index, partition in topic.partitions.items()
+        if partition.last_known_elr and not partition.isr
     ]
 
 

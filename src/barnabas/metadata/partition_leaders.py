@@ -35,7 +35,7 @@ class Hosted(NamedTuple):
     """A partition of a topic."""
 
     topic: TopicImage
-    index: int
+    partition_id: int
     partition: PartitionRegistration
 
 
@@ -74,7 +74,7 @@ class Elections:
             if leaving:
                 builder.isr = tuple(replica for replica in at.partition.isr if replica not in leaving)
             builder.lost = frozenset((self._crashed,))
-            record = builder.build(at.topic.topic_id, at.index)
+            record = builder.build(at.topic.topic_id, at.partition_id)
             if record is not None:
                 records.append(record)
         return records

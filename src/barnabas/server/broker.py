@@ -526,7 +526,8 @@ class BrokerServer:
         try:
             await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
         except (KafkaError, TimeoutError) as error:
-            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
+            reason = error.message if isinstance(error, KafkaError) else "it takes too long"
+            logger.warning("This broker stops without handing over its partitions: %s", reason)
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.
