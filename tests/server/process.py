@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name[:6] != "KAFKA_" and name != "CLUSTER_ID"}
+"""The caller's environment without settings of a broker."""
 _READY = re.compile(r"barnabas ready on (\S+):(\d+)\n")
 
 
@@ -31,6 +33,7 @@ class Node:
                 [*launcher, *command("start", "--data-dir", str(data_dir), "--listen", listen, *arguments)],
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=ENVIRONMENT,
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
@@ -67,5 +70,5 @@ def command(*arguments: str) -> Sequence[str]:
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself."""
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}
+        command(*arguments), capture_output=True, text=True, timeout=300, env={**ENVIRONMENT, "COLUMNS": "200"}
     )

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.named_topics import with_existing_topics
 from barnabas.cli.record_format import Given, Headers, line_reader, parse_header, reader, unescape
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.client.admin import result
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ _INTERRUPTED = 130
 @click.option("--acks", type=click.Choice(["0", "1", "all", "-1"]), default="all", show_default=True)
 @click.option("--allow-auto-topic-creation", is_flag=True, help="Let the broker create a missing topic.")
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
-@session_options
+@session_options_of_produce
 def produce(
     session: Session,
     topic: str | None,
@@ -93,6 +94,8 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    if topic is None and not allow_auto_topic_creation:
+        read = with_existing_topics(session, read)
     if topic is not None and not allow_auto_topic_creation:
         _check_topic(session, topic, partition)
     from barnabas.cli.producer_run import ProducerRun

@@ -41,6 +41,7 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.metadata.snapshots import SnapshotPolicy
@@ -73,6 +74,7 @@ logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
+_HAND_OVER_MS = 30_000
 
 
 class BrokerServer:
@@ -118,6 +120,7 @@ class BrokerServer:
         self._monotonic_ns = monotonic_ns
         self._meta: MetaProperties
         self._image = MetadataImage()
+        self._leaderless = LeaderlessPartitions()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
@@ -161,6 +164,7 @@ class BrokerServer:
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
         await self.lifecycle.heartbeat()
+        self._report_leaderless()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
         for listener in self.listeners:
             listener.serve(dispatcher)
@@ -245,8 +249,6 @@ class BrokerServer:
         except ValueError as error:
             raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
-            if endpoint.security_protocol != "PLAINTEXT":
-                raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
             listener = Listener(
                 self._loop,
                 name=endpoint.name,
@@ -283,6 +285,9 @@ class BrokerServer:
                 default_replication_factor=config.default_replication_factor,
                 delete_topic_enable=config.delete_topic_enable,
                 broker_session_timeout_ms=config.broker_session_timeout_ms,
+                auto_leader_rebalance_enable=config.bool_value("auto.leader.rebalance.enable"),
+                leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
+                unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
             ),
             self._resolver,
             create_future=self._loop.create_future,
@@ -370,15 +375,17 @@ class BrokerServer:
 
     async def _register(self) -> None:
         try:
-            await self.lifecycle.register(self.listeners)
+            await self.lifecycle.register(self.listeners, self.log_manager.broker_epoch)
         except KafkaError as error:
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
+        self.log_manager.broker_epoch = self.lifecycle.epoch
 
     # Metadata
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         self._image = image
+        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
@@ -405,6 +412,12 @@ class BrokerServer:
     def _beat(self) -> None:
         self.lifecycle.beat()
         self.controller.tick()
+        self._report_leaderless()
+
+    def _report_leaderless(self) -> None:
+        if self.controller.is_active:
+            for line in self._leaderless.report(self._image):
+                logger.warning("%s", line)
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
@@ -468,6 +481,7 @@ class BrokerServer:
             self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
+        await self._hand_over()
         self._share.close()
         self.coordinators.close()
         self.controller.close()
@@ -479,6 +493,15 @@ class BrokerServer:
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         logger.info("Stopped")
+
+    async def _hand_over(self) -> None:
+        """Give up what this broker leads, so that another replica leads at once, or this one after the next start."""
+        if self.failure is not None:
+            return
+        try:
+            await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
+        except (KafkaError, TimeoutError) as error:
+            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.
