@@ -88,7 +88,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert packages == source
-    assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/server/settings.tsv"} <= packages
+    assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/settings.tsv"} <= packages
     assert [name for name in names if name.endswith("/LICENSE")]
 
 
@@ -99,7 +99,7 @@ def test_the_source_package_holds_what_the_wheel_is_built_from(dist: Path) -> No
     assert top <= {
         "src", "docs", "examples", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"
     }  # fmt: skip
-    assert "src/barnabas/server/settings.tsv" in names
+    assert "src/barnabas/settings.tsv" in names
 
 
 def test_the_readmes_test_passes(python: Path, tmp_path: Path) -> None:
