@@ -21,21 +21,20 @@ def test_the_form() -> None:
     assert result.stderr == (
         "Usage: barnabas topic list [OPTIONS] [REGEX]…\n"
         "Try 'barnabas topic list --help' for help.\n"
-        "\n"
-        "error: no such option --wid; did you mean --wide?\n"
+        "error: no such option: --wid; did you mean --wide?\n"
     )
 
 
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("topics", "no such command topics; did you mean topic?"),
-        ("tpoic list", "no such command tpoic; did you mean topic?"),
-        ("strat", "no such command strat; did you mean start?"),
-        ("xyzzy", "no such command xyzzy"),
-        ("topic lst", "no such command lst; did you mean list?"),
-        ("group resetoffsets", "no such command resetoffsets; did you mean reset-offsets?"),
-        ("topic list --bootstrap-sever x", "no such option --bootstrap-sever; did you mean --bootstrap-server?"),
+        ("topics", "no such command: topics; did you mean topic?"),
+        ("tpoic list", "no such command: tpoic; did you mean topic?"),
+        ("strat", "no such command: strat; did you mean start?"),
+        ("xyzzy", "no such command: xyzzy"),
+        ("topic lst", "no such command: lst; did you mean list?"),
+        ("group resetoffsets", "no such command: resetoffsets; did you mean reset-offsets?"),
+        ("topic list --bootstrap-sever x", "no such option: --bootstrap-sever; did you mean --bootstrap-server?"),
         ("topic create", "missing argument 'NAME…'"),
         ("consume t -g g -p 0", "a group's coordinator chooses the partitions: leave out --partitions"),
         ("txn abort", "name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset"),
@@ -84,7 +83,7 @@ def test_help_of_what_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as ended:
         main(["help", "topics"])
     assert ended.value.code == 2
-    assert "error: no such command topics; did you mean topic?" in capsys.readouterr().err
+    assert "error: no such command: topics; did you mean topic?" in capsys.readouterr().err
 
 
 def test_interruption_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

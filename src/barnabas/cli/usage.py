@@ -1,9 +1,10 @@
 """A wrong command line, in the voice of every other error.
 
-Usage: barnabas topic list [OPTIONS] [REGEX]…
-Try 'barnabas topic list --help' for help.
+    Usage: barnabas topic list [OPTIONS] [REGEX]…
+    Try 'barnabas topic list --help' for help.
+    error: no such option: --wid; did you mean --wide?
 
-error: no such option --wid; did you mean --wide?
+click finds the mistakes; the words here begin in lower case and end without a full stop, and the exit code is 2.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def show(error: click.ClickException) -> None:
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
     click.echo(f"error: {on_one_line(message_of(error))}", err=True)
 
 
@@ -70,10 +71,10 @@ def message_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.NoSuchOption):
         names = [] if context is None else list(_options(context.command))
-        return f"no such option {error.option_name}{did_you_mean(error.option_name, names)}"
+        return f"no such option: {error.option_name}{did_you_mean(error.option_name, names)}"
     name = getattr(error, "command_name", None)
     if name is not None and context is not None and isinstance(context.command, click.Group):
-        return f"no such command {name}{did_you_mean(name, context.command.list_commands(context))}"
+        return f"no such command: {name}{did_you_mean(name, context.command.list_commands(context))}"
     message = error.format_message().rstrip(".")
     return message if message[1:2].isupper() else message[:1].lower() + message[1:]
 
