@@ -48,6 +48,11 @@ def test_formats_that_are_none(template: str) -> None:
         printer(template)
 
 
+def test_json_does_not_drive_the_terminal() -> None:
+    printed = to_json(RECORD._replace(key=None, value="\x1b[2J\x9b1mö".encode(), headers=[]))
+    assert b'"value": "\\u001b[2J\\u009b1m\xc3\xb6"' in printed
+
+
 def test_json_marks_what_is_not_utf8() -> None:
     line = printer("json")(RECORD)
     assert line.endswith(b"\n")

@@ -34,6 +34,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
+from barnabas.cli.output import printable_json
 from barnabas.cli.times import format_time_ms, parse_time_ms
 
 Headers = list[tuple[str, bytes | None]]
@@ -208,7 +209,7 @@ def to_json(record: Shown) -> bytes:
         **_json_bytes("value", record.value),
         "headers": [{"key": name, **_json_bytes("value", value)} for name, value in record.headers],
     }
-    return json.dumps(found, ensure_ascii=False).encode() + b"\n"
+    return printable_json(json.dumps(found, ensure_ascii=False)).encode() + b"\n"
 
 
 # Reading
