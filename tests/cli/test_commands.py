@@ -135,7 +135,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: 
     [
         (b"request.timeout.ms=soon\n", "request.timeout.ms=soon"),
         (b"request.timeout.ms=0\n", "request.timeout.ms=0"),
-        (b"\xff\xfe\x00", "as a properties file: it is not UTF-8 text"),
+        (b"\xff\xfe\x00", "as a properties file: it is not text"),
     ],
 )
 def test_a_bad_properties_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:

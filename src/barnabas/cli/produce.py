@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.named_topics import with_existing_topics
 from barnabas.cli.record_format import Given, Headers, line_reader, parse_header, reader, unescape
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.client.admin import result
@@ -93,6 +94,8 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    if topic is None and not allow_auto_topic_creation:
+        read = with_existing_topics(session, read)
     if topic is not None and not allow_auto_topic_creation:
         _check_topic(session, topic, partition)
     from barnabas.cli.producer_run import ProducerRun

@@ -29,6 +29,7 @@ from barnabas.client.admin import (
     ConfigResource,
     CreatedTopic,
     NewTopic,
+    PartitionDescription,
     ResourceType,
     TopicMetadata,
     TopicPartition,
@@ -39,6 +40,8 @@ from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partitio
 from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+
+_NAMED_MAX = 5
 
 
 def _names(command: Callable[..., None]) -> Callable[..., None]:
@@ -205,6 +208,7 @@ def describe(
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
+        details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
@@ -217,7 +221,7 @@ def describe(
             if rows or print_configs or session.output.is_json:
                 shown["configs"] = Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",))
         if chosen["partitions"]:
-            shown["partitions"] = _partition_table(each, offsets)
+            shown["partitions"] = _partition_table(each, offsets, details, everything=session.output.is_json)
         tables += shown.values()
         data.append(
             {"name": each.name}
@@ -225,6 +229,7 @@ def describe(
         )
     if data:
         session.output.show(data, *tables)
+    _explain_leaderless(details)
     report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
 
 
@@ -239,20 +244,41 @@ def _led_partitions(topics: list[TopicMetadata]) -> list[TopicPartition]:
     ]
 
 
-def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, Bounds]) -> Table:
-    rows = [
-        (
-            each.partition,
-            each.leader if each.leader >= 0 else None,
-            each.leader_epoch,
-            each.replicas,
-            each.isr,
-            *offsets.get(TopicPartition(metadata.name, each.partition), (None, None)),
-        )
-        for each in metadata.partitions
-    ]
-    columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG-START-OFFSET", "HIGH-WATERMARK")
-    return Table(columns, rows, hidden_first=("LOG-START-OFFSET", "EPOCH", "REPLICAS", "HIGH-WATERMARK"))
+def _partition_table(
+    metadata: TopicMetadata,
+    offsets: dict[TopicPartition, Bounds],
+    details: dict[TopicPartition, PartitionDescription],
+    *,
+    everything: bool,
+) -> Table:
+    """Return the partitions; without `everything`, eligible leader replicas are shown where a partition has some."""
+    eligible = {at.partition: found for at, found in details.items() if at.topic == metadata.name}
+    with_elr = everything or any(found.elr or found.last_known_elr for found in eligible.values())
+    rows = []
+    for each in metadata.partitions:
+        found = eligible.get(each.partition)
+        lists = (found.elr, found.last_known_elr) if found is not None else ([], [])
+        bounds = offsets.get(TopicPartition(metadata.name, each.partition), (None, None))
+        leader = each.leader if each.leader >= 0 else None
+        row = (each.partition, leader, each.leader_epoch, each.replicas, each.isr)
+        rows.append((*row, *(lists if with_elr else ()), *bounds))
+    columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR")
+    elr_columns = ("ELR", "LAST-KNOWN-ELR") if with_elr else ()
+    hidden_first = ("LOG-START-OFFSET", "EPOCH", "REPLICAS", "LAST-KNOWN-ELR", "HIGH-WATERMARK")
+    shown = (*columns, *elr_columns, "LOG-START-OFFSET", "HIGH-WATERMARK")
+    return Table(shown, rows, hidden_first=tuple(each for each in hidden_first if each in shown))
+
+
+def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> None:
+    """Say on standard error why partitions have no leader: one line a reason."""
+    concerned: dict[str, list[TopicPartition]] = {}
+    for at, partition in details.items():
+        if partition.why_leaderless is not None:
+            concerned.setdefault(str(partition.why_leaderless), []).append(at)
+    for why, partitions in concerned.items():
+        first = ", ".join(map(str, partitions[:_NAMED_MAX]))
+        more = f" and {len(partitions) - _NAMED_MAX} more" if len(partitions) > _NAMED_MAX else ""
+        click.echo(f"no leader: {first}{more}: {why}", err=True)
 
 
 @topic.command()
