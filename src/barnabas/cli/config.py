@@ -9,10 +9,10 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
-from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
+from barnabas.settings_table import near_setting, settings_of
 
 _TYPES = {
     "topic": "TOPIC",
@@ -46,7 +46,7 @@ def _complete_word(context: click.Context, parameter: click.Parameter, incomplet
 def _complete_key(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the names of settings, of every type: click does not know the words in front of an option without a value."""
     scopes = {kind.lower().replace("_", "-") for kind in _TYPES.values()}
-    return sorted({name for scope in scopes for name in setting_names(scope) if name.startswith(incomplete)})
+    return sorted({each.name for scope in scopes for each in settings_of(scope) if each.name.startswith(incomplete)})
 
 
 def _complete_pair(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -136,8 +136,7 @@ def describe(
             continue
         unknown = sorted(set(keys) - {entry.name for entry in entries})
         if unknown and resource.name:  # the default of all brokers has only what was set
-            known = setting_names(_kind(resource))
-            meant = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
+            meant = near_setting(_kind(resource), unknown[0]) if len(unknown) == 1 else ""
             raise Failure(
                 f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
                 f"`barnabas config describe {_label(resource)} --all` lists them",

@@ -18,6 +18,7 @@ import click
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.settings_table import suggestion
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
@@ -53,12 +54,9 @@ _NAMED = re.compile(
     r"(?:topic|group|transactional id) (?P<quote>'?)(?P<name>.+?)(?P=quote)(?:: | does not exist| not found)", re.I
 )
 _TOPIC = re.compile(r"\btopic '?(?P<name>[\w.-]+)")
-_UNKNOWN_SETTING = re.compile(
-    r"Unknown (?P<scope>topic|group|client metrics) config(?:uration)?(?: name)?: (?P<name>\S+)"
-)
 
 Names = Callable[[str], Iterable[str]]
-"""The names that exist, by noun: `topic`, `group`, `transactional id`, `topic setting`."""
+"""The names that exist, by noun: `topic`, `group`, `transactional id`."""
 
 
 def on_one_line(text: str) -> str:
@@ -129,6 +127,7 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     message = error.message
     if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
+    message += suggestion(message)
     return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
 
 
@@ -148,9 +147,6 @@ def _topic(text: str) -> str:
 
 
 def _missing(error: KafkaError, message: str, subject: str | None) -> Missing | None:
-    setting = _UNKNOWN_SETTING.search(message)
-    if setting is not None:
-        return Missing(f"{setting['scope'].replace(' ', '-')} setting", setting["name"])
     noun = _NOUNS.get(error.code)
     if noun is None:
         return None

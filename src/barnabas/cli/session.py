@@ -19,12 +19,12 @@ import click
 from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
-from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin
 from barnabas.client.properties import read_properties
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
+from barnabas.settings_table import settings_of
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
@@ -69,16 +69,13 @@ class Session:
             raise Failure(str(error)) from None
 
     def names(self, noun: str) -> list[str]:
-        """Return the names that exist: of topics, groups, transactional ids or settings; none if no broker answers."""
+        """Return the names that exist: of topics, groups or transactional ids; none if no broker answers."""
         if noun not in self._names:
             found = self._list_names(noun)
             self._names[noun] = found if len(found) <= _MOST_NAMES else []
         return self._names[noun]
 
     def _list_names(self, noun: str) -> list[str]:
-        scope, _, what = noun.partition(" ")
-        if what == "setting":
-            return setting_names(scope)
         try:
             with self.admin(timeout_ms=min(self.timeout_ms, _LISTING_MS)) as admin:
                 if noun == "topic":
@@ -232,7 +229,7 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
 
 def complete_topic_settings(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the names of topics' settings."""
-    return [name for name in setting_names("topic") if name.startswith(incomplete)]
+    return [each.name for each in settings_of("topic") if each.name.startswith(incomplete)]
 
 
 def complete_topic_pairs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -21,7 +21,7 @@ from barnabas.cli.session import (
     parse_pairs,
     session_options,
 )
-from barnabas.cli.setting_names import settings
+from barnabas.cli.topic_configs import configs
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -37,7 +37,6 @@ from barnabas.client.admin import (
 )
 from barnabas.client.configs import ConfigOperation
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
-from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
@@ -152,29 +151,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _replicas(metadata: TopicMetadata) -> int:
     return max((len(each.replicas) for each in metadata.partitions), default=0)
-
-
-@topic.command()
-@click.argument("keys", nargs=-1, metavar="[SETTING]…", shell_complete=complete_topic_settings)
-@session_options
-def configs(session: Session, keys: tuple[str, ...]) -> None:
-    """List the settings that a topic may have, with their defaults and meaning. No broker is asked.
-
-    The defaults are Kafka's; a broker may have its own, which `barnabas topic describe NAME --all` shows.
-    """
-    known = {each.name: each for each in settings("topic")}
-    for key in keys:
-        if key not in known:
-            raise Failure(
-                f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
-            )
-    rows = [
-        (each.name, each.type, each.default, each.documentation)
-        for each in known.values()
-        if not keys or each.name in keys
-    ]
-    columns = ("KEY", "TYPE", "DEFAULT", "DOCUMENTATION")
-    session.output.table(columns, rows, hidden_first=("TYPE",), below=("DOCUMENTATION",))
 
 
 @topic.command()
@@ -411,3 +387,6 @@ def which_partition(
         for each in chosen
     ]
     session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows, below=("DEFAULT-OF",))
+
+
+topic.add_command(configs)
