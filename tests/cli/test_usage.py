@@ -35,12 +35,12 @@ def test_the_form() -> None:
         ("topic lst", "no such command: lst; did you mean list?"),
         ("group resetoffsets", "no such command: resetoffsets; did you mean reset-offsets?"),
         ("topic list --bootstrap-sever x", "no such option: --bootstrap-sever; did you mean --bootstrap-server?"),
-        ("topic create", "missing argument 'NAME…'"),
+        ("topic create", "missing argument NAME…"),
         ("consume t -g g -p 0", "a group's coordinator chooses the partitions: leave out --partitions"),
         ("txn abort", "name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset"),
         (
             "topic list \x1b[2J --output x\x1b",
-            "invalid value for '-o' / '--output': 'x\\x1b' is not one of 'table', 'json'",
+            "invalid value for -o / --output: 'x\\x1b' is not one of 'table', 'json'",
         ),
     ],
 )
@@ -53,7 +53,7 @@ def test_what_is_wrong_and_what_was_meant(line: str, error: str) -> None:
 def test_other_errors_of_the_library_have_the_same_prefix() -> None:
     result = run("topic", "list", "--command-config", "/nonexistent")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith("error: invalid value for '--command-config'")
+    assert result.stderr.splitlines()[-1].startswith("error: invalid value for --command-config")
 
 
 def test_a_group_alone_prints_its_help() -> None:

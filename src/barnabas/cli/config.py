@@ -12,6 +12,7 @@ from barnabas.cli.session import Session, complete_groups, complete_topics, pars
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
 from barnabas.settings_table import near_setting, settings_of
 
 _TYPES = {
@@ -225,11 +226,23 @@ def alter(
             raise click.UsageError("Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`.")
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
+    for resource, outcome in outcomes.items():
+        if outcome is None and resource.type is ResourceType.BROKER:
+            _warn_of_unknown(resource, list(values))
     status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
     rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
+
+
+def _warn_of_unknown(broker: ConfigResource, names: list[str]) -> None:
+    """Say which settings of a broker nobody knows: a broker accepts any name, because its plugins may have their own."""
+    known = {each.name for each in settings_of("broker")}
+    for name in names:
+        if name not in known and not name.startswith("listener.name."):
+            meant = near_setting("broker", name)
+            click.echo(f"warning: {_label(broker)} has no setting {printable(name)} of Kafka's{meant}", err=True)
 
 
 def parse_add_config(text: str) -> dict[str, str]:

@@ -64,6 +64,11 @@ def on_one_line(text: str) -> str:
     return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
 
 
+def in_lower_case(sentence: str) -> str:
+    """Return a sentence as the rest of a line; a first word in capitals stays."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
 class Missing(NamedTuple):
     """What was named and does not exist; `Names` lists what does."""
 
@@ -124,10 +129,10 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     Args:
         subject: what the error is about, for messages that do not name it.
     """
-    message = error.message
+    message = in_lower_case(error.message)
     if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
-    message += suggestion(message)
+    message += suggestion(error.message)
     return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
 
 

@@ -46,7 +46,7 @@ _NAMED_MAX = 5
 def _names(command: Callable[..., None]) -> Callable[..., None]:
     """Add NAME… and Kafka's --topic, which may be repeated."""
     command = click.option("--topic", "more", multiple=True, hidden=True)(command)
-    return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
+    return click.argument("names", nargs=-1, metavar="NAME…", shell_complete=complete_topics)(command)
 
 
 def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:

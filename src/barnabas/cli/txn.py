@@ -195,7 +195,7 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
 
 
 @txn.command()
-@click.argument("topics", nargs=-1, shell_complete=complete_topics)
+@click.argument("topics", nargs=-1, metavar="[TOPIC]…", shell_complete=complete_topics)
 @click.option("--longer-than", type=Duration(), default="0s", help="Only transactions open for longer: 5m.")
 @session_options
 def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:

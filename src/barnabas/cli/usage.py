@@ -9,13 +9,14 @@ click finds the mistakes; the words here begin in lower case and end without a f
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, on_one_line
+from barnabas.cli.failure import Failure, in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
 
 _INTERRUPTED = 130
@@ -66,6 +67,15 @@ _HELP: tuple[type[click.ClickException], ...] = tuple(
 )
 
 
+# click's words, and ours: names of options and arguments without quotes, bounds without symbols.
+_WORDS = (
+    (re.compile(r"'(--?[a-zA-Z][\w-]*)'"), r"\1"),
+    (re.compile(r"^Missing argument '([^']+)'"), r"Missing argument \1"),
+    (re.compile(r"(\S+) is not in the range x>=(\S+)"), r"\1 is less than \2"),
+    (re.compile(r"(\S+) is not in the range x>(\S+)"), r"\1 is not more than \2"),
+)
+
+
 def message_of(error: click.ClickException) -> str:
     """Return what is wrong, as the rest of a line that begins with `error:`."""
     context = error.ctx if isinstance(error, click.UsageError) else None
@@ -76,7 +86,9 @@ def message_of(error: click.ClickException) -> str:
     if name is not None and context is not None and isinstance(context.command, click.Group):
         return f"no such command: {name}{did_you_mean(name, context.command.list_commands(context))}"
     message = error.format_message().rstrip(".")
-    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
+    for pattern, replacement in _WORDS:
+        message = pattern.sub(replacement, message)
+    return in_lower_case(message)
 
 
 def _options(command: click.Command) -> Iterator[str]:
