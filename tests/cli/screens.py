@@ -59,6 +59,7 @@ SCREENS = {
     "config-describe-documentation": "config describe topic orders --all --documentation",
     "config-describe-synonyms": "config describe broker 1 -k retention.ms --synonyms",
     "config-alter": "config alter topic orders --set retention.ms=1 --set segment.ms=60000 --delete max.message.bytes",
+    "config-alter-unknown-setting": "config alter broker 1 --set log.cleaner.thread=2",
     "txn-list": "txn list",
     "txn-describe": "txn describe billing-7",
     "txn-describe-unknown": "txn describe biling-7",

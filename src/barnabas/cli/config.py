@@ -13,7 +13,7 @@ from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResour
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
-from barnabas.settings_table import near_setting, settings_of
+from barnabas.settings_table import near_setting, setting_names
 
 _TYPES = {
     "topic": "TOPIC",
@@ -47,7 +47,7 @@ def _complete_word(context: click.Context, parameter: click.Parameter, incomplet
 def _complete_key(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the names of settings, of every type: click does not know the words in front of an option without a value."""
     scopes = {kind.lower().replace("_", "-") for kind in _TYPES.values()}
-    return sorted({each.name for scope in scopes for each in settings_of(scope) if each.name.startswith(incomplete)})
+    return sorted({name for scope in scopes for name in setting_names(scope) if name.startswith(incomplete)})
 
 
 def _complete_pair(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -238,7 +238,7 @@ def alter(
 
 def _warn_of_unknown(broker: ConfigResource, names: list[str]) -> None:
     """Say which settings of a broker nobody knows: a broker accepts any name, because its plugins may have their own."""
-    known = {each.name for each in settings_of("broker")}
+    known = set(setting_names("broker"))
     for name in names:
         if name not in known and not name.startswith("listener.name."):
             meant = near_setting("broker", name)

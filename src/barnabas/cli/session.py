@@ -24,7 +24,7 @@ from barnabas.client.properties import read_properties
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
-from barnabas.settings_table import settings_of
+from barnabas.settings_table import setting_names
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
@@ -229,7 +229,7 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
 
 def complete_topic_settings(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Complete the names of topics' settings."""
-    return [each.name for each in settings_of("topic") if each.name.startswith(incomplete)]
+    return [name for name in setting_names("topic") if name.startswith(incomplete)]
 
 
 def complete_topic_pairs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -240,7 +240,7 @@ def _partition_table(
         rows.append((*row, *(lists if with_elr else ()), *bounds))
     columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR")
     elr_columns = ("ELR", "LAST-KNOWN-ELR") if with_elr else ()
-    hidden_first = ("LOG-START-OFFSET", "EPOCH", "REPLICAS", "LAST-KNOWN-ELR", "HIGH-WATERMARK")
+    hidden_first = ("LOG-START-OFFSET", "LAST-KNOWN-ELR", "EPOCH", "ELR", "REPLICAS", "HIGH-WATERMARK")
     shown = (*columns, *elr_columns, "LOG-START-OFFSET", "HIGH-WATERMARK")
     return Table(shown, rows, hidden_first=tuple(each for each in hidden_first if each in shown))
 
