@@ -228,7 +228,7 @@ def alter(
         outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
     for resource, outcome in outcomes.items():
         if outcome is None and resource.type is ResourceType.BROKER:
-            _warn_of_unknown(resource, list(values))
+            _warn_of_unknown(list(values))
     status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
     rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
     if rows:
@@ -236,13 +236,13 @@ def alter(
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 
-def _warn_of_unknown(broker: ConfigResource, names: list[str]) -> None:
+def _warn_of_unknown(names: list[str]) -> None:
     """Say which settings of a broker nobody knows: a broker accepts any name, because its plugins may have their own."""
     known = set(setting_names("broker"))
     for name in names:
         if name not in known and not name.startswith("listener.name."):
             meant = near_setting("broker", name)
-            click.echo(f"warning: {_label(broker)} has no setting {printable(name)} of Kafka's{meant}", err=True)
+            click.echo(f"warning: {printable(name)} is not a setting of Kafka's brokers{meant}", err=True)
 
 
 def parse_add_config(text: str) -> dict[str, str]:
