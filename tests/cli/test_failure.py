@@ -6,7 +6,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from barnabas.cli.failure import Failure, Quiet, explained, failure_of, report_failures
+from barnabas.cli.failure import Failure, Quiet, as_typed, explained, failure_of, report_failures
 from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 
@@ -63,7 +63,8 @@ def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, sub
     ("subject", "hint"),
     [
         ("topic t", "`barnabas topic configs` lists names and defaults"),
-        ("broker 1", "`barnabas config describe broker 1 --all` lists names and values"),
+        ("broker 1", "`barnabas config describe broker --all 1` lists names and values"),
+        ("group a; rm b", "`barnabas config describe group --all 'a; rm b'` lists names and values"),
         ("all brokers", "`barnabas config describe broker --all` lists names and values"),
     ],
 )
@@ -86,3 +87,11 @@ def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
 def test_an_error_line_cannot_be_forged() -> None:
     failure = Failure("group g\x1b[2J\n2026 INFO forged\u202e not found", "see C:\\x")
     assert failure.format_message() == r"group g\x1b[2J 2026 INFO forged\u202e not found (see C:\x)"
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"), [("billing-7", "billing-7"), ("a; rm b", "'a; rm b'"), ("-x", "-- -x"), ("it's", "'it'\"'\"'s'")]
+)
+def test_a_name_from_outside_is_one_word_of_a_command(name: str, typed: str) -> None:
+    assert as_typed(name) == typed
+    assert shlex.split(as_typed(name))[-1] == name

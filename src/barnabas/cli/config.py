@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.failure import Failure, as_typed, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
@@ -140,7 +140,7 @@ def describe(
             meant = near_setting(_kind(resource), unknown[0]) if len(unknown) == 1 else ""
             raise Failure(
                 f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
-                f"`barnabas config describe {_label(resource)} --all` lists them",
+                f"`barnabas config describe {_kind(resource)} --all {as_typed(resource.name)}` lists them",
             )
         chosen = [entry for entry in entries if everything or keys or not entry.is_default]
         table = _table(chosen, documentation, synonyms)

@@ -64,6 +64,11 @@ def on_one_line(text: str) -> str:
     return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
 
 
+def as_typed(name: str) -> str:
+    """Return a name from outside as a command to type has it: one word for a shell, and no option."""
+    return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
+
+
 def in_lower_case(sentence: str) -> str:
     """Return a sentence as the rest of a line; a first word in capitals stays."""
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
@@ -142,13 +147,18 @@ def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
         return hint and hint.replace("{topic}", _topic(subject or message))
     if subject is None or subject.startswith("topic "):
         return "`barnabas topic configs` lists names and defaults"
-    return f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+    if subject.startswith("all "):
+        return (
+            f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+        )
+    kind, _, name = subject.partition(" ")
+    return f"`barnabas config describe {kind} --all {as_typed(name)}` lists names and values"
 
 
 def _topic(text: str) -> str:
     """Return the topic that a text is about, as one types it."""
     found = _TOPIC.search(text)
-    return "TOPIC" if found is None else shlex.quote(found["name"])
+    return "TOPIC" if found is None else as_typed(found["name"])
 
 
 def _missing(error: KafkaError, message: str, subject: str | None) -> Missing | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import click
 
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.failure import Failure, as_typed, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
@@ -292,7 +292,7 @@ def _advice(
         return "two-phase commit: it waits for its transaction manager"
     left_ms = owner.timeout_ms - open_ms
     if left_ms > 0:
-        return f"aborts by itself in {duration_text(left_ms)}; barnabas txn abort {owner.transactional_id}"
+        return f"aborts by itself in {duration_text(left_ms)}; barnabas txn abort {as_typed(owner.transactional_id)}"
     return "its timeout is over, it is about to be aborted"
 
 
