@@ -6,7 +6,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
-from barnabas.cli.failure import Failure, Quiet, as_typed, explained, failure_of, report_failures
+from barnabas.cli.failure import Failure, Quiet, explained, failure_of, report_failures
 from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 
@@ -87,11 +87,3 @@ def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
 def test_an_error_line_cannot_be_forged() -> None:
     failure = Failure("group g\x1b[2J\n2026 INFO forged\u202e not found", "see C:\\x")
     assert failure.format_message() == r"group g\x1b[2J 2026 INFO forged\u202e not found (see C:\x)"
-
-
-@pytest.mark.parametrize(
-    ("name", "typed"), [("billing-7", "billing-7"), ("a; rm b", "'a; rm b'"), ("-x", "-- -x"), ("it's", "'it'\"'\"'s'")]
-)
-def test_a_name_from_outside_is_one_word_of_a_command(name: str, typed: str) -> None:
-    assert as_typed(name) == typed
-    assert shlex.split(as_typed(name))[-1] == name

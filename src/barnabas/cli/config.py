@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import click
 
-from barnabas.cli.failure import Failure, as_typed, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
+from barnabas.cli.wording import as_typed
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean

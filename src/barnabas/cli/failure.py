@@ -8,15 +8,14 @@ Exit codes: 1 when something failed, 2 when the command line was wrong (`usage`)
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 import click
 
+from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
 
@@ -57,21 +56,6 @@ _TOPIC = re.compile(r"\btopic '?(?P<name>[\w.-]+)")
 
 Names = Callable[[str], Iterable[str]]
 """The names that exist, by noun: `topic`, `group`, `transactional id`."""
-
-
-def on_one_line(text: str) -> str:
-    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
-    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
-
-
-def as_typed(name: str) -> str:
-    """Return a name from outside as a command to type has it: one word for a shell, and no option."""
-    return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
-
-
-def in_lower_case(sentence: str) -> str:
-    """Return a sentence as the rest of a line; a first word in capitals stays."""
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
 class Missing(NamedTuple):

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 
 import click
 
-from barnabas.cli.failure import Failure, as_typed, report_failures
+from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
+from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
     LATEST,
     Admin,

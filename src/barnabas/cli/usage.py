@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, in_lower_case, on_one_line
+from barnabas.cli.wording import in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
 
 _INTERRUPTED = 130
@@ -52,19 +52,13 @@ class OneVoice(click.Group):
 
 def show(error: click.ClickException) -> None:
     """Print an error on standard error."""
-    if isinstance(error, (Failure, *_HELP)):
-        error.show()
+    if type(error).show not in (click.ClickException.show, click.UsageError.show):
+        error.show()  # a failure of ours, or the help that click raises for a group without a command
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
         click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
     click.echo(f"error: {on_one_line(message_of(error))}", err=True)
-
-
-# Since click 8.2 a group without a command raises its help.
-_HELP: tuple[type[click.ClickException], ...] = tuple(
-    found for name, found in vars(click.exceptions).items() if name == "NoArgsIsHelpError"
-)
 
 
 # click's words, and ours: names of options and arguments without quotes, bounds without symbols.
