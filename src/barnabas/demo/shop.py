@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 DAY_MS = 86_400_000
+ANSWER_S = 5.0
+"""How long to wait for a broker that may not be there."""
 
 
 class Guarantee(Enum):
@@ -93,6 +95,32 @@ INVENTORY = TopicPlan(
 )
 
 TOPICS = (ORDERS, PAYMENTS, INVENTORY)
+
+
+def filled_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> list[str]:
+    """Return the topics that exist already and have records; the results would count these too.
+
+    Raises:
+        confluent_kafka.KafkaException: the broker does not answer.
+    """
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient, OffsetSpec
+
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0, "error_cb": lambda error: None})
+    existing = admin.list_topics(timeout=ANSWER_S).topics
+    found = []
+    for name in (plan.name for plan in plans if plan.name in existing):
+        partitions = [TopicPartition(name, number) for number in existing[name].partitions]
+        ends, begins = (
+            {
+                where: future.result().offset
+                for where, future in admin.list_offsets(dict.fromkeys(partitions, spec)).items()
+            }
+            for spec in (OffsetSpec.latest(), OffsetSpec.earliest())
+        )
+        if ends != begins:
+            found.append(name)
+    return found
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
