@@ -14,7 +14,7 @@ from barnabas.cli.failure import Failure
 from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, Span, parse_offsets
 from barnabas.cli.progress import output_is_a_file, shown
 from barnabas.cli.record_format import printer
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.printable import printable
@@ -59,7 +59,7 @@ Offsets (-o):
 )
 @click.option("--from-beginning", is_flag=True, hidden=True)
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
-@session_options
+@session_options_of_consume
 def consume(
     session: Session,
     topics: tuple[str, ...],

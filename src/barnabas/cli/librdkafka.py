@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
 from barnabas.protocol.errors import ErrorCode, error_for
@@ -19,12 +20,10 @@ from barnabas.protocol.errors import ErrorCode, error_for
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError as LibraryError
 
-_JAVA_ONLY = {
-    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "interceptor.classes",
-    "metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "auto.include.jmx.reporter",
-    "buffer.memory", "max.block.ms", "delivery.timeout.ms", "max.request.size", "partitioner.class", "default.api.timeout.ms",
-    "max.poll.records", "client.dns.lookup", "exclude.internal.topics", "config.providers", "send.buffer.bytes",
-    "receive.buffer.bytes", "partition.assignment.strategy", "request.timeout.ms",
+# The library has these names too; what the file says of them is meant for the Java client, or for our own.
+_NOT_FROM_THE_FILE = {
+    "bootstrap.servers", "client.dns.lookup", "delivery.timeout.ms", "max.poll.records", "partition.assignment.strategy",
+    "request.timeout.ms",
 }  # fmt: skip
 _UNKNOWN_SETTING = re.compile(r'No such configuration property: "(.*)"')
 _NAMED_SETTING = re.compile(r'"([a-z][a-z0-9.]+)"')
@@ -47,7 +46,7 @@ _WORDS = {
     "_SSL": ("the TLS connection failed", "check ssl.ca.location, and that the listener speaks TLS"),
     "_TIMED_OUT": ("the broker did not answer in time", _NOT_REACHED),
     "_TRANSPORT": ("the connection to the broker was lost", _NOT_REACHED),
-    "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic describe` shows which there are"),
+    "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic list` shows how many partitions each topic has"),
     "_UNKNOWN_TOPIC": ("there is no such topic", "`barnabas topic list` shows which exist"),
     "_UNSUPPORTED_FEATURE": ("the broker is too old for this", None),
 }  # fmt: skip
@@ -61,7 +60,7 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     from_file = {
         name: value
         for name, value in session.properties.items()
-        if name not in _JAVA_ONLY and name != "bootstrap.servers"
+        if is_librdkafkas(name) and name not in _NOT_FROM_THE_FILE
     }
     settings = {
         **from_file,

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.cli.named_topics import with_existing_topics
 from barnabas.cli.progress import InputFile, on_terminal, shown
 from barnabas.cli.record_format import Headers, unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.client.admin import result
 from barnabas.protocol.errors import KafkaError
 
@@ -60,7 +61,7 @@ _INTERRUPTED = 130
 @click.option("--acks", type=click.Choice(["0", "1", "all", "-1"]), default="all", show_default=True)
 @click.option("--allow-auto-topic-creation", is_flag=True, help="Let the broker create a missing topic.")
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
-@session_options
+@session_options_of_produce
 def produce(
     session: Session,
     topic: str | None,
@@ -98,6 +99,8 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    if topic is None and not allow_auto_topic_creation:
+        read = with_existing_topics(session, read)
     limit_bytes = None
     if topic is not None and not allow_auto_topic_creation:
         limit_bytes = _check_topic(session, topic, partition)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from barnabas.demo.display import Progress
@@ -75,8 +75,8 @@ def demo(
 ) -> None:
     """Send a shop's orders through a broker into Spark, and watch the results.
 
-    Takes one to two minutes, half of it for Spark's start. Needs Java 17 or newer, and the packages that Spark needs
-    (pip install ".[spark]" in the folder of the source).
+    Takes one to two minutes, half of it for Spark's start. Needs Java 17 or newer, and the packages of the extra
+    "spark": pip install ".[spark]" in a clone.
     """
     from barnabas.demo.feeder import Feed, FeedError
     from barnabas.demo.java import JavaMissing, check_java
@@ -198,7 +198,4 @@ def _check_python_packages() -> None:
 
     missing = [name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise Failure(
-            f"the demo needs {', '.join(missing)}",
-            f'{sys.executable} -m pip install ".[spark]" in the folder of the source',
-        )
+        raise Failure(f"the demo needs {', '.join(missing)}", install_command())
