@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from barnabas.nearest import did_you_mean
 
-__all__ = ["TABLE", "Row", "Setting", "near_setting", "rows", "settings_of", "suggestion"]
+__all__ = ["TABLE", "Row", "Setting", "near_setting", "rows", "setting_names", "settings_of", "suggestion"]
 
 TABLE = Path(__file__).with_name("settings.tsv")
 # What brokers of this project and of Apache Kafka say of a name that they do not know.
@@ -67,6 +67,11 @@ def settings_of(scope: str) -> list[Setting]:
         for row in rows()
         if row.scope == scope and row.internal == "-"
     )
+
+
+def setting_names(scope: str) -> list[str]:
+    """Return the names of `settings_of` a scope."""
+    return [each.name for each in settings_of(scope)]
 
 
 def near_setting(scope: str, name: str) -> str:

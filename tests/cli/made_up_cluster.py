@@ -37,6 +37,7 @@ from barnabas.client.configs import ConfigSynonym
 from barnabas.client.group_offsets import ShareOffset
 from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
+from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NOW_MS = 1_795_000_000_000
@@ -112,6 +113,15 @@ class MadeUpAdmin:
         return {
             name: _topic(name) if name in PARTITIONS else _missing(missing, f"topic {name} does not exist")
             for name in names
+        }
+
+    def describe_partitions(self, topics: Iterable[str] | None = None) -> dict[TopicPartition, PartitionDescription]:
+        return {
+            TopicPartition(name, each.partition): PartitionDescription(
+                each.leader, each.leader_epoch, each.replicas, each.isr, [3] if each.partition == 4 else [], [], []
+            )
+            for name in topics or PARTITIONS
+            for each in _topic(name).partitions
         }
 
     def create_topics(self, wanted: Iterable[Any], **_: object) -> dict[str, Any]:

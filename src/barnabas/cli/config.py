@@ -9,10 +9,10 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
-from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
+from barnabas.settings_table import setting_names
 
 _TYPES = {
     "topic": "TOPIC",

@@ -19,12 +19,12 @@ import click
 from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
-from barnabas.cli.setting_names import setting_names
 from barnabas.client.admin import Admin
 from barnabas.client.properties import read_properties
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
+from barnabas.settings_table import setting_names
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"

@@ -21,7 +21,6 @@ from barnabas.cli.session import (
     parse_pairs,
     session_options,
 )
-from barnabas.cli.setting_names import settings
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -40,6 +39,7 @@ from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partitio
 from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.settings_table import settings_of
 
 _NAMED_MAX = 5
 
@@ -162,14 +162,14 @@ def configs(session: Session, keys: tuple[str, ...]) -> None:
 
     The defaults are Kafka's; a broker may have its own, which `barnabas topic describe NAME --all` shows.
     """
-    known = {each.name: each for each in settings("topic")}
+    known = {each.name: each for each in settings_of("topic")}
     for key in keys:
         if key not in known:
             raise Failure(
                 f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
             )
     rows = [
-        (each.name, each.type, each.default, each.documentation)
+        (each.name, each.kind, each.default, each.meaning)
         for each in known.values()
         if not keys or each.name in keys
     ]
@@ -264,7 +264,7 @@ def _partition_table(
         rows.append((*row, *(lists if with_elr else ()), *bounds))
     columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR")
     elr_columns = ("ELR", "LAST-KNOWN-ELR") if with_elr else ()
-    hidden_first = ("LOG-START-OFFSET", "EPOCH", "REPLICAS", "LAST-KNOWN-ELR", "HIGH-WATERMARK")
+    hidden_first = ("LOG-START-OFFSET", "LAST-KNOWN-ELR", "EPOCH", "ELR", "REPLICAS", "HIGH-WATERMARK")
     shown = (*columns, *elr_columns, "LOG-START-OFFSET", "HIGH-WATERMARK")
     return Table(shown, rows, hidden_first=tuple(each for each in hidden_first if each in shown))
 
