@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
+from barnabas.demo.shop import TOPICS, create_topics, filled_topics
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from barnabas.demo.pipeline import Pipeline
 
 _POLL_S = 0.1
+_WARM_S = 30.0
 _FEED_S = 16.0
 """Long enough to see the results grow, short enough to wait for."""
 INPUT_VARIABLE = "BARNABAS_ONLINE_RETAIL"
@@ -99,7 +101,6 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
     from barnabas.demo.display import Clock, Progress, print_answers, print_places
     from barnabas.demo.feeder import FeederProcess
     from barnabas.demo.pipeline import Pipeline, open_session
-    from barnabas.demo.shop import TOPICS, create_topics
 
     console = Console()
     if not console.is_terminal:
@@ -134,7 +135,8 @@ def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
 def _until_warm(feeder: FeederProcess, pipeline: Pipeline) -> None:
     """Wait until the first lines are through the queries: the display would stand still meanwhile."""
     pipeline.starting = "the first order lines"
-    while not pipeline.is_warm():
+    deadline_s = time.monotonic() + _WARM_S
+    while not pipeline.is_warm() and time.monotonic() < deadline_s:
         if feeder.progress().done:  # there are no more than the first lines
             return
         pipeline.check()
@@ -178,8 +180,6 @@ def _fresh_folder(wanted: Path | None) -> Path:
 def _check_broker(servers: str) -> None:
     """Fail early: Spark and the feeder would wait for minutes, and the results would count what is already there."""
     from confluent_kafka import KafkaException
-
-    from barnabas.demo.shop import TOPICS, filled_topics
 
     try:
         filled = filled_topics(servers)

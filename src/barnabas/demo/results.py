@@ -35,8 +35,6 @@ class ResultTable:
         self._key = tuple(key)
         self._rows: dict[tuple[Any, ...], Row] = {}
         self._lock = threading.Lock()
-        self.batches = 0
-        """How many batches were stored by this object."""
         folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(folder.glob("*.parquet")):
             self._take(pq.read_table(path))
@@ -51,7 +49,6 @@ class ResultTable:
         pq.write_table(rows, unfinished)
         os.replace(unfinished, path)
         self._take(rows)
-        self.batches += 1
 
     def rows(self) -> list[Row]:
         """Return the newest row of every key, in no particular order."""
