@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 DAY_MS = 86_400_000
 ANSWER_S = 5.0
@@ -103,24 +104,21 @@ def filled_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
     Raises:
         confluent_kafka.KafkaException: the broker does not answer.
     """
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import AdminClient, OffsetSpec
+    from confluent_kafka import Consumer, TopicPartition
 
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0, "error_cb": lambda error: None})
-    existing = admin.list_topics(timeout=ANSWER_S).topics
-    found = []
-    for name in (plan.name for plan in plans if plan.name in existing):
-        partitions = [TopicPartition(name, number) for number in existing[name].partitions]
-        ends, begins = (
-            {
-                where: future.result().offset
-                for where, future in admin.list_offsets(dict.fromkeys(partitions, spec)).items()
-            }
-            for spec in (OffsetSpec.latest(), OffsetSpec.earliest())
-        )
-        if ends != begins:
-            found.append(name)
-    return found
+    settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "group.id": "demo"}
+    consumer = Consumer({**settings, "log_level": 0, "error_cb": lambda error: None})
+    try:
+        existing = consumer.list_topics(timeout=ANSWER_S).topics
+        filled = []
+        for name in (plan.name for plan in plans if plan.name in existing):
+            partitions = [TopicPartition(name, number) for number in existing[name].partitions]
+            bounds = [consumer.get_watermark_offsets(each, timeout=ANSWER_S) for each in partitions]
+            if any(begin != end for begin, end in bounds):
+                filled.append(name)
+        return filled
+    finally:
+        consumer.close()
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
