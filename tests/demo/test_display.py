@@ -155,5 +155,5 @@ def test_the_chart_has_linear_axes_with_units_and_marks_what_was_taken_back(pipe
     )
     assert all("thousand £" in label for label in (days.get_ylabel(), countries.get_xlabel(), sellers.get_xlabel()))
     assert [bar.get_height() for bar in hours.patches][8:10] == [5.0, 3.0]
-    assert "below zero: more was cancelled than ordered" in hours.get_title()
+    assert [text.get_text() for text in hours.texts] == ["below zero at 17: more was cancelled than ordered"]
     assert all(axes.get_title() for axes in figures[0].axes)

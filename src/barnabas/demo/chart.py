@@ -30,7 +30,7 @@ def draw_chart(pipeline: Pipeline, path: Path) -> None:
     taken_back = pipeline.taken_back.rows()
     rest = answers.without(revenue, taken_back)
     figure = Figure(figsize=(14, 9), layout="constrained")
-    grid = figure.add_gridspec(2, 3)
+    grid = figure.add_gridspec(2, 3, width_ratios=(5, 5, 6))
     _days(figure.add_subplot(grid[0, :]), rest, taken_back)
     _countries(figure.add_subplot(grid[1, 0]), rest)
     _sellers(figure.add_subplot(grid[1, 1]), pipeline)
@@ -61,7 +61,7 @@ def _days(axes: Any, revenue: list[Row], taken_back: list[Row]) -> None:
         label=f"not in the bars: {len(taken_back)} large order lines over £{amount:,.0f} thousand, cancelled within the hour",
     )
     axes.legend(loc="upper left", frameon=False)
-    axes.margins(y=0.18)
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.15)  # room for the legend
 
 
 def _countries(axes: Any, revenue: list[Row]) -> None:
@@ -71,8 +71,9 @@ def _countries(axes: Any, revenue: list[Row]) -> None:
     )
     # One country may have more revenue than all others together: the numbers say what the short bars cannot.
     axes.bar_label(bars, [f"{_thousands(each.amount_thousandths):,.1f}" for each in best], padding=3, fontsize=8)
-    axes.margins(x=0.18)
+    axes.margins(x=0.25)
     axes.set_xlabel(_THOUSANDS)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("Revenue per country, the first ten")
 
 
@@ -88,14 +89,17 @@ def _sellers(axes: Any, pipeline: Pipeline) -> None:
 def _hours(axes: Any, revenue: list[Row]) -> None:
     amounts = answers.revenue_per_hour(revenue)
     axes.bar(range(24), [_thousands(amount) for amount in amounts], color=_BLUE)
-    axes.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)])
+    axes.set_xticks(range(0, 24, 3))
     axes.set_xlabel("hour of the day")
     axes.set_ylabel(_THOUSANDS)
-    title = "Revenue per hour, all days together"
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title("Revenue per hour, of all days")
     if min(amounts) < 0:
         axes.axhline(0, color="black", linewidth=0.8)
-        title += "\nbelow zero: more was cancelled than ordered"
-    axes.set_title(title)
+        hours = ", ".join(str(hour) for hour, amount in enumerate(amounts) if amount < 0)
+        note = f"below zero at {hours}: more was cancelled than ordered"
+        axes.annotate(note, (0.5, 0.97), xycoords="axes fraction", ha="center", va="top", fontsize=8)
+        axes.set_ylim(top=axes.get_ylim()[1] * 1.1)
 
 
 def _thousands(thousandths: int) -> float:
