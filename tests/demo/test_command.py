@@ -74,6 +74,13 @@ def test_a_missing_input_is_rejected(tmp_path):
     assert "does not exist" in said
 
 
+def test_the_input_may_be_named_by_a_variable(monkeypatch, tmp_path):
+    monkeypatch.setenv("BARNABAS_ONLINE_RETAIL", str(tmp_path / "nowhere.csv"))
+    code, said = run()
+    assert code == 2
+    assert "nowhere.csv" in said.replace("\n", "")
+
+
 @pytest.mark.parametrize("arguments", [("--rows", "0"), ("--speed", "0"), ("--rows", "many")])
 def test_invalid_numbers_are_rejected(arguments):
     assert run(*arguments)[0] == 2
