@@ -109,6 +109,8 @@ class BrokerServer:
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
         self.metrics: MetricsEndpoint | None = None
+        # Why the broker does not serve requests; empty if it does.
+        self._phase = "starting"
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
@@ -151,13 +153,18 @@ class BrokerServer:
         Raises:
             CannotStart: the directory is locked, belongs to another node or cannot be read, or an address cannot be bound.
         """
-        self._open_directory()
+        await self._bind_http()
+        try:
+            self._open_directory()
+        except BaseException:
+            self._close_http()
+            raise
         try:
             await self._bind()
             self._start_controller()
             self._make_services()
             await self._register()
-            await self._serve_metrics()
+            self._serve_metrics()
         except BaseException:
             await self._abandon()
             raise
@@ -171,20 +178,21 @@ class BrokerServer:
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
         self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
+        self._phase = ""
 
-    async def _serve_metrics(self) -> None:
+    async def _bind_http(self) -> None:
+        """Answer health checks, also while the logs are being recovered."""
         address = self.config.str_value("barnabas.metrics.listen")
-        if not address:
-            return
-        # 14 ms of a start, which a broker without metrics does not pay.
-        from barnabas.server.metrics_endpoint import MetricsEndpoint
+        if address:
+            # 14 ms of a start, which a broker without metrics does not pay.
+            from barnabas.server.metrics_endpoint import MetricsEndpoint
 
-        host, separator, port = address.rpartition(":")
-        if not separator or not port.isdigit() or int(port) > 65535:
-            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
-        self.metrics = MetricsEndpoint(
-            host.strip("[]"),
-            int(port),
+            self.metrics = await MetricsEndpoint.bound(self._loop, address, self._not_ready)
+
+    def _serve_metrics(self) -> None:
+        if self.metrics is None:
+            return
+        self.metrics.measure(
             services=self.services,
             share=self._share,
             controller=self.controller,
@@ -192,14 +200,17 @@ class BrokerServer:
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
         )
-        try:
-            await self.metrics.http.bind()
-        except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        url = f"http://{_dialable(host)}:{self.metrics.http.port}/metrics"
-        for listener in self.listeners:
-            listener.metrics_url = url
-        logger.info("Metrics on %s", url)
+
+    def _not_ready(self) -> str:
+        """Return why this broker does not serve requests; empty if it does."""
+        if self._phase:
+            return self._phase
+        broker = self._image.cluster.brokers.get(self.config.node_id)
+        return "the broker is fenced" if broker is None or broker.fenced else ""
+
+    def _close_http(self) -> None:
+        if self.metrics is not None:
+            self.metrics.http.close()
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
@@ -473,12 +484,11 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would."""
+        self._phase = "stopping"
         self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self.metrics is not None:
-            self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
         await self._hand_over()
@@ -492,6 +502,7 @@ class BrokerServer:
         assert isinstance(metadata_log, MetadataLog), metadata_log
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
+        self._close_http()
         logger.info("Stopped")
 
     async def _hand_over(self) -> None:
@@ -515,8 +526,7 @@ class BrokerServer:
 
     async def _abandon(self) -> None:
         """Release everything after a start that failed part of the way."""
-        if self.metrics is not None:
-            self.metrics.http.close()
+        self._close_http()
         for listener in self.listeners:
             await listener.stop()
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
