@@ -18,11 +18,13 @@ begins transactions by producing (KIP-890), 13 adds topic ids (KIP-516).
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.log.append_checks import AppendOrigin
 from barnabas.log.errors import RecordsRejected
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -42,6 +44,7 @@ from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
+from barnabas.steps import turn
 
 if TYPE_CHECKING:
     from barnabas.api.transactional_produce import Verified
@@ -66,6 +69,36 @@ def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append everything; respond now, later (acks=-1 with followers), or never (acks=0)."""
+    return _handle_pieces(context, request) if context.is_long else _handle(context, request)
+
+
+async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
+    """Handle the pieces of a request that has many partitions, one after the other, as requests of their own."""
+    whole = ProduceResponse()
+    is_failed = False
+    for number, topics in enumerate(pieces(request.topic_data, "partition_data")):
+        if number:
+            await turn()
+        piece = copy.copy(request)
+        piece.topic_data = topics
+        try:
+            response = _handle(context, piece)
+            if isinstance(response, Awaitable):
+                response = await response
+        except KafkaError as error:
+            response = _all_refused(context, piece, error.code)
+        is_failed = is_failed or context.close_connection
+        if response is not None:
+            extend_topics(whole.responses, response.responses, "partition_responses")
+            known = {node.node_id for node in whole.node_endpoints}
+            whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
+    context.close_connection = is_failed
+    return whole if request.acks else None
+
+
+def _handle(
+    context: RequestContext, request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if not -1 <= request.acks <= 1:
         return _wrong_acks(context, request)
     if _has_transactional(request):

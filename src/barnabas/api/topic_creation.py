@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.throttling import mutation_quota
+from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.quota.quota_manager import MutationQuota
-from barnabas.steps import in_background, shielded
+from barnabas.steps import PIECE, in_background, shielded
 
 __all__ = ["begin_creation", "create_internal_topic", "create_topics"]
 
@@ -63,6 +64,8 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
     Returns: an error code for each name that the image may still lack: LEADER_NOT_AVAILABLE for a topic that was created, the
         controller's code for one that it rejected.
     """
+    if len(names) > MAX_RECORDS_PER_REQUEST:
+        return dict.fromkeys(names, ErrorCode.POLICY_VIOLATION)  # As the controller would answer.
     creations = begin_creation(context, names)
     return {name: (await shielded(creations[name], context.services.loop))[name] for name in names}
 
@@ -98,7 +101,12 @@ async def _create(
     codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     try:
         response = await services.controller.handle(
-            ApiKey.CREATE_TOPICS, _VERSION, _request(services, names), principal=principal, mutation_quota=quota
+            ApiKey.CREATE_TOPICS,
+            _VERSION,
+            _request(services, names),
+            principal=principal,
+            mutation_quota=quota,
+            is_long=len(names) > PIECE,
         )
     except KafkaError as error:
         return dict.fromkeys(names, error.code)
@@ -110,13 +118,14 @@ async def _create(
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
+    live = max(1, len(services.image().cluster.live_brokers()))
     return CreateTopicsRequest(
-        topics=[_creatable(services, name) for name in names], timeout_ms=services.config.request_timeout_ms
+        topics=[_creatable(services, name, live) for name in names], timeout_ms=services.config.request_timeout_ms
     )
 
 
-def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
-    config, live = services.config, max(1, len(services.image().cluster.live_brokers()))
+def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRequest.CreatableTopic:
+    config = services.config
     internal = _INTERNAL.get(name)
     if internal is None:
         return CreateTopicsRequest.CreatableTopic(

@@ -291,6 +291,7 @@ class BrokerServer:
             ),
             bootstrap=read_bootstrap(self._disk, self.config.log_dirs[0]),
             on_fault=self.fail,
+            loop=self._loop,
         )
         try:
             driver = open_quorum(
