@@ -32,7 +32,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
-from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.append_checks import AppendOrigin, Opened
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
@@ -178,6 +178,7 @@ class PartitionLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append a set of whole batches under the next offsets.
 
@@ -187,14 +188,16 @@ class PartitionLog:
             origin: clients may not write control batches, and only their batches have sequences.
             guard: from `begin_verification`, for the first batch of a transaction.
             transaction_version: of the transaction that a marker ends.
+            opened: the records if they are opened already, NOT_OPENED if the caller can open them elsewhere.
 
         Raises:
+            RecordsToOpen: the records are large and not opened; only with `opened`.
             CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
             OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
             the codes are Kafka's.
             KafkaStorageError: the disk failed; nothing was appended.
         """
-        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version)
+        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version, opened)
         info.log_start_offset = self.log_start_offset
         return info
 

@@ -10,7 +10,7 @@
 
 A few compressed bytes can claim gigabytes. So nothing is decompressed into a buffer that grows: the containers of lz4
 and zstd are walked first (their block headers bound the result), snappy states its length, gzip is inflated up to a
-limit. More than `max_bytes` is a `CorruptRecord` before the memory is taken.
+limit. More than `max_bytes` is a `DecompressedTooLarge` before the memory is taken.
 
 Limits: no dictionaries; levels follow each codec's own scale (KIP-390).
 Sources: org.apache.kafka.common.compress.*, xerial SnappyOutputStream, LZ4 frame format 1.6, RFC 8878.
@@ -25,7 +25,7 @@ from enum import IntEnum
 import cramjam
 
 from barnabas.records.checksum import Buffer
-from barnabas.records.errors import CorruptRecord
+from barnabas.records.errors import CorruptRecord, DecompressedTooLarge
 
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 """Default ceiling of one decompressed batch: well above any message.max.bytes in use."""
@@ -93,7 +93,8 @@ def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES
     """Decompress one batch's records.
 
     Raises:
-        CorruptRecord: not valid for the codec, an unknown codec, or more than `max_bytes` of output.
+        CorruptRecord: not valid for the codec, or an unknown codec.
+        DecompressedTooLarge: more than `max_bytes` of output.
     """
     try:
         match codec:
@@ -123,8 +124,8 @@ def _name(codec: int) -> str:
     return Compression(codec).codec_name
 
 
-def _too_large(codec: int, max_bytes: int) -> CorruptRecord:
-    return CorruptRecord(f"{_name(codec)}: more than the allowed {max_bytes} bytes after decompression")
+def _too_large(codec: int, max_bytes: int) -> DecompressedTooLarge:
+    return DecompressedTooLarge(f"{_name(codec)}: more than the allowed {max_bytes} bytes after decompression")
 
 
 def _decompress_into(module: object, data: memoryview, bound: int) -> bytearray:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
@@ -299,23 +300,29 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append whole batches and wake the fetches that wait for them.
 
         Args:
             records: writable; offset and leader epoch are set in place.
             acks: -1 demands enough in-sync replicas; `await_commits` waits for them.
+            opened: as `PartitionLog.append_as_leader`.
 
         Raises:
+            RecordsToOpen: only with `opened`.
             KafkaError: nothing was appended.
         """
         traffic = partition.topic.traffic
         traffic.produces += 1
         try:
-            info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
+            info = partition.append_as_leader(records, acks, origin, guard, transaction_version, opened)
         except KafkaError as error:
             if error.code not in EXPECTED_APPEND_ERRORS:
                 traffic.failed_produces += 1
+            raise
+        except RecordsToOpen:
+            traffic.produces -= 1  # It is tried again.
             raise
         traffic.bytes_in += len(records)
         traffic.messages_in += info.last_offset - info.base_offset + 1
