@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.log.errors import InvalidRecords, InvalidTimestamp, MessageTooLarge
+from barnabas.log.large_batch import is_large
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
@@ -47,10 +48,6 @@ from barnabas.records.record_batch import (
 
 RECORD_ERRORS_SHOWN = 3
 
-RECORDS_ON_THE_SPOT = 500
-BYTES_ON_THE_SPOT = 4096
-ZSTD_BYTES_ON_THE_SPOT = 512
-"""Batches of more records or compressed bytes are large. 4 KB of gzip open into at most 4 MB, 512 bytes of zstd into some 16 MB."""
 RECOMPRESSED_ON_THE_SPOT = 16_384
 """Bytes of a batch that is compressed again."""
 
@@ -187,13 +184,9 @@ class AppendChecks:
         return Opened(self, *self.check(view, AppendOrigin.CLIENT, now_ms))
 
     def _leave_if_large(self, view: memoryview, batches: list[Batch], now_ms: int, max_bytes: int = INT64_MAX) -> None:
-        """Raise RecordsToOpen if a batch has many records, opens into many bytes, or is larger than `max_bytes`."""
-        for _, header in batches:
-            codec = header.attributes & COMPRESSION_MASK
-            if codec:
-                max_bytes = min(max_bytes, ZSTD_BYTES_ON_THE_SPOT if codec == Compression.ZSTD else BYTES_ON_THE_SPOT)
-            if header.record_count > RECORDS_ON_THE_SPOT or header.batch_length > max_bytes:
-                raise RecordsToOpen(self, view, now_ms)
+        """Raise RecordsToOpen if a batch is large."""
+        if any(is_large(header, max_bytes) for _, header in batches):
+            raise RecordsToOpen(self, view, now_ms)
 
     def _too_large(self, size: int) -> MessageTooLarge:
         return MessageTooLarge(

@@ -274,13 +274,30 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, local.log_end_offset, self.name)
         return local.read(offset, max_bytes, max_offset, min_one)
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Return the first record at or after `timestamp`, exact to the record; None if all are older."""
-        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self.log_start_offset)
+    def offset_for_timestamp(
+        self, timestamp: int, *, from_offset: int = 0, is_apart: bool = False
+    ) -> TimestampAndOffset | None:
+        """Return the first record at or after `timestamp`, exact to the record; None if all are older.
 
-    def max_timestamp_offset(self) -> TimestampAndOffset | None:
-        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
-        return timestamp_lookup.first_with_largest(self._segments, self.log_start_offset)
+        Args:
+            from_offset: the records below it do not count.
+            is_apart: the caller can search large batches elsewhere.
+
+        Raises:
+            RecordsToSearch: only with `is_apart`.
+        """
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self._lookup(from_offset, is_apart))
+
+    def max_timestamp_offset(self, *, from_offset: int = 0, is_apart: bool = False) -> TimestampAndOffset | None:
+        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one.
+
+        Arguments and errors are those of `offset_for_timestamp`.
+        """
+        return timestamp_lookup.first_with_largest(self._segments, self._lookup(from_offset, is_apart))
+
+    def _lookup(self, from_offset: int, is_apart: bool) -> timestamp_lookup.Lookup:
+        start_offset = max(self.log_start_offset, from_offset)
+        return timestamp_lookup.Lookup(start_offset, self.config.max_decompressed_bytes, is_apart)
 
     # Offsets and epochs
 
