@@ -91,7 +91,7 @@ class _Maker:
     def request(self, count: int) -> Any:
         """Return the request; `count` is the length of the innermost array, or of the outermost if the shape is branched."""
         arrays = [field for field in self._of.path if field.is_array]
-        lengths = {field: 1 for field in arrays}
+        lengths = dict.fromkeys(arrays, 1)
         if self._shape == "branched":
             lengths = dict.fromkeys(arrays, BRANCHES)
             lengths[arrays[0]] = count
@@ -130,7 +130,7 @@ class _Maker:
                 return known
             one = self._struct(self._structs[field.type], getattr(self._class, field.type), (), {}, 0)
             return [one] if field.is_array else one
-        if is_element and (field.type == "string" and field.name in self._values or field.name in PARTITIONS):
+        if is_element and ((field.type == "string" and field.name in self._values) or field.name in PARTITIONS):
             return None if field.is_array else self._plain(field, number)
         return self._values.get(field.name)
 

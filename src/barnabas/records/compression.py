@@ -107,10 +107,10 @@ def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES
             case Compression.LZ4:
                 view = memoryview(data)
                 frame_end, bound = _lz4_frame_bound(view)
-                result = _decompress_into(cramjam.lz4, view[:frame_end], min(bound, max_bytes))
+                result = _decompress_into(codec, cramjam.lz4, view[:frame_end], bound, max_bytes)
             case Compression.ZSTD:
                 view = memoryview(data)
-                result = _decompress_into(cramjam.zstd, view, min(_zstd_bound(view, max_bytes), max_bytes))
+                result = _decompress_into(codec, cramjam.zstd, view, _zstd_bound(view, max_bytes), max_bytes)
             case _:
                 raise CorruptRecord(f"unknown compression type id {codec}")
     except (cramjam.DecompressionError, zlib.error, struct.error, IndexError) as error:
@@ -128,10 +128,15 @@ def _too_large(codec: int, max_bytes: int) -> DecompressedTooLarge:
     return DecompressedTooLarge(f"{_name(codec)}: more than the allowed {max_bytes} bytes after decompression")
 
 
-def _decompress_into(module: object, data: memoryview, bound: int) -> bytearray:
+def _decompress_into(codec: int, module: object, data: memoryview, bound: int, max_bytes: int) -> bytearray:
     # One byte more than allowed, to tell a result of exactly the limit from a larger one.
-    out = bytearray(bound + 1)
-    size: int = module.decompress_into(data, out)  # type: ignore[attr-defined]
+    out = bytearray(min(bound, max_bytes) + 1)
+    try:
+        size: int = module.decompress_into(data, out)  # type: ignore[attr-defined]
+    except cramjam.DecompressionError:
+        if bound > max_bytes:
+            raise _too_large(codec, max_bytes) from None
+        raise
     del out[size:]
     return out
 
@@ -261,7 +266,7 @@ def _zstd_bound(data: memoryview, max_bytes: int) -> int:
             bound += _ZSTD_BLOCK_BYTES if kind == 2 else size
             pos += 1 if kind == 1 else size
             if bound > max_bytes:
-                return max_bytes
+                return bound
             if last:
                 break
         pos += 4 if descriptor & 0x04 else 0
