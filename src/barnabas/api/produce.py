@@ -83,11 +83,23 @@ def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append everything; respond now, later (acks=-1 with followers), or never (acks=0)."""
-    return _handle_pieces(context, request) if context.is_long else _handle(context, request)
+    if context.is_long:
+        return _handle_pieces(context, request)
+    if not -1 <= request.acks <= 1:
+        return _wrong_acks(context, request)
+    if _has_transactional(request):
+        if request.transactional_id is None:
+            return _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        # A broker without transactions does not import their code.
+        from barnabas.api import transactional_produce
+
+        return transactional_produce.handle(context, request, _find, _append)
+    return _append(context, request, None)
 
 
 async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
     """Handle the pieces of a request that has many partitions, one after the other, as requests of their own."""
+    context.is_long = False
     whole = ProduceResponse()
     is_failed = False
     for number, topics in enumerate(pieces(request.topic_data, "partition_data")):
@@ -96,7 +108,7 @@ async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> Pr
         piece = copy.copy(request)
         piece.topic_data = topics
         try:
-            response = _handle(context, piece)
+            response = handle(context, piece)
             if isinstance(response, Awaitable):
                 response = await response
         except KafkaError as error:
@@ -108,21 +120,6 @@ async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> Pr
             whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
     context.close_connection = is_failed
     return whole if request.acks else None
-
-
-def _handle(
-    context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
-    if not -1 <= request.acks <= 1:
-        return _wrong_acks(context, request)
-    if _has_transactional(request):
-        if request.transactional_id is None:
-            return _all_refused(context, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        # A broker without transactions does not import their code.
-        from barnabas.api import transactional_produce
-
-        return transactional_produce.handle(context, request, _find, _append)
-    return _append(context, request, None)
 
 
 def _append(

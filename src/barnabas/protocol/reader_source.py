@@ -33,6 +33,9 @@ from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec
 Reader = Callable[[memoryview, int, int, int], "tuple[Any, int]"]
 
 
+UNCOUNTED = 1
+"""Arrays of one element do not count: what holds them counts."""
+
 MANY_TAGS = 1 << 20
 """What a tag buffer counts whose number of tags takes more than one byte; no message defines so many."""
 
@@ -147,9 +150,11 @@ class ReaderSource(Source):
             self.add(f"{name} -= 1")
         self.add(f"if {name} < 0 or {name} * {smallest} > end - pos:")
         self.add(f"    raise malformed({field.kafka_name!r})")
-        self.add(f"budget -= {name}")
-        self.add("if budget < 0:")
-        self.add("    raise LongMessage")
+        # Most arrays are short, and need only this comparison.
+        self.add(f"if {name} > {UNCOUNTED}:")
+        self.add(f"    budget -= {name}")
+        self.add("    if budget < 0:")
+        self.add("        raise LongMessage")
         if field.type in NUMBERS:
             self.add(f"{target} = list(unpack_from(f'>{{{name}}}{FORMATS[field.type]}', buf, pos))")
             self.add(f"pos += {name} * {smallest}")

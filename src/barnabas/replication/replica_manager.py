@@ -29,7 +29,7 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.delayed_fetch import DelayedFetch
 from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce, settle_all
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_in_slices, read_partitions
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
@@ -63,6 +63,10 @@ EXPECTED_APPEND_ERRORS = frozenset(
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+
+
+NO_READ = FetchRead([], 0, True, [])
+"""What ends the wait of a fetch whose partitions are read in slices."""
 
 
 class ReplicaManager:
@@ -446,6 +450,33 @@ class ReplicaManager:
             keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
         self.delayed_fetches.watch(operation, keys, params.max_wait_ms)
         return operation.future
+
+    async def fetch_in_slices(
+        self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None
+    ) -> FetchRead:
+        """As `fetch`, for many partitions: they are read in slices, again after each change until there is enough to respond."""
+        deadline = self._loop.time() + params.max_wait_ms / 1000
+        while True:
+            # Before the read, so that a change between two slices counts.
+            operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
+            left_ms = max(0, int((deadline - self._loop.time()) * 1000))
+            keys: Sequence[Hashable] = (session,)
+            if session is None:
+                keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+            self.delayed_fetches.watch(operation, keys, left_ms)
+            try:
+                if session is None:
+                    read = await read_in_slices(params, list(partitions), self, are_others_idle=False)
+                else:
+                    are_others_idle = len(session.ready) < len(session.partitions)
+                    read = await read_in_slices(params, list(session.ready), self, are_others_idle=are_others_idle)
+                    for wanted in read.idle:
+                        session.ready.pop(wanted, None)
+                if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
+                    return read
+                await operation.future
+            finally:
+                operation.finish(None)
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
         ready = session.ready
