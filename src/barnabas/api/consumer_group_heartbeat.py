@@ -31,5 +31,5 @@ def check_consumer_groups_enabled(context: RequestContext) -> None:
 async def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Answer a member of a consumer group."""
     check_consumer_groups_enabled(context)
-    check_subscription(context, request.subscribed_topic_names)
+    await check_subscription(context, request.subscribed_topic_names)
     return await requests.heartbeat(context.services.group_coordinator, request, context.sender)

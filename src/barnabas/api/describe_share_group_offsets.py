@@ -23,7 +23,8 @@ async def handle(
     context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     """Describe the offsets of each group."""
-    groups = await gather((_describe(context, asked) for asked in request.groups), context.services.loop)
+    # A turn for each group: its partitions are handled side by side too.
+    groups = await gather((_describe(context, asked) for asked in request.groups), context.services.loop, per_turn=1)
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Struct
+from barnabas.steps import in_pieces
 
 __all__ = ["check_elements", "check_subscription"]
 
@@ -20,7 +21,7 @@ ELEMENTS_MAX = 10_000
 MISSING_TOPICS_MAX = 1_000
 
 
-def check_subscription(context: RequestContext, names: Sequence[str] | None) -> None:
+async def check_subscription(context: RequestContext, names: Sequence[str] | None) -> None:
     """Reject a subscription to many topics that do not exist.
 
     Raises:
@@ -29,7 +30,9 @@ def check_subscription(context: RequestContext, names: Sequence[str] | None) -> 
     if not context.is_long or not names:
         return
     by_name = context.services.image().topics.by_name
-    missing = sum(1 for name in names if name not in by_name)
+    missing = 0
+    async for piece in in_pieces(names):
+        missing += len(set(piece) - by_name.keys())
     if missing > MISSING_TOPICS_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

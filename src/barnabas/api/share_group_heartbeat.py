@@ -20,5 +20,5 @@ async def handle(context: RequestContext, request: ShareGroupHeartbeatRequest) -
     """Handle a member's heartbeat."""
     check_share_groups_enabled(context)
     check_member(request.group_id, request.member_id)
-    check_subscription(context, request.subscribed_topic_names)
+    await check_subscription(context, request.subscribed_topic_names)
     return await context.services.share.groups.heartbeat(request, context.sender)

@@ -13,6 +13,7 @@ Source: Kafka's `DefaultAutoTopicCreationManager`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
@@ -23,7 +24,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.quota.quota_manager import MutationQuota
-from barnabas.steps import PIECE, in_background, shielded
+from barnabas.steps import in_background, in_pieces, shielded
 
 __all__ = ["begin_creation", "create_internal_topic", "create_topics"]
 
@@ -66,11 +67,15 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
     """
     if len(names) > MAX_RECORDS_PER_REQUEST:
         return dict.fromkeys(names, ErrorCode.POLICY_VIOLATION)  # As the controller would answer.
-    creations = begin_creation(context, names)
-    return {name: (await shielded(creations[name], context.services.loop))[name] for name in names}
+    codes: dict[str, int] = {}
+    async for piece in in_pieces(names):
+        creations = begin_creation(context, piece)
+        for name in piece:
+            codes[name] = (await shielded(creations[name], context.services.loop))[name]
+    return codes
 
 
-def begin_creation(context: RequestContext, names: list[str]) -> dict[str, Creation]:
+def begin_creation(context: RequestContext, names: Sequence[str]) -> dict[str, Creation]:
     """Begin to create topics with the broker's defaults; return each one's creation, for which others may wait too."""
     creating = context.services.creating_topics
     new = [name for name in names if name not in creating]
@@ -106,7 +111,6 @@ async def _create(
             _request(services, names),
             principal=principal,
             mutation_quota=quota,
-            is_long=len(names) > PIECE,
         )
     except KafkaError as error:
         return dict.fromkeys(names, error.code)
