@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
-from tests.api.quiet_clock import QuietClock
+from tests.api.held_executor import HeldExecutor
 from tests.api.serving import Serving
 
 MANY = 600
@@ -28,31 +28,9 @@ NOW_MS = 1_700_000_000_000
 VERSION = 9
 
 
-class Recording(QuietClock):
-    """A loop that notes what its executor runs, and may hold it back until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.apart: list[str] = []
-        self.held: list[tuple[asyncio.Future[Any], Callable[[], Any]]] | None = None
-
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        self.apart.append(getattr(func, "__qualname__", repr(func)))
-        if self.held is None:
-            return super().run_in_executor(executor, func, *args)
-        future = self.create_future()
-        self.held.append((future, lambda: func(*args)))
-        return future
-
-    def let_go(self) -> None:
-        held, self.held = self.held or [], None
-        for future, work in held:
-            future.set_result(work())
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Serving]:
-    made = Serving(tmp_path, loop=Recording(), barnabas_max_decompressed_factor="2")
+    made = Serving(tmp_path, loop=HeldExecutor(), barnabas_max_decompressed_factor="2")
     made.create_topic("c", 2, cleanup_policy="compact")
     made.create_topic("zstd", 1, compression_type="zstd")
     made.create_topic("plain", 1)
@@ -61,8 +39,8 @@ def node(tmp_path: Path) -> Iterator[Serving]:
     made.close()
 
 
-def loop_of(node: Serving) -> Recording:
-    assert isinstance(node.loop, Recording)
+def loop_of(node: Serving) -> HeldExecutor:
+    assert isinstance(node.loop, HeldExecutor)
     return node.loop
 
 
@@ -185,3 +163,28 @@ def test_a_look_up_by_time_searches_a_large_batch_in_the_executor(node: Serving)
     found = node.ask(ListOffsetsRequest(replica_id=-1, topics=[topic])).topics[0].partitions[0]
     assert (found.error_code, found.offset, found.timestamp) == (0, 400, NOW_MS + 400)
     assert loop_of(node).apart == ["RecordsToSearch.search"]
+
+
+def test_a_request_of_many_partitions_keeps_its_place(node: Serving) -> None:
+    loop = loop_of(node)
+    loop.held = []
+    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001))
+    assert isinstance(result, asyncio.Future)
+    assert context.holds_order, "a later request may overtake this one"
+    loop.let_go()
+    loop.run_until_complete(asyncio.sleep(0.001))
+    output = node.dispatcher.complete(context, result)
+    assert output is not None
+    response = ProduceResponse.decode(bytes(output[0])[9:], VERSION)
+    (topic,) = response.responses
+    codes = [partition.error_code for partition in topic.partition_responses]
+    assert codes == [0] + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 1_000
+
+
+def test_many_partitions_without_acks_close_the_connection_if_one_fails(node: Serving) -> None:
+    context, result = dispatch(node, request("plain", *[batch(1, codec=Compression.NONE)] * 1_001, acks=0))
+    if isinstance(result, asyncio.Future):
+        node.loop.run_until_complete(asyncio.sleep(0.001))
+        result = node.dispatcher.complete(context, result)
+    assert result is None
+    assert context.close_connection

@@ -17,7 +17,7 @@ from barnabas.api.producer_errors import producer_error
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from barnabas.steps import PIECE, gather, in_slices
+from barnabas.steps import PIECE, gather, in_order, in_slices
 
 BATCHED_SINCE = 4
 FENCED_SINCE = 2
@@ -43,7 +43,8 @@ async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) ->
                 topics=request.v3_and_below_topics,
             )
         ]
-    results = await gather((_one(context, transaction) for transaction in transactions), context.services.loop)
+    added = (_one(context, transaction) for transaction in transactions)
+    results = await (in_order(added) if context.is_long else gather(added, context.services.loop))
     if context.version >= BATCHED_SINCE:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)

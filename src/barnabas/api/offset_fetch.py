@@ -21,7 +21,7 @@ from barnabas.group.pieces import extend_topics, is_one_piece, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
-from barnabas.steps import gather, in_pieces, turn
+from barnabas.steps import gather, in_order, in_pieces, turn
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -42,7 +42,8 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
     if len(request.groups) == 1:
         return OffsetFetchResponse(groups=[await _fetch(context, request.groups[0], request.require_stable)])
     fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
-    return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
+    groups = await (in_order(fetching) if context.is_long else gather(fetching, context.services.loop))
+    return OffsetFetchResponse(groups=groups)
 
 
 async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:

@@ -111,13 +111,7 @@ class _Change(NamedTuple):
 
 
 def _change(view: ControllerView, result: ControllerResult[Any]) -> _Change:
-    """Replay and encode the records of a result.
-
-    Raises:
-        KafkaError: POLICY_VIOLATION, too many records.
-    """
-    if len(result.records) > MAX_RECORDS_PER_REQUEST:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    """Replay and encode the records of a result."""
     delta = MetadataDelta(view.image)
     for record in result.records:
         delta.replay(record)
@@ -127,6 +121,17 @@ def _change(view: ControllerView, result: ControllerResult[Any]) -> _Change:
     metadata_version = image.features.metadata_version
     assert metadata_version is not None, "the first record of a log finalizes metadata.version"
     return _Change(result, delta, image, [encode_record(record, metadata_version) for record in result.records])
+
+
+def _bounded(result: ControllerResult[Any]) -> ControllerResult[Any]:
+    """Return the result of a request.
+
+    Raises:
+        KafkaError: POLICY_VIOLATION, it has too many records.
+    """
+    if len(result.records) > MAX_RECORDS_PER_REQUEST:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    return result
 
 
 class QuorumController:
@@ -254,7 +259,7 @@ class QuorumController:
                 in_background(self._answer_apart(request, manager, self._loop), self._loop)
                 return
             view = self._view(request.version, request.mutation_quota)
-            result = manager(view, request.body)
+            result = _bounded(manager(view, request.body))
             if len(result.records) > RECORDS_PER_TURN and self._loop is not None:
                 in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
@@ -266,7 +271,7 @@ class QuorumController:
         """Answer a long request, whose change is computed in the executor; later requests wait until it is."""
 
         def compute(view: ControllerView) -> _Change:
-            return _change(view, manager(view, request.body))
+            return _change(view, _bounded(manager(view, request.body)))
 
         self._is_computing = True
         try:
@@ -289,7 +294,7 @@ class QuorumController:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
 
         Raises:
-            KafkaError: POLICY_VIOLATION for too many records, KAFKA_STORAGE_ERROR; nothing was appended.
+            KafkaError: POLICY_VIOLATION for too many bytes, KAFKA_STORAGE_ERROR; nothing was appended.
         """
         result = change.result
         if result.records:
