@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check simulate mutants conform card bench docs changelog serve clean
+.PHONY: help install java demo test check screens simulate fuzz mutants conform card bench docs changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -42,8 +42,14 @@ check: install  ## style, types, import contracts
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
 
+screens: install  ## show every table in tmux at 60, 80 and 120 columns, and compare; ARGS=--write keeps what is shown
+	$(BIN)/python -m tests.cli.screens $(ARGS)
+
 simulate: install  ## run the broker in virtual time; SEED=n replays one run, SEEDS=n starts n new ones
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS))
+
+fuzz: install  ## send a node what no client sends; ARGS="--decoder 10000000 --dispatcher 1000000 --sockets 100000"
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -10,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages import blocks, run_pytest
+
 README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def block(word: str) -> str:
-    return next(text for text in BLOCKS if word in text)
+    return next(text for text in blocks("README.md") if word in text)
 
 
 @pytest.mark.slow
@@ -23,11 +23,7 @@ def test_the_complete_test_passes(tmp_path: Path) -> None:
     code = block("def test_")
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
     (tmp_path / "test_shop.py").write_text(code)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_pytest(tmp_path, "-q")
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 

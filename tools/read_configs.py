@@ -1,4 +1,4 @@
-"""Refresh `src/barnabas/server/settings.tsv` from Kafka's own classes.
+"""Refresh `src/barnabas/settings.tsv` from Kafka's own classes.
 
     python tools/read_configs.py [--version 4.4.0] [--print]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from apache_kafka import GROUP, KafkaUnavailable, maven
 
 HERE = Path(__file__).parent
-TABLE = HERE.parent / "src" / "barnabas" / "server" / "settings.tsv"
+TABLE = HERE.parent / "src" / "barnabas" / "settings.tsv"
 ARTIFACTS = (
     "kafka-clients",
     "kafka-server",

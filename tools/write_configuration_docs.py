@@ -10,8 +10,28 @@ from barnabas.server.config_table import DEFAULTS, EMBEDDED_DEFAULTS, IMPLIED, c
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 INTRODUCTION = """# Configuration
 
-Every setting has Kafka's name, type and default. `barnabas start` takes them from `--config server.properties` and
-`--set key=value`; topic, group and dynamic broker settings are changed with `barnabas config alter` or any Kafka tool.
+Every setting has Kafka's name, type and default. Topic, group and dynamic broker settings are changed with
+`barnabas config alter` or any Kafka tool. A node takes its settings from four places; later ones win:
+
+1. **A properties file**, as Apache Kafka has it: `barnabas start server.properties`, or `--config server.properties`.
+   A file for one combined node works unchanged, and so does `barnabas storage format -t ID -c server.properties`.
+2. **The environment**, as in Apache Kafka's container image: `KAFKA_LOG_RETENTION_HOURS=3` is `log.retention.hours=3`.
+   `_` stands for `.`, `__` for `_`, `___` for `-`. `KAFKA_ADVERTISED_LISTENERS` without `KAFKA_LISTENERS` listens on
+   the same ports of every address. `CLUSTER_ID` is the cluster id of a directory that is formatted now. Empty variables
+   and those of Kafka's start scripts (`KAFKA_OPTS`, `KAFKA_HEAP_OPTS`, `KAFKA_LOG4J_LOGGERS` and the like) do not count.
+   A broker in a test (`barnabas.Broker()`) does not read the environment.
+3. **`--set key=value`**, repeatable; `--override` is the same.
+4. **Options**: `--listen`, `--metrics-listen`, `--data-dir`.
+
+A name that does not exist is an error in `--set`, and a warning in a file or the environment; both name the setting
+that is most like it. A setting that barnabas accepts and ignores is named in the log if it is not the default.
+
+**Settings that ask for protection stop the start.** barnabas has no TLS, no logins and no ACLs yet, and a broker must not
+serve everybody while its owner believes that it does not. Such are `ssl.*`, `sasl.*`, `authorizer.class.name`,
+`super.users` and the like, also of one listener (`listener.name.external.ssl.keystore.location`), and a listener whose
+security protocol is not PLAINTEXT. Values that ask for nothing are accepted: defaults, empty ones, `ssl.client.auth=none`,
+`allow.everyone.if.no.acl.found=true`. Altering such a setting while the node runs is rejected, too.
+
 This page is generated from the same table that the broker reads: `make docs`.
 
 How to read the tables: *default* `-` means no value; *dynamic* says whether the setting can be changed while the node

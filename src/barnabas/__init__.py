@@ -5,9 +5,9 @@
     with barnabas.Broker() as broker:
         print(broker.bootstrap_servers)
 
-- `Broker` is a real broker inside this process, see `barnabas.server.embedded`.
-- `ConfigError`: a setting has an invalid value.
-- `CannotStart`: the broker cannot start, because a directory is in use or broken, or the port is taken.
+- `Broker` is a real broker inside this process, see `barnabas.server.embedded`. It needs Linux or macOS.
+- `ConfigError`: a setting is unknown or has an invalid value.
+- `CannotStart`: the broker cannot start, for example because a directory is in use or broken, or the port is taken.
 - `KafkaError`: an error of Kafka's protocol, with its `code`.
 
 Each is imported when it is first used, so that `import barnabas` is cheap.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.protocol.errors import KafkaError as KafkaError
-    from barnabas.server.broker import CannotStart as CannotStart
+    from barnabas.server.cannot_start import CannotStart as CannotStart
     from barnabas.server.config import ConfigError as ConfigError
     from barnabas.server.embedded import Broker as Broker
 
@@ -28,7 +28,7 @@ __all__ = ["Broker", "CannotStart", "ConfigError", "KafkaError"]
 
 _MODULES = {
     "Broker": "barnabas.server.embedded",
-    "CannotStart": "barnabas.server.broker",
+    "CannotStart": "barnabas.server.cannot_start",
     "ConfigError": "barnabas.server.config",
     "KafkaError": "barnabas.protocol.errors",
 }

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,11 +24,14 @@ _SERVER = {
     "start": "Run one node: a broker and its controller.",
     "storage": "Format or describe a data directory.",
 }
+_HELP = {"help": "Show the help of a command."}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits the process."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
     if given and given[0] in _SERVER:
         from barnabas.server import commands
 
@@ -56,41 +58,20 @@ def command_group() -> click.Group:
     """Return the click group of all commands."""
     import click
 
-    from barnabas.cli.commands import COMMANDS, Command
+    from barnabas.cli.commands import COMMANDS, Command, LazyCommands
 
     demo = Command(
         "barnabas.demo.command:demo", "Send a shop's orders through a broker into Spark, and watch the results."
     )
-    found = {**COMMANDS, "demo": demo}
-    lines = _SERVER | {name: command.help for name, command in found.items()}
-
-    class Commands(click.Group):
-        """Lists commands as click knows them without their modules; resolves a name to the real one."""
-
-        def list_commands(self, ctx: click.Context) -> list[str]:
-            return list(lines)
-
-        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-            return click.Command(cmd_name, help=lines[cmd_name]) if cmd_name in lines else None
-
-        def resolve_command(
-            self, ctx: click.Context, args: list[str]
-        ) -> tuple[str | None, click.Command | None, list[str]]:
-            name, command, rest = super().resolve_command(ctx, args)
-            if name in found:
-                module, _, attribute = found[name].where.partition(":")
-                command = getattr(import_module(module), attribute)
-            return name, command, rest
-
-    from importlib.metadata import version
-
-    group = Commands(
+    group = LazyCommands(
+        {**COMMANDS, "demo": demo},
+        _SERVER | _HELP,
         name="barnabas",
         help="A distributed commit log that speaks Apache Kafka's protocol.",
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
     )
-    return click.version_option(version("barnabas"), prog_name="barnabas")(group)
+    return click.version_option(package_name="barnabas", prog_name="barnabas")(group)
 
 
 if __name__ == "__main__":

@@ -3,15 +3,22 @@
     def test_orders(barnabas):
         producer = Producer({"bootstrap.servers": barnabas.bootstrap_servers})
 
-- `barnabas_broker` lives for the session: one broker for each process, so each worker of pytest-xdist has its own.
-- `barnabas` is the same broker, reset before each test that asks for it.
+- `barnabas` is a broker, reset before each test that asks for it. Brokers live for the session, in the process that runs the test,
+  so each worker of pytest-xdist has its own.
+- `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
+  settings gets a broker of its own, which starts when it is first needed.
+- `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
+- The report of a failed test has a section with the broker's log lines of that test.
 
-Pytest imports this module in every run, so it imports nothing but pytest, and the broker only when a fixture is used.
+Pytest imports this module in every run, so it imports nothing else of barnabas, and the broker only when a fixture is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,18 +26,137 @@ import pytest
 if TYPE_CHECKING:
     from barnabas.server.embedded import Broker
 
+_BROKER_MODULE = "barnabas.server.embedded"
+_MAX_LINES = 2_000
+
+
+class BrokerLog(logging.Handler):
+    """Keeps what the loggers of `barnabas` write, from INFO on, and changes nothing for other handlers.
+
+    The loggers pass on what their level admits, which is WARNING and above unless a test says otherwise. While this handler is
+    installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got.
+    """
+
+    EVERYTHING = 1
+    """A level that nobody else sets: with another level a test has set its own."""
+
+    def __init__(self) -> None:
+        super().__init__(self.EVERYTHING)
+        self.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
+        self._logger = logging.getLogger("barnabas")
+        self._before = (logging.NOTSET, True)
+        self._lines: deque[str] = deque(maxlen=_MAX_LINES)
+
+    def install(self) -> None:
+        if self not in self._logger.handlers:
+            self._before = (self._logger.level, self._logger.propagate)
+            self._logger.addHandler(self)
+            self._logger.propagate = False
+            if self._logger.level == logging.NOTSET:
+                self._logger.setLevel(self.EVERYTHING)
+
+    def uninstall(self) -> None:
+        if self in self._logger.handlers:
+            self._logger.removeHandler(self)
+            level, self._logger.propagate = self._before
+            self._logger.setLevel(level)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.INFO:
+            self._lines.append(self.format(record))
+        if self._before[1] and record.levelno >= self._level_without(record.name):
+            logging.getLogger().callHandlers(record)
+
+    def _level_without(self, name: str) -> int:
+        """Return the level of a logger if this handler were not installed."""
+        level = logging.getLogger(name).getEffectiveLevel()
+        return logging.getLogger().getEffectiveLevel() if level == self.EVERYTHING else level
+
+    def take(self) -> str:
+        """Return the lines since the last call, and forget them."""
+        lines = list(self._lines)
+        self._lines.clear()
+        return "\n".join(lines)
+
+
+_log = BrokerLog()
+
+
+def _with_log(item: pytest.Item, phase: str) -> Generator[None, object, None]:
+    if _BROKER_MODULE in sys.modules:
+        _log.install()
+    _log.take()
+    yield
+    if lines := _log.take():
+        item.add_report_section(phase, "barnabas log", lines)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, None]:
+    yield from _with_log(item, "setup")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, None]:
+    yield from _with_log(item, "call")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, None]:
+    yield from _with_log(item, "teardown")
+
+
+def pytest_unconfigure() -> None:
+    _log.uninstall()
+
+
+class _Brokers:
+    """The session's brokers: one for each set of settings."""
+
+    def __init__(self) -> None:
+        self._by_settings: dict[frozenset[tuple[str, str]], Broker] = {}
+
+    def with_settings(self, settings: Mapping[str, object]) -> Broker:
+        """Return a running broker; a test may have stopped it."""
+        from barnabas.server.embedded import Broker
+
+        _log.install()
+        key = frozenset((name, str(value)) for name, value in settings.items())
+        broker = self._by_settings.get(key)
+        if broker is None:
+            broker = self._by_settings[key] = Broker(config=settings)
+        if not broker.is_running:
+            broker.stop()
+            broker.start()
+        return broker
+
+    def stop(self) -> None:
+        for broker in self._by_settings.values():
+            broker.stop()
+
 
 @pytest.fixture(scope="session")
-def barnabas_broker() -> Iterator[Broker]:
-    """Yield a broker for the whole session; a test finds what the tests before it left."""
-    from barnabas.server.embedded import Broker
+def _barnabas_brokers() -> Iterator[_Brokers]:
+    brokers = _Brokers()
+    yield brokers
+    brokers.stop()
 
-    with Broker() as broker:
-        yield broker
+
+@pytest.fixture(scope="session")
+def barnabas_config() -> Mapping[str, object]:
+    """Return the broker's settings, by Kafka's names: override this fixture, with any scope."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def barnabas_broker(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
+    """Return the session's broker without a reset, for fixtures that live longer than a test."""
+    return _barnabas_brokers.with_settings(barnabas_config)
 
 
 @pytest.fixture
-def barnabas(barnabas_broker: Broker) -> Broker:
-    """Return the session's broker after a reset: no topics, no groups."""
-    barnabas_broker.reset()
-    return barnabas_broker
+def barnabas(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
+    """Return a broker as new: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
+    broker = _barnabas_brokers.with_settings(barnabas_config)
+    broker.reset()
+    return broker

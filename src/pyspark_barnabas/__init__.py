@@ -7,10 +7,13 @@ it, and reports a missing package in one sentence.
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource
+
+from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -106,13 +109,13 @@ def _check_installation() -> None:
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 2):
         raise RuntimeError(
             f'format("barnabas") needs PySpark 4.2 or newer, not {pyspark.__version__}: '
-            'pip install --upgrade "pyspark>=4.2"'
+            f'{sys.executable} -m pip install --upgrade "pyspark>=4.2"'
         )
     try:
         import numpy  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise RuntimeError(f'format("barnabas") needs {error.name}: pip install "barnabas[spark]"') from error
+        raise RuntimeError(f'format("barnabas") needs {error.name}: {install_command()}') from error
 
 
 def _now_ms() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,17 @@ def test_auto_creation_responds_when_the_topic_exists(serving: Serving) -> None:
     metadata(serving, "a.b", allow_auto_topic_creation=True)
     (colliding,) = metadata(serving, "a_b", allow_auto_topic_creation=True).topics
     assert colliding.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_each_created_topic_is_a_line_of_the_log_that_names_the_client(
+    serving: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "barnabas.api"):
+        metadata(serving, "typo-1", "typo-2", "bad name", allow_auto_topic_creation=True)
+        metadata(serving, "typo-1", allow_auto_topic_creation=True)
+        metadata(serving, "missing")
+    said = "which client test at 10.0.0.9 asked for; auto.create.topics.enable=false prevents this"
+    assert caplog.messages == [f"Created topic typo-1, {said}", f"Created topic typo-2, {said}"]
 
 
 def test_a_topic_deleted_a_moment_ago_is_unknown_and_created_again(serving: Serving) -> None:

@@ -71,3 +71,12 @@ def test_metadata_comes_back(hosting: Hosting, metadata: str | None) -> None:
     fetched = host.ask(9, OffsetFetchRequest(groups=[group]), 9)
     # Kafka's record has no null metadata: null comes back empty.
     assert fetched.groups[0].topics[0].partitions[0].metadata == (metadata or "")
+
+
+def test_a_retention_time_beyond_all_dates_keeps_the_offset(hosting: Hosting) -> None:
+    host = GroupHosting(hosting)
+    id_ = hosting.create_topic("t", 1)
+    assert codes(host.ask(8, commit(4, id_, 0, retention_time_ms=2**63 - 1), 4)) == {0: ErrorCode.NONE}
+    wanted = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
+    found = host.ask(9, OffsetFetchRequest(group_id="g", topics=[wanted]), 7)
+    assert found.topics[0].partitions[0].committed_offset == 10

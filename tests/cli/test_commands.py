@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli.commands import COMMANDS
+from barnabas.main import command_group
 
 NOWHERE = "127.0.0.1:1"
 
@@ -30,8 +31,7 @@ ALL = [leaf for name in COMMANDS for leaf in leaves(load(name), (name,))]
 
 
 def run(*arguments: str, given: str = "") -> Result:
-    name, *rest = arguments
-    return CliRunner().invoke(load(name), rest, input=given, prog_name=f"barnabas {name}")
+    return CliRunner().invoke(command_group(), arguments, input=given, prog_name="barnabas")
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
@@ -44,8 +44,8 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "completion", "config alter", "config describe", "consume", "group delete", "group describe", "group list",
-        "group reset-offsets", "group why", "produce", "topic alter", "topic create", "topic delete", "topic describe",
-        "topic list", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
+        "group reset-offsets", "group why", "produce", "topic alter", "topic configs", "topic create", "topic delete",
+        "topic describe", "topic list", "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
 
 
@@ -94,29 +94,30 @@ def test_which_partition_needs_no_broker_when_told_how_many() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("topic", "create"), "Missing argument 'NAME…'"),
+        (("topic", "create"), "error: missing argument 'NAME…'\n"),
         (("topic", "create", "t", "-c", "novalue"), "'novalue' is not KEY=VALUE"),
         (("topic", "create", "t", "-p", "0"), "0 is not in the range"),
-        (("topic", "alter", "t"), "Nothing to change"),
-        (("topic", "alter", "t", "-p", "3", "-n", "1"), "either --partitions"),
+        (("topic", "alter", "t"), "error: nothing to change"),
+        (("topic", "alter", "t", "-p", "3", "-n", "1"), "error: use either --partitions"),
         (("topic", "which-partition", "t", "k", "--partitioner", "modulo"), "is not one of murmur2_random"),
-        (("consume",), "Missing argument 'TOPIC…'"),
+        (("consume",), "missing argument 'TOPIC…'"),
         (("consume", "t", "-g", "g", "-p", "0"), "leave out --partitions"),
         (("consume", "t", "-g", "g", "-o", "5"), "continues where it stopped"),
         (("consume", "t", "-p", "x"), "write -p 0,3"),
-        (("consume", "t", "-g", ""), "The group name is empty"),
+        (("consume", "t", "-g", ""), "the group name is empty"),
         (("consume", "t", "-o", "5:2"), "ends before it begins"),
         (("produce", "t", "--partitioner", "modulo"), "'modulo' is not one of 'murmur2_random'"),
         (("group", "list", "--state", "stable,Steady"), "'Steady' is not one of PreparingRebalance"),
         (("group", "list", "--type", "modern"), "'modern' is not one of classic, consumer, share, streams"),
         (("txn", "list", "--state", "Open"), "'Open' is not one of Empty, Ongoing"),
         (("config", "describe", "user", "alice"), "kafka-configs.sh"),
-        (("verify", "--plain", "0", "--txn", "0", "--transform", "0"), "Nothing to do"),
+        (("config", "describe", "topci", "orders"), "did you mean topic?"),
+        (("verify", "--plain", "0", "--txn", "0", "--transform", "0"), "nothing to do"),
         (("verify", "--broker-command", "run 'it"), "No closing quotation"),
         (("produce", "t", "-f", "%v\\n", "-K", ":"), "leave out -K and -D"),
         (("produce", "t", "-H", "=x"), "has no name"),
-        (("group", "describe"), "Missing argument 'GROUP…'"),
-        (("group", "reset-offsets", "g", "--to-latest"), "Choose --topic"),
+        (("group", "describe"), "missing argument 'GROUP…'"),
+        (("group", "reset-offsets", "g", "--to-latest"), "choose --topic"),
         (("group", "reset-offsets", "g", "--to-latest", "--dry-run", "--execute"), "contradict"),
         (("completion", "tcsh"), "'tcsh' is not one of"),
         (("topic", "list", "--output", "xml"), "'xml' is not one of"),
@@ -134,7 +135,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: tuple[str, ...], message: 
     [
         (b"request.timeout.ms=soon\n", "request.timeout.ms=soon"),
         (b"request.timeout.ms=0\n", "request.timeout.ms=0"),
-        (b"\xff\xfe\x00", "as a properties file: it is not UTF-8 text"),
+        (b"\xff\xfe\x00", "as a properties file: it is not text"),
     ],
 )
 def test_a_bad_properties_file_is_one_line(tmp_path: Path, content: bytes, message: str) -> None:

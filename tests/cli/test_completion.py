@@ -1,9 +1,14 @@
 """The completion script of each shell."""
 
+from unittest import mock
+
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from barnabas.cli.completion import completion
+from barnabas.main import command_group
+from tests.cli.made_up_cluster import HOSTILE, MadeUpAdmin
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -11,3 +16,35 @@ def test_completion_scripts(shell: str) -> None:
     printed = CliRunner().invoke(completion, [shell], prog_name="barnabas completion").output
     assert "_BARNABAS_COMPLETE" in printed
     assert f"{shell}_complete" in printed
+
+
+def completed(*words: str) -> list[str]:
+    *before, incomplete = words
+    complete = BashComplete(command_group(), {}, "barnabas", "_X")
+    return [each.value for each in complete.get_completions(list(before), incomplete)]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("top", ["topic"]),
+        ("he", ["help"]),
+        ("topic create t -c retention.m", ["retention.ms="]),
+        ("topic alter t --delete-config local.retention.b", ["local.retention.bytes"]),
+        ("topic configs cleanup", ["cleanup.policy"]),
+        ("config describe br", ["broker"]),
+        ("config describe broker -k log.retention.h", ["log.retention.hours"]),
+        ("config alter group g --set consumer.session", ["consumer.session.timeout.ms="]),
+        ("config alter group g --set nothing.like.it", []),
+    ],
+)
+def test_names_of_commands_and_settings(line: str, found: list[str]) -> None:
+    assert completed(*line.split()) == found
+
+
+def test_names_of_the_cluster_without_those_that_would_drive_the_terminal() -> None:
+    with mock.patch("barnabas.cli.session.Admin", return_value=MadeUpAdmin()):
+        assert completed("topic", "describe", "or") == ["orders"]
+        assert completed("config", "describe", "topic", "pay") == ["payments"]
+        assert HOSTILE not in completed("group", "describe", "")
+        assert "orders-app" in completed("group", "describe", "")

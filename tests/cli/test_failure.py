@@ -1,8 +1,13 @@
 """A broker's error becomes one line with a hint."""
 
+import re
+import shlex
+
 import pytest
+from click.testing import CliRunner
 
 from barnabas.cli.failure import Failure, Quiet, explained, failure_of, report_failures
+from barnabas.main import command_group
 from barnabas.protocol.errors import ErrorCode, error_for
 
 MISSING = error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "topic t does not exist.\nReally.")
@@ -27,9 +32,57 @@ def test_errors_of_brokers_become_failures() -> None:
 
 def test_all_errors_are_printed_before_the_command_ends(capsys: pytest.CaptureFixture[str]) -> None:
     report_failures([("a", None), ("b", 5)])
-    with pytest.raises(Quiet) as raised:
+    with pytest.raises(Quiet) as raised, explained():
         report_failures([("topic t", MISSING), ("topic u", None), ("x", error_for(ErrorCode.INVALID_CONFIG, "bad"))])
     assert raised.value.exit_code == 1
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("error: topic t does not exist")
     assert second.startswith("error: x: bad")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "subject", "line"),
+    [
+        (MISSING.code, "topic ordrs does not exist", None, "topic ordrs does not exist; did you mean orders?"),
+        (MISSING.code, "The topic 'ordrs' does not exist.", None, "The topic 'ordrs' does not exist; did you mean orders?"),
+        (MISSING.code, "Unknown topic or partition", "topic ordrs", "topic ordrs: Unknown topic or partition; did you mean orders?"),
+        (MISSING.code, "Unknown topic or partition", "topic orders", "topic orders: Unknown topic or partition"),
+        (ErrorCode.GROUP_ID_NOT_FOUND, "Group my bilings not found.", None, "Group my bilings not found; did you mean my billings?"),
+        (ErrorCode.GROUP_ID_NOT_FOUND, "group x does not exist", "group x", "group x does not exist"),
+        (ErrorCode.INVALID_CONFIG, "Unknown topic config name: a.mss", "topic t",
+         "topic t: Unknown topic config name: a.mss; did you mean a.ms?"),
+    ],
+)  # fmt: skip
+def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, subject: str | None, line: str) -> None:
+    names = {"topic": ["orders", "payments"], "group": ["my billings"], "topic setting": ["a.ms"]}
+    failure = failure_of(error_for(code, message), subject).with_nearest(names.__getitem__)
+    assert failure.format_message().rpartition(" (`")[0] == line
+
+
+@pytest.mark.parametrize(
+    ("subject", "hint"),
+    [
+        ("topic t", "`barnabas topic configs` lists names and defaults"),
+        ("broker 1", "`barnabas config describe broker 1 --all` lists names and values"),
+        ("all brokers", "`barnabas config describe broker --all` lists names and values"),
+    ],
+)
+def test_a_wrong_setting_says_where_the_right_ones_are(subject: str, hint: str) -> None:
+    assert failure_of(error_for(ErrorCode.INVALID_CONFIG, "bad"), subject).hint == hint
+
+
+@pytest.mark.parametrize("code", [code for code in ErrorCode if code is not ErrorCode.NONE], ids=lambda code: code.name)
+def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
+    for subject in ("topic t", "group g", "broker 1"):
+        hint = failure_of(error_for(code), subject).hint or ""
+        for command in re.findall(r"`barnabas (.+?)`", hint):
+            if command == "start":
+                continue
+            result = CliRunner().invoke(command_group(), [*shlex.split(command), "-b", "127.0.0.1:1"])
+            assert result.exit_code == (0 if command == "topic configs" else 1), result.output
+            assert "Usage" not in result.output
+
+
+def test_an_error_line_cannot_be_forged() -> None:
+    failure = Failure("group g\x1b[2J\n2026 INFO forged\u202e not found", "see C:\\x")
+    assert failure.format_message() == r"group g\x1b[2J 2026 INFO forged\u202e not found (see C:\x)"

@@ -2,9 +2,10 @@
 
 import pytest
 from confluent_kafka import KafkaError as LibraryError
+from confluent_kafka import Producer
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, library_failure
+from barnabas.cli.librdkafka import client_settings, connected, library_failure
 from barnabas.cli.output import TableOutput
 from barnabas.cli.session import Session
 
@@ -47,3 +48,24 @@ def test_an_offset_outside_the_log_is_reported_as_such() -> None:
     failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
     assert "Offset out of range" in failure.format_message()
     assert "where the log begins and ends" in failure.format_message()
+
+
+def test_the_librarys_own_words_are_not_shown() -> None:
+    for code in (LibraryError._MSG_TIMED_OUT, LibraryError._UNKNOWN_PARTITION, LibraryError._GAPLESS_GUARANTEE):
+        shown = library_failure(LibraryError(code), "topic t").format_message()
+        assert "Local:" not in shown
+    assert shown == "topic t: gap-less ordering would not be guaranteed if proceeding"
+
+
+def test_a_setting_that_is_not_valid_names_where_it_was_given() -> None:
+    def hint(properties: dict[str, str], *extra: str) -> tuple[str, str | None]:
+        with pytest.raises(Failure) as error:
+            connected(Producer, Session("b:1", properties, None, TableOutput()), extra, {})
+        return error.value.message, error.value.hint
+
+    unknown = "bogus.thing is not a setting that librdkafka knows"
+    assert hint({}, "bogus.thing=1") == (unknown, "it is given with -X")
+    message, where = hint({"linger.ms": "99999999"})
+    assert message.startswith('Configuration property "linger.ms" value')
+    assert where == "it is in the --command-config file"
+    assert hint({"linger.ms": "99999999"}, "linger.ms=-7")[1] == "it is given with -X"

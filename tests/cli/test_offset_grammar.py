@@ -45,6 +45,15 @@ def test_no_offsets(texts: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [("-1h", "@-1h"), ("-2h:-1h", "@-2h:-1h"), ("2026-11-21", "@2026-11-21"), (":-1h", "@-1h")],
+)
+def test_a_time_without_its_sign_is_answered_with_what_to_write(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"is not a valid offset: for a time write {meant}$"):
+        parse_offsets((text,), NOW)
+
+
+@pytest.mark.parametrize(
     ("point", "offset"),
     [
         (START, 10),

@@ -21,7 +21,7 @@ def test_where_the_address_comes_from() -> None:
 def test_what_is_not_supported_is_said() -> None:
     with pytest.raises(Failure, match="SASL_SSL is not supported"):
         session(security_protocol="SASL_SSL").admin()
-    with pytest.raises(Failure, match="is not a broker address"):
+    with pytest.raises(Failure, match="is not a valid broker address"):
         session("a:b:c").admin()
 
 

@@ -28,7 +28,7 @@ def test_durations(text: str, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "1", "h", "1y", "1h 30m", "-1h", "P1H"])
 def test_no_durations(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
+    with pytest.raises(ValueError, match="is not a valid duration"):
         parse_duration_ms(text)
 
 

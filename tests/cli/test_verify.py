@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import barnabas
 from barnabas.cli.verify import verify
 from barnabas.client.admin import Admin
 from barnabas.verify.history import read_history, write_history
+from barnabas.verify.run import Progress, Run, Settings
 from tests.verify import model
 from tests.verify.stories import history
 
@@ -38,13 +40,50 @@ def test_a_history_with_an_anomaly(tmp_path: Path) -> None:
     result = run("--check", str(path))
     assert result.exit_code == 1
     lines = result.output.splitlines()
-    assert "aborted-read  1      no" in lines
+    assert "aborted-read  1" in lines
     assert "aborted-read in key 0: 1 was read, and the txn that sent it was aborted" in lines
-    assert lines[-1] == f"invalid: 1 anomalies; `barnabas verify --check {path}` checks it again"
+    assert lines[-1] == f"invalid: 1 anomaly; `barnabas verify --check {path}` checks it again"
     found = json.loads(run("--check", str(path), "--output", "json").output)
     assert found["valid"] is False
     assert found["anomalies"] == {"aborted-read": 1}
     assert found["examples"][0]["name"] == "aborted-read"
+
+
+def test_what_kafka_permits_has_its_own_table_and_one_verdict_ends_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "permitted"
+    write_history(path, history("p0 ok txn s0:1@0 s0:3@2", "p1 ok send s0:2@1", "final r0:1@0,2@1,3@2"))
+    result = run("--check", str(path))
+    lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert "PERMITTED-BY-KAFKA  COUNT" in lines
+    assert [line for line in lines if re.search("valid|anomal", line, re.IGNORECASE)] == ["valid: no anomaly"]
+    assert lines[-1] == "valid: no anomaly"
+
+
+def test_a_file_that_is_not_a_history_is_one_line_without_python(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content, words in (
+        (b"\xff\xfe\n", "the file is not a history, but binary"),
+        (b"", "the history is empty"),
+        (b'{"barnabas-verify": 99}\n', "another version of barnabas wrote the history"),
+        (b"[]\n", "line 1 is not a valid line of a history"),
+    ):
+        path.write_bytes(content)
+        assert run("--check", str(path)).stderr == f"error: {path}: {words}\n"
+
+
+def test_the_phases_of_a_run() -> None:
+    with barnabas.Broker() as broker:
+        made = Run(Settings(broker.bootstrap_servers, seconds=600, plain=1, txn=0, transform=0))
+        assert made.progress() == Progress("creating topics", 0.0, 0, 0, 0, 0)
+        running = threading.Thread(target=made)
+        running.start()
+        while made.progress().ok == 0:
+            made.stopping.wait(0.01)
+        assert made.progress().phase == "working"
+        made.stopping.set()
+        running.join()
+    assert made.progress().phase == "checking"
 
 
 def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) -> None:
@@ -98,7 +137,7 @@ def test_a_history_that_cannot_be_written_is_told_before_anything_is_made(tmp_pa
     [
         (["--kill-every", "5"], 2, "--kill-every needs --start or --broker-command."),
         (["--start", "--broker-command", "x"], 2, "--start and --broker-command exclude each other."),
-        (["--check", __file__], 1, "line 1 is not a line of a history"),
+        (["--check", __file__], 1, "line 1 is not a valid line of a history"),
         (["-b", "127.0.0.1:1"], 1, "error: "),
     ],
 )

@@ -241,6 +241,6 @@ def _all_requests() -> dict[int, str]:
         "IncrementalAlterConfigs", "ListOffsets", "DeleteRecords", "ListGroups", "DescribeGroups",
         "ConsumerGroupDescribe", "OffsetFetch", "OffsetCommit", "OffsetDelete", "DeleteGroups", "DescribeCluster",
         "DescribeLogDirs", "DescribeProducers", "ShareGroupDescribe", "StreamsGroupDescribe", "DescribeShareGroupOffsets",
-        "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers",
+        "ListTransactions", "DescribeTransactions", "InitProducerId", "WriteTxnMarkers", "DescribeTopicPartitions",
     ]  # fmt: skip
     return {getattr(messages, f"{name}Request").API_KEY: f"{name}Request" for name in names}

@@ -74,11 +74,23 @@ def test_what_java_stores_is_read_back(properties: dict[str, str]) -> None:
 
 def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
-    path.write_bytes(b"a=\xff")
-    with pytest.raises(ValueError, match=r"client\.properties as a properties file: it is not UTF-8 text"):
+    path.write_bytes(b"\xca\xfe\0\0")
+    with pytest.raises(ValueError, match=r"client\.properties as a properties file: it is not text"):
         read_properties(str(path))
-    path.write_bytes(b"a=\\u12")
-    with pytest.raises(ValueError, match=r"client\.properties as a properties file: .*four hexadecimal digits"):
+
+
+def test_a_mistake_is_named_by_its_line_and_no_password_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes(b"a=1\nssl.key.password=hunter2\\\n   \\u12")
+    with pytest.raises(
+        ValueError, match=r"as a properties file: line 3: \\u without four hexadecimal digits"
+    ) as caught:
         read_properties(str(path))
-    path.write_bytes("ü = 1\r\nb = 2\r\n".encode())
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_a_file_has_the_encoding_that_fits(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_bytes("ü = 1\r\nb = 2\r\n".encode(encoding))
     assert read_properties(str(path)) == {"ü": "1", "b": "2"}

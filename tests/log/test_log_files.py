@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.log import checkpoints, log_files, log_manager, meta_properties
+from barnabas.log import checkpoints, clean_shutdown_file, log_files, log_manager, meta_properties
 
 
 def test_offset_files() -> None:
@@ -51,7 +51,7 @@ def test_each_kind_of_file_has_its_page() -> None:
         checkpoints.RECOVERY_POINT_CHECKPOINT,
         checkpoints.LOG_START_OFFSET_CHECKPOINT,
         checkpoints.REPLICATION_OFFSET_CHECKPOINT,
-        log_manager.CLEAN_SHUTDOWN_FILE,
+        clean_shutdown_file.CLEAN_SHUTDOWN_FILE,
         log_manager.LOCK_FILE,
         log_manager.STRAY_DIR_SUFFIX,
         meta_properties.META_PROPERTIES,

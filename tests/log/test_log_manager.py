@@ -6,10 +6,11 @@ import errno
 
 import pytest
 
+from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import DiskLocked
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
-from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, INDEX_WRITE_INTERVAL_MS, LogManager
+from barnabas.log.log_manager import INDEX_WRITE_INTERVAL_MS, LogManager
 from tests.log.small_log import Clock
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
 from tests.simulation.disk import SimDisk
@@ -68,12 +69,16 @@ def test_clean_stop_opens_lazily_and_recovers_nothing() -> None:
     assert again.had_clean_shutdown
     assert not disk.exists(MARKER)
     assert len(again.logs) == 0
+    assert again.broker_epoch == -1
+    again.broker_epoch = 42
     log = again.get(TOPIC, 1)
     assert log is not None
     assert log.recovery_point == log.log_end_offset == 10
     # Closing again without opening the others keeps their checkpoints.
     again.close()
     third = manager(disk)
+    # An owner that never registers leaves the epoch that it found.
+    assert third.broker_epoch == 42
     for partition in range(3):
         found = third.get(TOPIC, partition)
         assert found is not None

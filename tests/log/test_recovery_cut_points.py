@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from barnabas.log.log_manager import CLEAN_SHUTDOWN_FILE, LogManager
+from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
+from barnabas.log.log_manager import LogManager
 from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, assert_consistent, batch, manager, read_all
 from tests.simulation.disk import SimDisk
 

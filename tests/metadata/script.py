@@ -108,6 +108,8 @@ class ScriptRunner:
             fields: dict[str, Any] = {"rack": options.get("rack")}
             if "incarnation" in options:
                 fields["incarnation_id"] = options["incarnation"].encode().ljust(16, b"-")
+            if "after" in options:
+                fields["previous_broker_epoch"] = self.epochs[broker] if options["after"] == "stop" else -1
             self.epochs[broker] = self.harness.register(broker, unfence="fenced" not in options, **fields)
             yield f"broker {broker} epoch={self.epochs[broker]}"
 
@@ -367,7 +369,9 @@ class ScriptRunner:
             topic = image.topics.by_name[name]
             for index, p in topic.partitions.items():
                 replicas, isr = list(p.replicas), list(p.isr)
-                yield f"{name}-{index} leader={p.leader}/{p.leader_epoch} replicas={replicas} isr={isr}"
+                eligible = f" elr={list(p.elr)}" if p.elr else ""
+                eligible += f" last_known={list(p.last_known_elr)}" if p.last_known_elr else ""
+                yield f"{name}-{index} leader={p.leader}/{p.leader_epoch} replicas={replicas} isr={isr}{eligible}"
         for kind, name in sorted(image.configs.by_resource):
             if (kind, name) != (4, ""):
                 values = dict(sorted(image.configs.for_resource(kind, name).items()))

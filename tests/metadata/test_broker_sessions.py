@@ -13,8 +13,8 @@ def cluster(*brokers: int, fenced: int = 0) -> ClusterImage:
 def test_a_session_lasts_for_the_timeout_after_the_last_contact() -> None:
     sessions = BrokerSessions(100)
     assert not sessions.is_alive(1, 0)
-    sessions.touch(1, 0)
-    sessions.touch(1, 50)
+    sessions.touch(1, 0, 5)
+    sessions.touch(1, 50, 5)
     assert sessions.is_alive(1, 149)
     assert not sessions.is_alive(1, 150)
     assert not sessions.is_alive(2, 60)
@@ -22,8 +22,8 @@ def test_a_session_lasts_for_the_timeout_after_the_last_contact() -> None:
 
 def test_a_forgotten_broker_is_not_alive() -> None:
     sessions = BrokerSessions(100)
-    sessions.touch(1, 0)
-    sessions.touch(2, 0)
+    sessions.touch(1, 0, 5)
+    sessions.touch(2, 0, 5)
     sessions.forget(1)
     sessions.forget(3)
     assert not sessions.is_alive(1, 0)
@@ -33,9 +33,9 @@ def test_a_forgotten_broker_is_not_alive() -> None:
 
 def test_stale_brokers_are_unfenced_ones_whose_session_has_expired() -> None:
     sessions = BrokerSessions(100)
-    sessions.touch(1, 0)
-    sessions.touch(2, 1)
-    sessions.touch(3, 0)
+    sessions.touch(1, 0, 5)
+    sessions.touch(2, 1, 5)
+    sessions.touch(3, 0, 5)
     assert sessions.stale(cluster(1, 2, 3, fenced=3), 99) == []
     assert sessions.stale(cluster(1, 2, 3, fenced=3), 100) == [1]
     assert sessions.stale(cluster(1, 2, 3, fenced=3), 101) == [1, 2]

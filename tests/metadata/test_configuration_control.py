@@ -121,3 +121,35 @@ def test_resources_that_cannot_be_altered(kind: int, name: str, code: ErrorCode,
     ((found, words),) = outcomes(harness(), resource)
     assert found == code
     assert (words or "").startswith(message)
+
+
+def broker(*changes: tuple[str, int, str | None]) -> _Resource:
+    configs = [_Request.AlterableConfig(name=key, config_operation=kind, value=value) for key, kind, value in changes]
+    return _Resource(resource_type=4, resource_name="1", configs=configs)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("ssl.keystore.location", "/etc/kafka/kafka.jks"),
+        ("listener.name.external.ssl.client.auth", "required"),
+        ("sasl.enabled.mechanisms", "PLAIN"),
+        ("super.users", "User:admin"),
+    ],
+)
+def test_protection_that_this_broker_does_not_give_cannot_be_set(setting: tuple[str, str]) -> None:
+    made = harness()
+    ((code, message),) = outcomes(made, broker((setting[0], 0, setting[1])))
+    assert code == ErrorCode.INVALID_REQUEST
+    assert (message or "").startswith(f"{setting[0]}={setting[1]} asks for protection: barnabas has no TLS")
+    assert made.controller.image.configs.for_resource(4, "1") == {}
+
+
+def test_a_password_is_not_repeated_in_the_error() -> None:
+    ((code, message),) = outcomes(harness(), broker(("ssl.keystore.password", 0, "hunter2")))
+    assert (code, "hunter2" in (message or "")) == (ErrorCode.INVALID_REQUEST, False)
+
+
+def test_settings_that_mean_no_protection_can_be_set_and_deleted() -> None:
+    changes = (("ssl.client.auth", 0, "none"), ("ssl.keystore.location", 1, None), ("log.cleaner.backoff.ms", 0, "7"))
+    assert outcomes(harness(), broker(*changes)) == [(0, None)]

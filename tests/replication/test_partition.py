@@ -46,6 +46,29 @@ def test_the_high_watermark_follows_the_slowest_in_sync_replica(hosting: Hosting
     assert partition.log.high_watermark == 3
 
 
+def test_below_min_insync_replicas_the_high_watermark_stands_still(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2, 3), config=LogConfig(min_insync_replicas=2))
+    partition = hosting.replicas.partition("t", 0)
+    append(hosting, acks=1)
+    for follower in (2, 3):
+        partition.update_follower(follower, 1)
+    assert partition.log.high_watermark == 1
+    # KIP-966: replica 2 has every committed record as long as nothing is committed without it.
+    hosting.change(id_, isr=[NODE])
+    append(hosting, acks=1)
+    assert partition.log.high_watermark == 1
+    assert not partition.update_follower(3, 2)
+    hosting.change(id_, isr=[NODE, 3])
+    assert partition.log.high_watermark == 2
+    hosting.change(id_, isr=[NODE])
+    append(hosting, acks=1)
+    hosting.configs["t"] = LogConfig(min_insync_replicas=1)
+    partition.topic.config_changed()
+    assert partition.log.high_watermark == 3
+    append(hosting, acks=1)
+    assert partition.log.high_watermark == 4
+
+
 def test_a_new_epoch_forgets_what_followers_had_before_it(hosting: Hosting) -> None:
     id_ = hosting.create_topic("t", replicas=(NODE, 2))
     partition = hosting.replicas.partition("t", 0)

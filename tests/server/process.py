@@ -12,19 +12,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name[:6] != "KAFKA_" and name != "CLUSTER_ID"}
+"""The caller's environment without settings of a broker."""
 _READY = re.compile(r"barnabas ready on (\S+):(\d+)\n")
 
 
 class Node:
-    """A started node; the first line it printed is `ready`."""
+    """A started node; the first line it printed is `ready`.
 
-    def __init__(self, data_dir: Path, *arguments: str, listen: str = "127.0.0.1:0") -> None:
+    Args:
+        launcher: a command that runs the rest of its arguments.
+    """
+
+    def __init__(
+        self, data_dir: Path, *arguments: str, listen: str = "127.0.0.1:0", launcher: Sequence[str] = ()
+    ) -> None:
         self.log_path = data_dir.parent / f"{data_dir.name}.log"
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                command("start", "--data-dir", str(data_dir), "--listen", listen, *arguments),
+                [*launcher, *command("start", "--data-dir", str(data_dir), "--listen", listen, *arguments)],
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=ENVIRONMENT,
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
@@ -61,5 +70,5 @@ def command(*arguments: str) -> Sequence[str]:
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself."""
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=300, env={**os.environ, "COLUMNS": "200"}
+        command(*arguments), capture_output=True, text=True, timeout=300, env={**ENVIRONMENT, "COLUMNS": "200"}
     )

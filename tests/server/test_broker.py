@@ -136,11 +136,6 @@ def test_a_start_that_fails_gives_lock_and_port_back(tmp_path: Path) -> None:
     node.close()
 
 
-def test_only_what_is_served_can_be_listened_on(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="SSL is not served"):
-        Serving(tmp_path, listeners="SSL://127.0.0.1:0")
-
-
 def test_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     try:

@@ -14,7 +14,7 @@ import pytest
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import BrokerRegistrationResponse
+from barnabas.protocol.messages import BrokerHeartbeatResponse, BrokerRegistrationResponse
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.config import BrokerConfig
 from barnabas.server.listener import Listener
@@ -67,6 +67,26 @@ def test_a_registration_names_the_broker_and_its_directory(loop: asyncio.Abstrac
     assert (request.broker_id, request.cluster_id, request.rack) == (3, "cluster", "r1")
     assert len(request.log_dirs) == 1
     assert {feature.name for feature in request.features} >= {"metadata.version"}
+
+
+def test_a_registration_names_the_last_run_that_stopped_in_order(loop: asyncio.AbstractEventLoop) -> None:
+    lifecycle, controller = make(loop)
+    loop.run_until_complete(lifecycle.register([], 41))
+    loop.run_until_complete(lifecycle.register([]))
+    assert [request.previous_broker_epoch for _, request in controller.requests] == [41, -1]
+
+
+def test_a_broker_asks_until_it_may_stop(loop: asyncio.AbstractEventLoop) -> None:
+    lifecycle, controller = make(loop)
+    answers = iter([False, False, True])
+
+    def handle(key: int, version: int, request: Any) -> asyncio.Future[Any]:
+        controller.answer = BrokerHeartbeatResponse(should_shut_down=next(answers))
+        return Controller.handle(controller, key, version, request)
+
+    controller.handle = handle  # type: ignore[method-assign]
+    loop.run_until_complete(lifecycle.shut_down())
+    assert [request.want_shut_down for _, request in controller.requests] == [True] * 3
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.server.process import Node, run
+from tests.server.process import ENVIRONMENT, Node, command, run
 
 PATIENCE_SECONDS = 60
 
@@ -41,16 +42,13 @@ def read_all(node: Node, topic: str, count: int) -> list[str]:
     return values
 
 
-AUTO = ("--set", "auto.create.topics.enable=true")
-
-
 def test_start_serve_stop_and_start_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with Node(data, *AUTO) as node:
+    with Node(data) as node:
         produce(node, "orders", ["one", "two"])
         assert node.signal(signal.SIGTERM) == 0
     assert (data / ".kafka_cleanshutdown").exists()
-    with Node(data, *AUTO) as node:
+    with Node(data) as node:
         assert not (data / ".kafka_cleanshutdown").exists()
         produce(node, "orders", ["three"])
         assert read_all(node, "orders", 3) == ["one", "two", "three"]
@@ -60,7 +58,7 @@ def test_start_serve_stop_and_start_again(tmp_path: Path) -> None:
 def test_a_killed_node_comes_back_with_what_it_acknowledged(tmp_path: Path) -> None:
     data, sent = tmp_path / "data", []
     for number in range(3):
-        with Node(data, *AUTO) as node:
+        with Node(data) as node:
             sent.append(f"before kill {number}")
             produce(node, "orders", [sent[-1]])
             assert node.signal(signal.SIGKILL) == -signal.SIGKILL
@@ -91,6 +89,7 @@ def test_a_locked_directory_is_refused_in_one_line(tmp_path: Path) -> None:
         ("num.partitions=lots", "num.partitions"),
         ("listeners=PLAINTEXT:/bad", "listeners"),
         ("nonsense", "--set nonsense"),
+        ("num.partition=2", "there is no setting num.partition; did you mean num.partitions?"),
     ],
 )
 def test_a_foreign_or_wrong_setting_is_refused_in_one_line(tmp_path: Path, setting: str, words: str) -> None:
@@ -145,12 +144,83 @@ def test_a_directory_is_asked_for() -> None:
 
 def test_a_properties_file_and_what_overrides_it(tmp_path: Path) -> None:
     properties = tmp_path / "server.properties"
-    properties.write_text(f"log.dirs={tmp_path}/data\nnum.partitions=3\nauto.create.topics.enable=true\nno.such=1\n")
+    properties.write_text(f"log.dirs={tmp_path}/data\nnum.partitions=3\nno.such=1\n")
     with Node(tmp_path / "data", "--config", str(properties), "--set", "num.partitions=5") as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap_servers})
         assert len(admin.list_topics("fresh", timeout=PATIENCE_SECONDS).topics["fresh"].partitions) == 5
-        assert "Unknown setting no.such" in node.log_path.read_text()
+        assert "no.such is ignored: there is no setting no.such" in node.log_path.read_text()
         assert node.signal(signal.SIGTERM) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize("formatted", [True, False])
+@pytest.mark.parametrize("file", ["kafka-4.properties", "kafka-3-kraft.properties", "hand-made.properties"])
+def test_a_file_of_apache_kafka_starts_a_node(tmp_path: Path, file: str, formatted: bool) -> None:
+    """The settings are unchanged but for the ports and the directory, which tests must not share."""
+    text = (Path(__file__).parent / "properties" / file).read_text()
+    port = free_port()
+    for number in ("9092", "19092", "29093", "9093"):
+        text = re.sub(
+            rf"(//[\w.]*|localhost|kafka.internal):{number}\b", rf"\1:{port if number == '9092' else 0}", text
+        )
+    config = tmp_path / "server.properties"
+    config.write_text(text.replace("/tmp/kraft-combined-logs", f"{tmp_path}/data"))
+    cluster_id = "4L6g3nShT-eMCtK--X86sw"
+    if formatted:
+        assert run("storage", "format", "-t", cluster_id, "-c", str(config)).returncode == 0
+    node = subprocess.Popen(
+        command("start", str(config)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True
+    )
+    try:
+        assert node.stdout is not None
+        lines = [node.stdout.readline() for _ in range(1 + text.count("INTERNAL://0"))]
+        assert f"barnabas ready on localhost:{port}\n" in lines
+        metadata = AdminClient({"bootstrap.servers": f"localhost:{port}"}).list_topics(timeout=PATIENCE_SECONDS)
+        assert [(broker.host, broker.port) for broker in metadata.brokers.values()] == [("localhost", port)]
+        assert not formatted or metadata.cluster_id == cluster_id
+    finally:
+        node.send_signal(signal.SIGTERM)
+        assert node.communicate()[1].count("Traceback") == 0
+    assert node.returncode == 0
+
+
+def test_a_setting_that_asks_for_protection_stops_the_start(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text("ssl.client.auth=required\nssl.keystore.password=hunter2\n")
+    refused = run("start", str(config), "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("barnabas: ssl.client.auth=required, ssl.keystore.password: barnabas has no TLS")
+    assert (refused.stderr.count("\n"), "hunter2" in refused.stderr) == (1, False)
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_environment_is_read_as_the_container_image_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "KAFKA_NUM_PARTITIONS", "3")
+    monkeypatch.setitem(ENVIRONMENT, "KAFKA_NODE_ID", "5")
+    monkeypatch.setitem(ENVIRONMENT, "KAFKA_NUM_PARTITION", "4")
+    monkeypatch.setitem(ENVIRONMENT, "KAFKA_HEAP_OPTS", "-Xmx1g")
+    monkeypatch.setitem(ENVIRONMENT, "CLUSTER_ID", "4L6g3nShT-eMCtK--X86sw")
+    with Node(tmp_path / "data", "--set", "node.id=6") as node:
+        metadata = AdminClient({"bootstrap.servers": node.bootstrap_servers}).list_topics("t", timeout=PATIENCE_SECONDS)
+        assert (metadata.cluster_id, list(metadata.brokers)) == ("4L6g3nShT-eMCtK--X86sw", [6])
+        assert node.signal(signal.SIGTERM) == 0
+    log = node.log_path.read_text()
+    assert log.count(" is ignored: ") == 1
+    assert "KAFKA_NUM_PARTITION is ignored: there is no setting num.partition; did you mean num.partitions?" in log
+
+
+def test_two_files_are_a_mistake(tmp_path: Path) -> None:
+    refused = run("start", "a", "--config", "b")
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "barnabas: name one properties file: --config FILE, or FILE alone\n",
+    )
 
 
 def test_several_listeners_each_advertise_what_was_dialled(tmp_path: Path) -> None:
@@ -206,6 +276,6 @@ def test_storage_commands(tmp_path: Path) -> None:
 def test_help_names_every_command() -> None:
     told = run("--help")
     assert told.returncode == 0
-    for command in ("start", "storage", "topic", "produce", "consume", "group", "config", "demo"):
-        assert re.search(rf"^\s+{command}\s", told.stdout, re.MULTILINE), command
+    for name in ("start", "storage", "topic", "produce", "consume", "group", "config", "demo"):
+        assert re.search(rf"^\s+{name}\s", told.stdout, re.MULTILINE), name
     assert "--data-dir" in run("start", "--help").stdout

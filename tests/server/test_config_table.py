@@ -7,7 +7,8 @@ import read_configs
 import write_configuration_docs
 
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.server.config_table import DEFAULTS, EMBEDDED_DEFAULTS, IMPLIED, TABLE, config_schema
+from barnabas.server.config_table import DEFAULTS, EMBEDDED_DEFAULTS, IMPLIED, config_schema
+from barnabas.settings_table import TABLE, rows
 
 SCHEMA = config_schema()
 
@@ -26,7 +27,7 @@ def test_every_setting_has_a_sentence() -> None:
             assert key.documentation.endswith("."), key.name
             assert key.documentation[0].isupper(), key.name
     # The column itself is filled, so that a new setting of a later Kafka is noticed.
-    assert all(line.split("\t")[9] for line in TABLE.read_text(encoding="utf-8").splitlines()[1:])
+    assert all(row.meaning for row in rows())
 
 
 def test_every_default_passes_its_own_bounds() -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.server.descriptors import Descriptors
 from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
+from tests.coordinator.virtual_loop import VirtualLoop
 from tests.server.scripted_dispatcher import BytesSlice, FileSlice
 
 
@@ -42,6 +44,12 @@ class Loop:
         del self.writers[fd]
 
 
+def taken() -> Descriptors:
+    descriptors = Descriptors(1)
+    assert descriptors.take()
+    return descriptors
+
+
 class Sending:
     """A sender over one end of a socket pair; `received` is what the other end has read."""
 
@@ -51,7 +59,7 @@ class Sending:
         ours.setblocking(False)
         self._theirs.setblocking(False)
         self.received = b""
-        self.sender = SliceSender(self.transport, ours, self.loop, lambda: None)  # type: ignore[arg-type]
+        self.sender = SliceSender(self.transport, ours, self.loop, lambda: None, taken())  # type: ignore[arg-type]
 
     def read(self) -> None:
         try:
@@ -126,17 +134,65 @@ def test_what_the_transport_holds_leaves_first(sending: Sending, log: tuple[int,
 def test_the_socket_s_buffer_has_the_given_size(given: int) -> None:
     class OverSocket(Transport):
         def get_extra_info(self, name: str) -> Any:
-            return ours
+            return ours if name == "socket" else None
 
     ours, theirs = socket.socketpair()
     own = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 50_000)
-    sender = SliceSender.over(OverSocket(), Loop(), lambda: None, given)  # type: ignore[arg-type]
+    sender = SliceSender.over(OverSocket(), Loop(), lambda: None, given, Descriptors())  # type: ignore[arg-type]
     assert sender is not None
     expected = own if given < 0 else theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
     assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == expected
     assert own != theirs.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), "the sizes can be told apart"
     for end in (sender, ours, theirs):
+        end.close()
+
+
+def test_without_a_descriptor_the_sender_looks_at_its_socket_again_and_again(log: tuple[int, bytes]) -> None:
+    """The loop watches only a duplicate of a transport's socket, and there is none."""
+
+    class OverSocket(Transport):
+        def get_extra_info(self, name: str) -> Any:
+            return ours if name == "socket" else None
+
+    fd, data = log
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    loop, descriptors, received = VirtualLoop(), Descriptors(0), bytearray()
+    sender = SliceSender.over(OverSocket(), loop, lambda: sender.proceed(), -1, descriptors)  # type: ignore[arg-type]
+    assert sender is not None
+    assert not sender.send([FileSlice(fd, 0, len(data))])
+    loop.advance(1000)
+    while len(received) < len(data):
+        try:
+            received += theirs.recv(1 << 20)
+        except BlockingIOError:
+            loop.advance(50)
+    assert received == data
+    assert repr(sender) == "<SliceSender idle parts=0>"
+    assert not sender.send([FileSlice(fd, 0, len(data))])
+    sender.close()
+    loop.advance(1000)
+    assert ours.fileno() >= 0, "the transport closes its socket itself"
+    ours.close()
+    theirs.close()
+    assert descriptors.used == 0
+
+
+def test_a_duplicate_counts_as_a_descriptor() -> None:
+    class OverSocket(Transport):
+        def get_extra_info(self, name: str) -> Any:
+            return ours if name == "socket" else None
+
+    ours, theirs = socket.socketpair()
+    descriptors = Descriptors(1)
+    sender = SliceSender.over(OverSocket(), Loop(), lambda: None, -1, descriptors)  # type: ignore[arg-type]
+    assert descriptors.used == 1
+    assert sender is not None
+    sender.close()
+    sender.close()
+    assert descriptors.used == 0
+    for end in (ours, theirs):
         end.close()
 
 

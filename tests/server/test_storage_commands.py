@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.log.disk import OsDisk
+from barnabas.protocol.messages import FeatureLevelRecord
 from barnabas.protocol.primitives import uuid_from_str
+from barnabas.server.storage import read_bootstrap
 from barnabas.server.storage_commands import run_storage
 
 
@@ -52,3 +55,68 @@ def test_without_a_directory_the_remedy_is_named(action: str, capsys: pytest.Cap
 def test_a_directory_that_is_not_formatted_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_storage(["info", "--data-dir", str(tmp_path)]) == 1
     assert f"{tmp_path} is not formatted." in capsys.readouterr().out
+
+
+def test_an_older_release_and_levels_of_features(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    options = ["-r", "4.3", "-f", "eligible.leader.replicas.version=0", "--feature", "kraft.version=1"]
+    assert run_storage(["format", "--data-dir", data, *options]) == 0
+    records = read_bootstrap(OsDisk(), data) or []
+    assert {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)} == {
+        "metadata.version": 30,
+        "group.version": 1,
+        "share.version": 1,
+        "streams.version": 1,
+        "transaction.version": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-r", "2.8"], "--release-version 2.8: must be a release from 3.9-IV0 to 4.4-IV2"),
+        (["-r", "3.8"], "must be a release from 3.9-IV0 to 4.4-IV2"),
+        (["-f", "group.version"], "--feature group.version: must be NAME=LEVEL with one of eligible.leader"),
+        (["-f", "metadata.version=29"], "must be NAME=LEVEL with one of eligible.leader"),
+        (["-f", "group.version=2"], "--feature group.version=2: the level must be from 0 to 1"),
+        (["-f", "kraft.version=0"], "--feature kraft.version=0: the level must be from 1 to 1"),
+        (["-N"], "--no-initial-controllers is not supported yet"),
+        (["-I", "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg"], "--initial-controllers is not supported yet"),
+        (["-S", "SCRAM-SHA-256=[name=alice,password=hunter2]"], "--add-scram is not supported yet"),
+    ],
+)
+def test_what_cannot_be_formatted_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert run_storage(["format", "--data-dir", str(tmp_path / "data"), *options]) == 1
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert (printed.err.count("\n"), "hunter2" in printed.err) == (1, False)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("file", ["kafka-4.properties", "kafka-3-kraft.properties", "hand-made.properties"])
+def test_files_as_people_have_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
+    text = (Path(__file__).parent / "properties" / file).read_text()
+    config = tmp_path / "server.properties"
+    config.write_text(text.replace("/tmp/kraft-combined-logs", f"{tmp_path}/data"))
+    assert run_storage(["format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config), "--standalone"]) == 0
+    node = 7 if file == "hand-made.properties" else 1
+    assert capsys.readouterr().out == f"Formatted {tmp_path}/data for node {node} of cluster 4L6g3nShT-eMCtK--X86sw.\n"
+
+
+def test_a_directory_may_be_formatted_for_a_broker_with_tls(tmp_path: Path) -> None:
+    config = tmp_path / "server.properties"
+    config.write_text(f"log.dirs={tmp_path}/data\nlisteners=SSL://:9093\nssl.keystore.location=x\n")
+    assert run_storage(["format", "-c", str(config)]) == 0
+    assert run_storage(["info", "-c", str(config)]) == 0
+
+
+def test_the_environment_names_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_LOG_DIRS", f"{tmp_path}/data")
+    monkeypatch.setenv("KAFKA_NODE_ID", "5")
+    monkeypatch.setenv("CLUSTER_ID", "4L6g3nShT-eMCtK--X86sw")
+    assert run_storage(["format"]) == 0
+    assert capsys.readouterr().out == f"Formatted {tmp_path}/data for node 5 of cluster 4L6g3nShT-eMCtK--X86sw.\n"

@@ -7,12 +7,14 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
 - The replication factor is at most the number of live brokers, so that a single node works with any default.
+- Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,13 +22,15 @@ from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestCon
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
+from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
-from barnabas.quota.quota_manager import MutationQuota
-from barnabas.steps import in_background, in_pieces, shielded
+from barnabas.steps import in_background, in_pieces, in_slices, shielded
 
 __all__ = ["begin_creation", "create_internal_topic", "create_topics"]
+
+logger = logging.getLogger(__name__)
 
 _VERSION = 7
 
@@ -81,8 +85,7 @@ def begin_creation(context: RequestContext, names: Sequence[str]) -> dict[str, C
     new = [name for name in names if name not in creating]
     under_way = {name: creating[name] for name in names if name in creating}
     if new:
-        principal, quota = context.connection.principal, mutation_quota(context)
-        creation = in_background(_create(context.services, new, principal, quota), context.services.loop)
+        creation = in_background(_create(context.services, new, context), context.services.loop)
         under_way |= dict.fromkeys(new, creation)
         if not creation.done():
             creating |= dict.fromkeys(new, creation)
@@ -100,9 +103,10 @@ async def create_internal_topic(services: BrokerServices, name: str) -> None:
     await shielded(creation, services.loop)
 
 
-async def _create(
-    services: BrokerServices, names: list[str], principal: str = ANONYMOUS, quota: MutationQuota | None = None
-) -> dict[str, int]:
+async def _create(services: BrokerServices, names: list[str], client: RequestContext | None = None) -> dict[str, int]:
+    """Create topics for a client, or for the broker itself."""
+    principal = ANONYMOUS if client is None else client.connection.principal
+    quota = None if client is None else mutation_quota(client)
     codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     try:
         response = await services.controller.handle(
@@ -112,6 +116,8 @@ async def _create(
             principal=principal,
             mutation_quota=quota,
         )
+        if client is not None:
+            await _log(client, [topic.name for topic in response.topics if not topic.error_code])
     except KafkaError as error:
         return dict.fromkeys(names, error.code)
     finally:
@@ -119,6 +125,17 @@ async def _create(
             services.creating_topics.pop(name, None)
     codes.update({topic.name: topic.error_code for topic in response.topics if topic.error_code not in _CREATED})
     return codes
+
+
+async def _log(client: RequestContext, created: list[str]) -> None:
+    client_id, host = printable(client.client_id or ""), printable(client.connection.peer_host)
+    async for name in in_slices(created):
+        logger.info(
+            "Created topic %s, which client %s at %s asked for; auto.create.topics.enable=false prevents this",
+            name,
+            client_id,
+            host,
+        )
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:

@@ -1,6 +1,14 @@
-"""The commands: where each is found, and its line in `barnabas --help`, which `barnabas.main` shows without importing any."""
+"""The commands: where each is found, and its line in `barnabas --help`, which is shown without importing any."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from barnabas.cli.usage import OneVoice
 
 
 class Command(NamedTuple):
@@ -26,3 +34,32 @@ COMMANDS = {
     ),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
+
+
+class LazyCommands(OneVoice):
+    """Lists commands as click knows them without their modules; resolves a name to the real one.
+
+    Args:
+        found: the commands of the group.
+        elsewhere: the help of the commands that the caller runs by itself.
+    """
+
+    def __init__(self, found: Mapping[str, Command], elsewhere: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._found = found
+        self._help = {**elsewhere, **{name: command.help for name, command in found.items()}}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._help)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return click.Command(cmd_name, help=self._help[cmd_name]) if cmd_name in self._help else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in self._found:
+            module, _, attribute = self._found[name].where.partition(":")
+            command = getattr(import_module(module), attribute)
+        return name, command, rest

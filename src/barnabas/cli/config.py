@@ -8,9 +8,11 @@ import click
 
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, parse_pairs, session_options
+from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
+from barnabas.nearest import did_you_mean
+from barnabas.settings_table import setting_names
 
 _TYPES = {
     "topic": "TOPIC",
@@ -29,7 +31,26 @@ def _entity(command: Callable[..., None]) -> Callable[..., None]:
     command = click.option("--entity-default", is_flag=True, help="Of brokers: the default of all brokers.")(command)
     command = click.option("--entity-name", "more", multiple=True, hidden=True)(command)
     command = click.option("--entity-type", type=click.Choice(list(_TYPES)), hidden=True)(command)
-    return click.argument("words", nargs=-1, metavar="TYPE [NAME]…")(command)
+    return click.argument("words", nargs=-1, metavar="TYPE [NAME]…", shell_complete=_complete_word)(command)
+
+
+def _complete_word(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the type, then the names of what has settings."""
+    words = context.params.get("words") or ()
+    if not words:
+        return [each for each in ("topic", "broker", "group", "client-metrics") if each.startswith(incomplete)]
+    complete = {"TOPIC": complete_topics, "GROUP": complete_groups}.get(_TYPES.get(words[0], ""))
+    return [] if complete is None else complete(context, parameter, incomplete)
+
+
+def _complete_key(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the names of settings, of every type: click does not know the words in front of an option without a value."""
+    scopes = {kind.lower().replace("_", "-") for kind in _TYPES.values()}
+    return sorted({name for scope in scopes for name in setting_names(scope) if name.startswith(incomplete)})
+
+
+def _complete_pair(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [f"{name}=" for name in _complete_key(context, parameter, incomplete)]
 
 
 def _resources(
@@ -37,9 +58,10 @@ def _resources(
 ) -> list[ConfigResource]:
     if entity_type is None:
         if not words or words[0] not in _TYPES:
+            meant = did_you_mean(words[0], _TYPES) if words else ""
             raise click.UsageError(
                 "Name a type and its names: topic, broker, group or client-metrics"
-                " (quotas of users, clients and addresses: kafka-configs.sh)."
+                f" (quotas of users, clients and addresses: kafka-configs.sh){meant}."
             )
         entity_type, words = words[0], words[1:]
     kind = ResourceType[_TYPES[entity_type]]
@@ -66,8 +88,11 @@ def _resources(
 
 
 def _label(resource: ConfigResource) -> str:
-    kind = resource.type.name.lower().replace("_", "-")
-    return f"{kind} {resource.name}" if resource.name else f"all {kind}s"
+    return f"{_kind(resource)} {resource.name}" if resource.name else f"all {_kind(resource)}s"
+
+
+def _kind(resource: ConfigResource) -> str:
+    return resource.type.name.lower().replace("_", "-")
 
 
 @click.group()
@@ -78,7 +103,7 @@ def config() -> None:
 @config.command()
 @_entity
 @click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
-@click.option("-k", "--key", "keys", multiple=True, help="Only this setting; repeat.")
+@click.option("-k", "--key", "keys", multiple=True, shell_complete=_complete_key, help="Only this setting; repeat.")
 @click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
 @click.option("--synonyms", is_flag=True, help="With the overridden values of each.")
 @session_options
@@ -111,8 +136,10 @@ def describe(
             continue
         unknown = sorted(set(keys) - {entry.name for entry in entries})
         if unknown and resource.name:  # the default of all brokers has only what was set
+            known = setting_names(_kind(resource))
+            meant = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
             raise Failure(
-                f"{_label(resource)} has no setting {', '.join(unknown)}",
+                f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
                 f"`barnabas config describe {_label(resource)} --all` lists them",
             )
         chosen = [entry for entry in entries if everything or keys or not entry.is_default]
@@ -137,14 +164,24 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
         columns.append("DOCUMENTATION")
         for row, entry in zip(rows, entries, strict=True):
             row.append(entry.documentation)
-    return Table(columns, rows)
+    hidden_first = ("SENSITIVE", "READ-ONLY", "TYPE", "SOURCE")
+    return Table(columns, rows, hidden_first=hidden_first, below=columns[6:])
 
 
 @config.command()
 @_entity
-@click.option("-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set; repeat.")
+@click.option(
+    "-s", "--set", "sets", multiple=True, metavar="KEY=VALUE", shell_complete=_complete_pair, help="Set; repeat."
+)
 @click.option("--add-config", "added", multiple=True, metavar="K=V,K=[V,V]", help="Kafka's spelling of --set.")
-@click.option("--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat.")
+@click.option(
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=_complete_key,
+    help="Back to the default; repeat.",
+)
 @click.option("--delete-config", "deleted_lists", multiple=True, metavar="K,K", help="Kafka's spelling of --delete.")
 @click.option("--append", "appended", multiple=True, metavar="KEY=VALUE", help="Add to a list; repeat.")
 @click.option("--subtract", "subtracted", multiple=True, metavar="KEY=VALUE", help="Remove from a list; repeat.")
@@ -190,13 +227,9 @@ def alter(
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
     status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
-    rows = [
-        (resource.type.name.lower().replace("_", "-"), resource.name, status)
-        for resource, outcome in outcomes.items()
-        if outcome is None
-    ]
+    rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
     if rows:
-        session.output.table(("TYPE", "NAME", "STATUS"), rows)
+        session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
 
 

@@ -7,20 +7,17 @@ the command commits what it printed, every few seconds and at the end.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, parse_offsets
+from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, Span, parse_offsets
+from barnabas.cli.progress import output_is_a_file, shown
 from barnabas.cli.record_format import printer
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.session import Session, complete_topics, session_options_of_consume
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
-
-if TYPE_CHECKING:
-    pass
-
+from barnabas.printable import printable
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
@@ -31,7 +28,8 @@ Formats (-f), kcat's letters and rpk's:
 
 \b
 Offsets (-o):
-  start end 47 +2 -3     the start, the end, exactly, 2 after the start, 3 before the end
+  start end 47           the start, the end, exactly this offset
+  +2 -1                  2 after the start, 1 before the end, of each partition
   5:7 :end 47:end        ranges; the end is not included
   @1733000000000 @2026-11-21 @-1h @-2h:-1h    by time
   beginning -5 s@ms e@ms kcat's spellings"""
@@ -61,7 +59,7 @@ Offsets (-o):
 )
 @click.option("--from-beginning", is_flag=True, hidden=True)
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
-@session_options
+@session_options_of_consume
 def consume(
     session: Session,
     topics: tuple[str, ...],
@@ -117,14 +115,17 @@ def consume(
             run.assign(bounds)
         else:
             run.subscribe(names)
-        run.read(show, count, exit_at_end, commit=group is not None)
+        # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
+        ends = exit_at_end or count is not None or wanted.end is not None
+        with shown(run.progress(), wanted=ends and output_is_a_file()):
+            run.read(show, count, exit_at_end, commit=group is not None)
 
 
 def _numbers(texts: tuple[str, ...]) -> list[int]:
     try:
         return sorted({int(number) for text in texts for number in text.split(",") if number})
     except ValueError:
-        raise ValueError(f"{','.join(texts)!r} is not a list of partitions: write -p 0,3") from None
+        raise ValueError(f"'{printable(','.join(texts))}' is not a valid list of partitions: write -p 0,3") from None
 
 
 def _reset_policy(wanted: Range, given: bool) -> str:
@@ -141,7 +142,7 @@ def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:
 
 def _bounds(
     admin: Admin, names: list[str], chosen: list[int], wanted: Range, isolation_level: str
-) -> dict[TopicPartition, tuple[int, int | None]]:
+) -> dict[TopicPartition, Span]:
     """Return where to begin and end in each partition.
 
     Raises:
@@ -171,4 +172,4 @@ def _bounds(
 
     begin = resolve(wanted.begin)
     end = resolve(wanted.end) if wanted.end is not None else {}
-    return {each: (begin[each], end.get(each)) for each in partitions}
+    return {each: Span(begin[each], end.get(each), result(ends[each]).offset) for each in partitions}

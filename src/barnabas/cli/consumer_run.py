@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import Consumer, Message
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import TopicPartition as LibraryPartition
 
-from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, library_failure
+from barnabas.cli.librdkafka import connected, library_failure
+from barnabas.cli.offset_grammar import Span
+from barnabas.cli.progress import Measured, rate
 from barnabas.cli.record_format import Shown
 from barnabas.cli.session import Session
 from barnabas.client.cluster_metadata import TopicPartition
@@ -25,10 +27,7 @@ class opened:
     """Opens a consumer and always closes it; Ctrl-C ends the block without an error."""
 
     def __init__(self, session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -> None:
-        try:
-            self._consumer = Consumer(client_settings(session, extra, settings))
-        except KafkaException as error:
-            raise Failure(error.args[0].str(), "-X takes librdkafka's names of settings") from None
+        self._consumer: Consumer = connected(Consumer, session, extra, settings)
 
     def __enter__(self) -> ConsumerRun:
         return ConsumerRun(self._consumer)
@@ -47,15 +46,41 @@ class ConsumerRun:
         """Partitions that may have more records to print."""
         self._ends: dict[tuple[str, int], int] = {}
         self._bounded = False
+        self._spans: dict[tuple[str, int], tuple[int, int]] = {}
+        """Where each partition's records begin, and where they ended when the run began."""
+        self._records = 0
+        self._wanted_records: int | None = None
 
-    def assign(self, bounds: dict[TopicPartition, tuple[int, int | None]]) -> None:
+    def progress(self) -> Callable[[], Measured]:
+        """Return a function that measures how far the run is, for the thread that draws."""
+        began_s = time.monotonic()
+        written_before = _written_bytes()
+
+        def measure() -> Measured:
+            text = rate(self._records, _written_bytes() - written_before, time.monotonic() - began_s)
+            if self._wanted_records is not None:
+                return Measured(text, self._records, self._wanted_records)
+            if not self._spans:
+                return Measured(text)
+            wanted = [LibraryPartition(*where) for where in self._spans]
+            done = 0
+            for at in self._consumer.position(wanted):
+                begin, end = self._spans[at.topic, at.partition]
+                # The position is negative before the first record.
+                done += max(min(at.offset, end) - begin, 0)
+            return Measured(text, done, sum(end - begin for begin, end in self._spans.values()))
+
+        return measure
+
+    def assign(self, bounds: dict[TopicPartition, Span]) -> None:
         wanted = []
-        for where, (begin, end) in bounds.items():
+        for where, (begin, end, log_end) in bounds.items():
             if end is not None:
                 self._ends[where] = end
                 if begin >= end:
                     continue
             self._open.add(where)
+            self._spans[where] = (begin, max(begin, log_end if end is None else end))
             wanted.append(LibraryPartition(where.topic, where.partition, begin))
         self._bounded = bool(self._ends)
         self._consumer.assign(wanted)
@@ -74,10 +99,10 @@ class ConsumerRun:
             Failure: the broker rejects the request, or is gone.
         """
         stream = sys.stdout.buffer
-        left = count
+        self._wanted_records = count
         try:
             while self._open or not (exit_at_end or self._bounded):
-                messages = self._next(left)
+                messages = self._next()
                 for message in messages:
                     error = message.error()
                     if error is not None:
@@ -88,10 +113,9 @@ class ConsumerRun:
                     stream.write(show(_shown(message)))
                     if commit:
                         self._consumer.store_offsets(message)
-                    if left is not None:
-                        left -= 1
-                        if not left:
-                            return
+                    self._records += 1
+                    if self._records == count:
+                        return
                 if messages:
                     stream.flush()
         except BrokenPipeError:
@@ -99,12 +123,13 @@ class ConsumerRun:
         finally:
             _flush(stream)
 
-    def _next(self, left: int | None) -> list[Message]:
+    def _next(self) -> list[Message]:
         """Wait for the next message; return it with those that arrived after it."""
         first = self._consumer.poll(_POLL_SECONDS)
         if first is None:
             return []
-        room = _BATCH_RECORDS if left is None else min(left - 1, _BATCH_RECORDS)
+        wanted = self._wanted_records
+        room = _BATCH_RECORDS if wanted is None else min(wanted - self._records - 1, _BATCH_RECORDS)
         return [first, *self._consumer.consume(room, 0)] if room else [first]
 
     def _within(self, message: Message) -> bool:
@@ -152,6 +177,14 @@ def _shown(message: Message) -> Shown:
 
 def _bytes(data: str | bytes | None) -> bytes | None:
     return data.encode() if isinstance(data, str) else data
+
+
+def _written_bytes() -> int:
+    """Return how many bytes the output file has; 0 if it is not a file."""
+    try:
+        return os.fstat(sys.stdout.fileno()).st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def _flush(stream: BinaryIO) -> None:

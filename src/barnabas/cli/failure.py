@@ -1,19 +1,23 @@
 """Errors as one line with what to do next.
 
-    error: topic nope does not exist (`barnabas topic list` shows which do)
+    error: topic ordrs does not exist; did you mean orders? (`barnabas topic list` shows which exist)
 
-Exit codes: 1 when something failed, 2 when the command line was wrong (click's own), 0 otherwise.
+Exit codes: 1 when something failed, 2 when the command line was wrong (`usage`), 0 otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import click
 
-from barnabas.protocol.errors import KafkaError
+from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
@@ -23,17 +27,16 @@ _HINTS = {
     "TOPIC_ALREADY_EXISTS": "--if-not-exists accepts it",
     "INVALID_TOPIC_EXCEPTION": "use letters, digits, '.', '_' and '-', at most 249 of them",
     "INVALID_REPLICATION_FACTOR": "use at most as many replicas as there are brokers; -r 1 always works",
-    "INVALID_PARTITIONS": "`barnabas topic describe` shows how many there are; the number can only grow",
-    "INVALID_CONFIG": "`barnabas config describe --all` lists names and values",
+    "INVALID_PARTITIONS": "`barnabas topic describe {topic}` shows how many there are; the number can only grow",
     "GROUP_ID_NOT_FOUND": "`barnabas group list` shows which exist",
     "TRANSACTIONAL_ID_NOT_FOUND": "`barnabas txn list` shows which exist",
     "INVALID_REGULAR_EXPRESSION": "the broker expects RE2 syntax",
     "NON_EMPTY_GROUP": "stop its consumers first",
     "GROUP_SUBSCRIBED_TO_TOPIC": "stop its consumers first",
     "UNKNOWN_MEMBER_ID": "the group has running consumers: stop them first",
-    "OFFSET_OUT_OF_RANGE": "`barnabas topic describe` shows where the log begins and ends",
+    "OFFSET_OUT_OF_RANGE": "`barnabas topic describe {topic}` shows where the log begins and ends",
     "NOT_LEADER_OR_FOLLOWER": "the leader is moving: try again",
-    "LEADER_NOT_AVAILABLE": "`barnabas topic describe` shows which partitions have no leader",
+    "LEADER_NOT_AVAILABLE": "`barnabas topic describe {topic}` shows which partitions have no leader",
     "TOPIC_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "GROUP_AUTHORIZATION_FAILED": "this user is not allowed to do that",
     "CLUSTER_AUTHORIZATION_FAILED": "this user is not allowed to do that",
@@ -41,6 +44,33 @@ _HINTS = {
     "INVALID_RECORD": "a compacted topic rejects records without a key: set one with -k or -K",
     "UNSUPPORTED_VERSION": "the broker is too old or too new for this",
 }
+_NOUNS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "topic",
+    ErrorCode.GROUP_ID_NOT_FOUND: "group",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "transactional id",
+}
+_NAMED = re.compile(
+    r"(?:topic|group|transactional id) (?P<quote>'?)(?P<name>.+?)(?P=quote)(?:: | does not exist| not found)", re.I
+)
+_TOPIC = re.compile(r"\btopic '?(?P<name>[\w.-]+)")
+_UNKNOWN_SETTING = re.compile(
+    r"Unknown (?P<scope>topic|group|client metrics) config(?:uration)?(?: name)?: (?P<name>\S+)"
+)
+
+Names = Callable[[str], Iterable[str]]
+"""The names that exist, by noun: `topic`, `group`, `transactional id`, `topic setting`."""
+
+
+def on_one_line(text: str) -> str:
+    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
+    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
+
+
+class Missing(NamedTuple):
+    """What was named and does not exist; `Names` lists what does."""
+
+    noun: str
+    name: str
 
 
 class Failure(click.ClickException):
@@ -48,20 +78,39 @@ class Failure(click.ClickException):
 
     Attributes:
         hint: what to do next; None when the message says it.
+        missing: what was named and does not exist, if that is the failure.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, missing: Missing | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+        self.missing = missing
 
     def format_message(self) -> str:
-        message = " ".join(self.message.split()).rstrip(".")
-        return f"{message} ({self.hint})" if self.hint else message
+        message = on_one_line(self.message).rstrip(".")
+        return f"{message} ({on_one_line(self.hint)})" if self.hint else message
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"error: {self.format_message()}", file=file, err=True)
+
+    def with_nearest(self, names: Names) -> Failure:
+        """Return the failure with the existing name that a mistyped one probably meant."""
+        if self.missing is None:
+            return self
+        existing = list(names(self.missing.noun))
+        if self.missing.name in existing:
+            return self
+        return Failure(self.message.rstrip(".") + did_you_mean(self.missing.name, existing), self.hint)
+
+
+class Failures(Exception):
+    """Several failures, each to be printed."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        super().__init__(f"{len(failures)} failures")
+        self.failures = failures
 
 
 class Quiet(click.exceptions.Exit):
@@ -78,28 +127,65 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
         subject: what the error is about, for messages that do not name it.
     """
     message = error.message
-    if subject and subject.rsplit(maxsplit=1)[-1] not in message:
+    if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
-    return Failure(message, _HINTS.get(error.code.name))
+    return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
+
+
+def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
+    if error.code != ErrorCode.INVALID_CONFIG:
+        hint = _HINTS.get(error.code.name)
+        return hint and hint.replace("{topic}", _topic(subject or message))
+    if subject is None or subject.startswith("topic "):
+        return "`barnabas topic configs` lists names and defaults"
+    return f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+
+
+def _topic(text: str) -> str:
+    """Return the topic that a text is about, as one types it."""
+    found = _TOPIC.search(text)
+    return "TOPIC" if found is None else shlex.quote(found["name"])
+
+
+def _missing(error: KafkaError, message: str, subject: str | None) -> Missing | None:
+    setting = _UNKNOWN_SETTING.search(message)
+    if setting is not None:
+        return Missing(f"{setting['scope'].replace(' ', '-')} setting", setting["name"])
+    noun = _NOUNS.get(error.code)
+    if noun is None:
+        return None
+    if subject is not None and subject.startswith(f"{noun} "):
+        return Missing(noun, subject.removeprefix(f"{noun} "))
+    named = _NAMED.search(message)
+    return None if named is None else Missing(noun, named["name"])
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Turn brokers' errors into one line each."""
+def explained(names: Names = lambda noun: ()) -> Iterator[None]:
+    """Turn brokers' errors into one line each, with the nearest of the names that exist.
+
+    Raises:
+        Failure: something failed.
+        Quiet: several things failed, and a line is printed for each.
+    """
     try:
         yield
     except KafkaError as error:
-        raise failure_of(error) from None
+        raise failure_of(error).with_nearest(names) from None
+    except Failure as failure:
+        raise failure.with_nearest(names) from None
+    except Failures as several:
+        for each in several.failures:
+            each.with_nearest(names).show()
+        raise Quiet from None
 
 
 def report_failures(outcomes: Iterable[tuple[str, object]]) -> None:
-    """Print one line for each outcome that is an error.
+    """Report the outcomes that are errors, after the others were printed.
 
     Raises:
-        Quiet: there is an error.
+        Failures: there is an error; `explained` prints a line for each.
     """
     failures = [failure_of(outcome, subject) for subject, outcome in outcomes if isinstance(outcome, KafkaError)]
-    for failure in failures:
-        failure.show()
     if failures:
-        raise Quiet
+        raise Failures(failures)

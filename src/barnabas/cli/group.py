@@ -20,6 +20,7 @@ from barnabas.client.admin import (
     GroupRebalance,
     TopicPartition,
 )
+from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 _STATES = (
@@ -29,6 +30,8 @@ _TYPES = ("classic", "consumer", "share", "streams")
 _LAG_COLUMNS = (
     "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-START-OFFSET", "LOG-END-OFFSET", "LAG", "MEMBER-ID", "CLIENT-ID", "HOST",
 )  # fmt: skip
+_OFFSET, _LAG = _LAG_COLUMNS.index("CURRENT-OFFSET"), _LAG_COLUMNS.index("LAG")
+_LAG_HIDDEN_FIRST = ("LOG-START-OFFSET", "HOST", "MEMBER-ID", "LOG-END-OFFSET", "CLIENT-ID", "CURRENT-OFFSET")
 
 
 @click.group()
@@ -50,7 +53,8 @@ def list_(session: Session, states: tuple[str, ...], types: tuple[str, ...]) -> 
     with session.admin() as admin:
         listings = admin.list_groups(states=wanted_states, types=wanted_types)
     rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
-    session.output.table(("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL"), rows)
+    columns = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
+    session.output.table(columns, rows, hidden_first=("PROTOCOL", "BROKER"))
 
 
 def _named(
@@ -89,24 +93,19 @@ def describe(
                 continue
             rows = lag_rows(admin, found)
             summary = _summary(found, rows)
-            shown = summary.objects()[0]
+            shown = summary.objects()[0] | {"total_lag": _total_lag(rows), "partitions_without_lag": _without_lag(rows)}
             tables.append(summary)
-            if members:
-                table = _members(found)
-                shown["members_list"] = table.objects()
-            else:
-                table = Table(_LAG_COLUMNS, rows)
-                shown["partitions"] = table.objects()
-            if table.rows and not summary_only:
-                tables.append(table)
-            data.append(shown if not summary_only else summary.objects()[0])
+            if not summary_only:
+                table = _members(found) if members else Table(_LAG_COLUMNS, rows, hidden_first=_LAG_HIDDEN_FIRST)
+                shown["members_list" if members else "partitions"] = table.objects()
+                tables += [table] if table.rows else []
+            data.append(shown)
     if data or not outcomes:
         session.output.show(data, *tables)
     report_failures((f"group {name}", outcome) for name, outcome in outcomes.items())
 
 
 def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
-    lags = [row[5] for row in rows if row[5] is not None]
     columns = ("GROUP", "COORDINATOR", "STATE", "BALANCER", "MEMBERS", "TOTAL-LAG", "TYPE")
     row = (
         found.group_id,
@@ -114,10 +113,32 @@ def _summary(found: GroupDescription, rows: list[tuple[Any, ...]]) -> Table:
         found.state,
         found.assignor,
         len(found.members),
-        sum(lags),
+        _lag_text(rows),
         found.type,
     )
     return Table(columns, [row], vertical=True)
+
+
+def _total_lag(rows: list[tuple[Any, ...]]) -> int:
+    return sum(row[_LAG] for row in rows if row[_LAG] is not None)
+
+
+def _without_lag(rows: list[tuple[Any, ...]]) -> int:
+    return sum(row[_LAG] is None for row in rows)
+
+
+def _lag_text(rows: list[tuple[Any, ...]]) -> str:
+    """Return the total lag, and which partitions it does not count."""
+    total, left_out = _total_lag(rows), _without_lag(rows)
+    if not left_out:
+        return str(total)
+    uncommitted = sum(row[_OFFSET] is None for row in rows)
+    reasons = [
+        f"{count} partition{'' if count == 1 else 's'} {what}"
+        for count, what in ((uncommitted, "without a commit"), (left_out - uncommitted, "of unknown lag"))
+        if count
+    ]
+    return f"{total} (not counted: {', '.join(reasons)})"
 
 
 def _members(found: GroupDescription) -> Table:
@@ -125,7 +146,8 @@ def _members(found: GroupDescription) -> Table:
         (member.member_id, member.instance_id, member.client_id, member.host, [str(each) for each in member.assignment])
         for member in found.members
     ]
-    return Table(("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT"), rows)
+    columns = ("MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ASSIGNMENT")
+    return Table(columns, rows, hidden_first=("INSTANCE-ID", "HOST", "MEMBER-ID"), below=("ASSIGNMENT",))
 
 
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
@@ -203,12 +225,15 @@ def why(session: Session, name: str, last: int, moves: bool) -> None:
     if isinstance(found, KafkaError):
         raise failure_of(found, f"group {name}")
     shown = found[-last:]
-    tables = [Table(_REBALANCE_COLUMNS, [_rebalance_row(each) for each in shown])]
+    tables = []
+    if shown:
+        rows = [_rebalance_row(each) for each in shown]
+        tables.append(Table(_REBALANCE_COLUMNS, rows, hidden_first=("EPOCH", "MOVED", "MEMBERS"), below=("CAUSE",)))
+    else:
+        click.echo(f"group {printable(name)} has not rebalanced since this broker became its coordinator", err=True)
     moved = [(each.epoch, *one) for each in shown for one in each.moved]
     if moves and moved:
-        tables.append(Table(_MOVED_COLUMNS, moved))
-    if not shown:
-        click.echo(f"{name} has not rebalanced since this broker became its coordinator", err=True)
+        tables.append(Table(_MOVED_COLUMNS, moved, hidden_first=("FROM",)))
     data = [{**each._asdict(), "moved": [one._asdict() for one in each.moved]} for each in shown]
     session.output.show(data, *tables)
 

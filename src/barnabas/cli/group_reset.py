@@ -121,7 +121,7 @@ def reset_offsets(
         for _, topic, partition, _, offset in rows:
             click.echo(f"{topic},{partition},{offset}")
     elif rows:
-        session.output.table(_COLUMNS, rows)
+        session.output.table(_COLUMNS, rows, hidden_first=("GROUP", "CURRENT-OFFSET"))
     report_failures((f"partition {where}", error) for where, error in failures.items())
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)

@@ -6,10 +6,13 @@ are left out of the file's settings, so that one file serves both; in `-X` they 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Set
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
 from barnabas.protocol.errors import ErrorCode, error_for
@@ -17,13 +20,39 @@ from barnabas.protocol.errors import ErrorCode, error_for
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError as LibraryError
 
-_JAVA_ONLY = {
-    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "interceptor.classes",
-    "metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "auto.include.jmx.reporter",
-    "buffer.memory", "max.block.ms", "delivery.timeout.ms", "max.request.size", "partitioner.class", "default.api.timeout.ms",
-    "max.poll.records", "client.dns.lookup", "exclude.internal.topics", "config.providers", "send.buffer.bytes",
-    "receive.buffer.bytes", "partition.assignment.strategy", "request.timeout.ms",
+# The library has these names too; what the file says of them is meant for the Java client, or for our own.
+_NOT_FROM_THE_FILE = {
+    "bootstrap.servers", "client.dns.lookup", "delivery.timeout.ms", "max.poll.records", "partition.assignment.strategy",
+    "request.timeout.ms",
 }  # fmt: skip
+_UNKNOWN_SETTING = re.compile(r'No such configuration property: "(.*)"')
+_NAMED_SETTING = re.compile(r'"([a-z][a-z0-9.]+)"')
+_ALIASES = {
+    "queue.buffering.max.ms": "linger.ms",
+    "request.required.acks": "acks",
+    "message.send.max.retries": "retries",
+}
+"""Kafka's names of settings that the library's errors call otherwise."""
+_NOT_REACHED = "check the broker; --timeout-ms waits longer"
+_WORDS = {
+    "_ALL_BROKERS_DOWN": ("no broker can be reached", _NOT_REACHED),
+    "_AUTHENTICATION": ("the broker rejected the user name or password", None),
+    "_BAD_COMPRESSION": ("a batch cannot be decompressed", None),
+    "_BAD_MSG": ("the broker's response cannot be read", None),
+    "_FENCED": ("another client with the same transactional or instance id has taken over", None),
+    "_MAX_POLL_EXCEEDED": ("the group went on without this consumer, which was too slow", "raise -X max.poll.interval.ms"),
+    "_MSG_TIMED_OUT": ("the broker did not acknowledge the records in time", _NOT_REACHED),
+    "_RESOLVE": ("a broker's host name does not resolve", "brokers name themselves with advertised.listeners"),
+    "_SSL": ("the TLS connection failed", "check ssl.ca.location, and that the listener speaks TLS"),
+    "_TIMED_OUT": ("the broker did not answer in time", _NOT_REACHED),
+    "_TRANSPORT": ("the connection to the broker was lost", _NOT_REACHED),
+    "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic describe` shows which there are"),
+    "_UNKNOWN_TOPIC": ("there is no such topic", "`barnabas topic list` shows which exist"),
+    "_UNSUPPORTED_FEATURE": ("the broker is too old for this", None),
+}  # fmt: skip
+"""The library's own errors in our words, and what to do next."""
+
+_Client = TypeVar("_Client")
 
 
 def client_settings(session: Session, extra: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +60,7 @@ def client_settings(session: Session, extra: tuple[str, ...], options: dict[str,
     from_file = {
         name: value
         for name, value in session.properties.items()
-        if name not in _JAVA_ONLY and name != "bootstrap.servers"
+        if is_librdkafkas(name) and name not in _NOT_FROM_THE_FILE
     }
     settings = {
         **from_file,
@@ -61,6 +90,35 @@ class _Warnings:
             click.echo(f"warning: lost the brokers at {self._bootstrap}, trying to reach them again", err=True)
 
 
+def connected(
+    kind: Callable[[dict[str, Any]], _Client], session: Session, extra: tuple[str, ...], options: dict[str, Any]
+) -> _Client:
+    """Return a producer or consumer with the merged settings.
+
+    Raises:
+        Failure: a setting is unknown or not valid.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return kind(client_settings(session, extra, options))
+    except KafkaException as error:
+        message = error.args[0].str()
+    for alias, name in _ALIASES.items():
+        message = message.replace(alias, name)
+    from_file = session.properties.keys() - parse_pairs(extra, "-X").keys()
+    unknown = _UNKNOWN_SETTING.search(message)
+    if unknown is not None:
+        message = f"{unknown[1]} is not a setting that librdkafka knows"
+    named = _NAMED_SETTING.search(message) if unknown is None else unknown
+    raise Failure(message, _where(named[1], from_file) if named is not None else None)
+
+
+def _where(name: str, from_file: Set[str]) -> str:
+    """Return where a setting was given."""
+    return "it is in the --command-config file" if name in from_file else "it is given with -X"
+
+
 def library_failure(error: LibraryError, subject: str) -> Failure:
     """Return an error of the library, its own or a broker's, as a failure with its hint."""
     if error.code() > 0:
@@ -68,4 +126,11 @@ def library_failure(error: LibraryError, subject: str) -> Failure:
     if error.name() == "_AUTO_OFFSET_RESET":
         # The library replaces the broker's error by the name of its own reaction.
         return failure_of(error_for(ErrorCode.OFFSET_OUT_OF_RANGE), subject)
-    return Failure(f"{subject}: {error.str()}")
+    words, hint = _WORDS.get(error.name(), (_plain(error.str()), None))
+    return Failure(f"{subject}: {words}", hint)
+
+
+def _plain(words: str) -> str:
+    """Return the library's own words without its prefix."""
+    words = words.removeprefix("Local: ")
+    return words[:1].lower() + words[1:]

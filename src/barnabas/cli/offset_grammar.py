@@ -5,7 +5,7 @@
               | "end" | "latest"
               | NUMBER            exactly there
               | "+" NUMBER        this many after the start
-              | "-" NUMBER        this many before the end
+              | "-" NUMBER        this many before the end of each partition
               | "@" TIME          the first record at or after the time
               | "s@" TIME         begin there (kcat)
               | "e@" TIME         end there (kcat)
@@ -23,6 +23,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from barnabas.cli.times import parse_time_ms
+from barnabas.printable import printable
 
 
 class Anchor(Enum):
@@ -69,6 +70,20 @@ class Range(NamedTuple):
     end: Point | None = None
 
 
+class Span(NamedTuple):
+    """A range resolved in one partition.
+
+    Attributes:
+        begin: the first offset.
+        end: the offset after the last one; None to continue.
+        log_end: where the log ends now.
+    """
+
+    begin: int
+    end: int | None
+    log_end: int
+
+
 START = Point(Anchor.START)
 END = Point(Anchor.END)
 _WORDS = {"start": START, "beginning": START, "earliest": START, "end": END, "latest": END}
@@ -83,7 +98,18 @@ def _parse_point(text: str, now_ms: int) -> Point:
         return Point({"": Anchor.EXACT, "+": Anchor.START, "-": Anchor.END}[match[1]], number)
     if text.startswith("@"):
         return Point(Anchor.TIME, parse_time_ms(text[1:], now_ms))
-    raise ValueError(f"{text!r} is not an offset: {_HELP}")
+    raise ValueError(f"'{printable(text)}' is not a valid offset: {_meant_as_time(text) or _HELP}")
+
+
+def _meant_as_time(text: str) -> str | None:
+    """Return what to write if the text is a time, or a range of times, without its @."""
+    if text.startswith("@") or not text:
+        return None
+    try:
+        _parse_one(f"@{text}", 0)
+    except ValueError:
+        return None
+    return f"for a time write @{printable(text)}"
 
 
 def _parse_one(text: str, now_ms: int) -> Range:
@@ -115,7 +141,7 @@ def _check_order(wanted: Range, text: str) -> None:
     if end is None or begin.anchor is not end.anchor or begin.anchor not in (Anchor.EXACT, Anchor.TIME):
         return
     if end.number < begin.number:
-        raise ValueError(f"{text!r} ends before it begins")
+        raise ValueError(f"'{printable(text)}' ends before it begins")
 
 
 def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
@@ -136,4 +162,4 @@ def parse_offsets(texts: tuple[str, ...], now_ms: int) -> Range:
         both = Range(begin.begin, end.end)
         _check_order(both, " ".join(texts))
         return both
-    raise ValueError(f"several offsets: {_HELP}")
+    raise ValueError(f"only s@TIME and e@TIME can be given together: {_HELP}")

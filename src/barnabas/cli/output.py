@@ -1,17 +1,25 @@
 """The output of commands: tables for people, JSON for programs, behind one interface.
 
-A command gives its result twice, as data and as tables (`Output.show`). JSON prints the data; table prints the tables, styled on a
-terminal (rich) and plainly aligned in a pipe, so that `awk` can read it.
+A command gives its result twice, as data and as tables (`Output.show`). JSON prints the data; table prints the tables. In a pipe a
+table has every column and is plainly aligned, so that `awk` can read it. On a terminal it never folds: `layout` hides the columns that
+do not fit, by the priority that the table declares, one line below says which, and `--wide` shows them.
+
+Everything in a table may come from outside, so every cell and title is made `printable`.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import click
+
+from barnabas.cli.layout import ABSENT, Grid, Layout, lay_out, lay_out_vertically, width_of
+from barnabas.printable import printable
 
 
 class Table(NamedTuple):
@@ -22,12 +30,16 @@ class Table(NamedTuple):
         rows: values; None shows as "-", lists joined by commas.
         vertical: one row, printed as a list of names and values.
         title: printed above.
+        hidden_first: the columns that a narrow terminal may hide, the first to be hidden first. The others always stay.
+        below: the columns whose text stands below its row when the line is too long: sentences, commands to type, long lists.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     vertical: bool = False
     title: str | None = None
+    hidden_first: Sequence[str] = ()
+    below: Sequence[str] = ()
 
     def objects(self) -> list[dict[str, object]]:
         """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
@@ -42,19 +54,45 @@ def json_name(column: str) -> str:
 
 def text(value: object) -> str:
     """Return a value as a table's cell shows it."""
-    if value is None or value == "":
-        return "-"
+    cell = _cell(value)
+    return cell if isinstance(cell, str) else ",".join(cell)
+
+
+def _cell(value: object) -> str | list[str]:
+    if isinstance(value, list | tuple) and value:
+        return [printable(str(each)) for each in value]
+    if value is None or value == "" or isinstance(value, list | tuple):
+        return ABSENT
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value)) or "-"
-    return str(value)
+    return printable(str(value))
+
+
+def json_text(data: object, indent: int | None = None) -> str:
+    """Return data as JSON that a terminal prints and does not obey: what is not printable is escaped, letters are not."""
+    return _ESCAPED.sub(_escape, json.dumps(data, indent=indent, ensure_ascii=False))
+
+
+_ESCAPED = re.compile(r"[^\n -~]")
+_NAME = re.compile(r"^[^ ]+")
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
 class Output:
-    """Prints in one of two ways; see the subclasses."""
+    """Prints in one of two ways; see the subclasses.
+
+    Args:
+        wide: print every column, whatever the terminal's width.
+    """
 
     is_json = False
+
+    def __init__(self, *, wide: bool = False) -> None:
+        self.wide = wide
 
     def show(self, data: object, *tables: Table) -> None:
         """Print what a command found.
@@ -65,9 +103,16 @@ class Output:
         """
         raise NotImplementedError
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print one table; its JSON is a list of objects."""
-        table = Table(columns, list(rows))
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        hidden_first: Sequence[str] = (),
+        below: Sequence[str] = (),
+    ) -> None:
+        """Print one table; its JSON is a list of objects. `Table` describes the arguments."""
+        table = Table(columns, list(rows), hidden_first=hidden_first, below=below)
         self.show(table.objects(), table)
 
 
@@ -77,56 +122,73 @@ class JsonOutput(Output):
     is_json = True
 
     def show(self, data: object, *tables: Table) -> None:
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(json_text(data, indent=2))
 
 
 class TableOutput(Output):
     """Columns aligned by spaces, without frames; bold heads on a terminal."""
 
     def show(self, data: object, *tables: Table) -> None:
-        styled = sys.stdout.isatty()
-        for index, table in enumerate(tables):
-            if index:
-                click.echo()
+        on_terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if on_terminal and not self.wide else None
+        lines: list[str] = []
+        hidden: dict[str, None] = {}
+        is_cut = False
+
+        def bold(line: str) -> str:
+            return click.style(line, bold=True) if on_terminal else line
+
+        for table in tables:
+            if lines:
+                lines.append("")
             if table.title:
-                click.echo(click.style(table.title, bold=True) if styled else table.title)
-            if styled:
-                _print_rich(table)
+                lines.append(bold(printable(table.title)))
+            layout = _layout(table, width, numbers_to_the_right=on_terminal)
+            if layout.head:
+                lines += [bold(layout.head), *layout.lines]
             else:
-                _print_plain(table)
+                lines += [_NAME.sub(lambda name: bold(name[0]), line) for line in layout.lines]
+            hidden |= dict.fromkeys(layout.hidden)
+            is_cut |= layout.is_cut
+        if lines:
+            click.echo("\n".join(lines))
+        if width is not None and (hidden or is_cut):
+            click.echo(click.style(note(list(hidden), is_cut, width), dim=True), err=True)
 
 
-def _print_plain(table: Table) -> None:
-    lines: list[list[str]]
+def _layout(table: Table, width: int | None, *, numbers_to_the_right: bool) -> Layout:
     if table.vertical:
-        lines = [[column, text(value)] for column, value in zip(table.columns, table.rows[0], strict=True)]
-    else:
-        lines = [list(table.columns), *([text(value) for value in row] for row in table.rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-def _print_rich(table: Table) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    shown = RichTable(
-        box=None, show_header=not table.vertical, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"
+        return lay_out_vertically(table.columns, [_cell(value) for value in table.rows[0]], width)
+    place = {column: index for index, column in enumerate(table.columns)}
+    grid = Grid(
+        table.columns,
+        [[_cell(value) for value in row] for row in table.rows],
+        frozenset(each for each in place.values() if numbers_to_the_right and _is_number(table.rows, each)),
+        [place[column] for column in table.below],
+        [place[column] for column in table.hidden_first],
     )
-    if table.vertical:
-        shown.add_column(style="bold", no_wrap=True)
-        shown.add_column(overflow="fold")
-        for column, value in zip(table.columns, table.rows[0], strict=True):
-            shown.add_row(column, Text(text(value)))
-    else:
-        for index, column in enumerate(table.columns):
-            numbers = all(isinstance(row[index], int | float) for row in table.rows) and bool(table.rows)
-            shown.add_column(column, overflow="fold", justify="right" if numbers else "left")
-        for row in table.rows:
-            shown.add_row(*(Text(text(value)) for value in row))
-    Console().print(shown)
+    return lay_out(grid, width)
+
+
+def _is_number(rows: Sequence[Sequence[object]], place: int) -> bool:
+    """Return whether a column has numbers, and otherwise only absent values."""
+    values = [row[place] for row in rows if row[place] is not None]
+    return bool(values) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+
+
+def note(hidden: list[str], is_cut: bool, width: int) -> str:
+    """Return one line about what a table does not show, no longer than the terminal is wide."""
+    if not hidden:
+        return "long values are cut; --wide shows them"
+    counted = f"{len(hidden)} column{'' if len(hidden) == 1 else 's'} hidden"
+    if is_cut:
+        return f"{counted}, long values cut; --wide shows all"
+    for count in range(len(hidden), -1, -1):
+        names = [*hidden[:count], *(["…"] if count < len(hidden) else [])]
+        line = f"{counted}: {', '.join(names)}; --wide shows {'it' if len(hidden) == 1 else 'them'}"
+        if width_of(line) <= width:
+            break
+    return line
 
 
 OUTPUTS: dict[str, type[Output]] = {"table": TableOutput, "json": JsonOutput}

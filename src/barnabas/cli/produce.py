@@ -6,6 +6,7 @@ Spark, Flink, kafka-python and most others write it.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,12 +14,17 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.record_format import Given, Headers, line_reader, parse_header, reader, unescape
-from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.cli.named_topics import with_existing_topics
+from barnabas.cli.progress import InputFile, on_terminal, shown
+from barnabas.cli.record_format import Headers, unescape
+from barnabas.cli.record_limit import topic_limit
+from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
+from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.client.admin import result
+from barnabas.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
-    pass
+    from barnabas.cli.producer_run import ProducerRun
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _PARTITIONERS = (
@@ -55,7 +61,7 @@ _INTERRUPTED = 130
 @click.option("--acks", type=click.Choice(["0", "1", "all", "-1"]), default="all", show_default=True)
 @click.option("--allow-auto-topic-creation", is_flag=True, help="Let the broker create a missing topic.")
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
-@session_options
+@session_options_of_produce
 def produce(
     session: Session,
     topic: str | None,
@@ -93,36 +99,70 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
+    if topic is None and not allow_auto_topic_creation:
+        read = with_existing_topics(session, read)
+    limit_bytes = None
     if topic is not None and not allow_auto_topic_creation:
-        _check_topic(session, topic, partition)
+        limit_bytes = _check_topic(session, topic, partition)
     from barnabas.cli.producer_run import ProducerRun
 
-    run = ProducerRun(
-        session, topic, extra, {"acks": acks, "partitioner": partitioner, "compression.type": compression}
-    )
-    keys = None if key is None else key.encode()
-    stream = sys.stdin.buffer
+    options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
+    run = ProducerRun(session, topic, extra, options, limit_bytes)
+    records = _complete(read(sys.stdin.buffer), None if key is None else key.encode(), partition, common, tombstone)
+    _send(run, records, by_line=template is None and delimiter == "\\n")
+
+
+def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
+    """Send the records, wait for the acknowledgements, and report.
+
+    Raises:
+        Failure: the input does not fit the format, or records were not produced.
+        Exit: of Ctrl-C, after the report.
+    """
+    typed = sys.stdin.isatty()
+    if typed and on_terminal():
+        click.echo(f"type records{', one a line' if by_line else ''}; Ctrl-D ends", err=True)
+    source = InputFile(None if typed else _descriptor())
     interrupted = False
-    try:
-        run.send_all(_complete(read(stream), keys, partition, common, tombstone))
-    except ValueError as error:
-        run.finish()
-        raise Failure(str(error), f"{run.delivered} records before it were produced") from None
-    except KeyboardInterrupt:
-        interrupted = True  # what was read before is produced and reported
-    finally:
-        run.finish()
+    with shown(lambda: run.measure(source), wanted=not typed):
+        try:
+            run.send_all(records)
+            run.finish()
+        except ValueError as error:
+            run.finish()
+            raise Failure(str(error), f"{run.delivered} records before it were produced") from None
+        except KeyboardInterrupt:
+            interrupted = True
+            with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for acknowledgements
+                run.finish()
+    if interrupted:
+        run.report_interrupt()
     run.report()
     if interrupted:
         raise click.exceptions.Exit(_INTERRUPTED)
 
 
-def _check_topic(session: Session, topic: str, partition: int | None) -> None:
-    """Check the topic before reading: an error should not wait for the input, nor for the library's timeout."""
+def _descriptor() -> int | None:
+    try:
+        return sys.stdin.fileno()
+    except (OSError, ValueError):  # a test's input is in memory
+        return None
+
+
+def _check_topic(session: Session, topic: str, partition: int | None) -> int | None:
+    """Check the topic before reading: an error should not wait for the input, nor for the library's timeout.
+
+    Returns:
+        The topic's `max.message.bytes`; None if the broker does not tell.
+    """
     with session.admin() as admin:
         partitions = result(admin.describe_topics([topic])[topic]).partitions
-    if partition is not None and partition >= len(partitions):
-        raise Failure(f"topic {topic} has no partition {partition}", f"it has {len(partitions)}, from 0 on")
+        if partition is not None and partition >= len(partitions):
+            raise Failure(f"topic {topic} has no partition {partition}", f"it has {len(partitions)}, from 0 on")
+        try:
+            return topic_limit(admin, topic)
+        except KafkaError:  # this user may write the topic, and not see its settings
+            return None
 
 
 def _complete(

@@ -2,42 +2,87 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import KafkaException, Message, Producer
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.librdkafka import client_settings, library_failure
+from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.output import Table
-from barnabas.cli.record_format import Given
+from barnabas.cli.progress import InputFile, Measured, rate
+from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
+from barnabas.cli.record_reader import Given
 from barnabas.cli.session import Session
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
-class ProducerRun:
-    """One producer from the first record to the last acknowledgement."""
+class _Refused(NamedTuple):
+    """The first record that was not produced.
 
-    def __init__(self, session: Session, topic: str | None, extra: tuple[str, ...], options: dict[str, Any]) -> None:
+    Attributes:
+        partition: that was asked for; negative if none was.
+        number: of the record in the input, from 1; 0 if it is not known.
+        size: bytes of key, value and headers; 0 if it is not known.
+        local: the library rejected it; else the broker did.
+    """
+
+    error: LibraryError
+    topic: str
+    partition: int
+    number: int
+    size: int
+    local: bool
+
+
+class ProducerRun:
+    """One producer from the first record to the last acknowledgement.
+
+    Args:
+        limit_bytes: the topic's `max.message.bytes`; None if it is not known.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        topic: str | None,
+        extra: tuple[str, ...],
+        options: dict[str, Any],
+        limit_bytes: int | None = None,
+    ) -> None:
         settings = {name: value for name, value in options.items() if value is not None}
         settings["message.timeout.ms"] = session.timeout_ms
-        try:
-            self._producer: Producer = Producer(client_settings(session, extra, settings))
-        except KafkaException as error:
-            raise Failure(error.args[0].str(), "-X takes librdkafka's names of settings") from None
+        settings |= batch_settings(limit_bytes, session.properties)
+        self._producer: Producer = connected(Producer, session, extra, settings)
         self._session = session
         self._topic = topic
+        self._limit_bytes = limit_bytes
+        # Only a batch of one record can be too large for the topic: batches of several end below the limit.
+        self._numbered_bytes = 0 if limit_bytes is None else min(limit_bytes, DEFAULT_BYTES) // 2
         self._partitions: Counter[tuple[str, int]] = Counter()
         self._bytes = 0
-        self._error: tuple[LibraryError, str] | None = None
+        self._refused: _Refused | None = None
         self._failed = 0
+        self._read = 0
+        self._read_bytes = 0
+        self._ended = False
+        self._began_s = time.monotonic()
 
     @property
     def delivered(self) -> int:
         return self._partitions.total()
+
+    def measure(self, source: InputFile) -> Measured:
+        """Return how far the run is; called by the thread that draws."""
+        # Acknowledgements are counted between two records: while the input is waited for, they would be out of date.
+        text = rate(self._read, self._read_bytes, time.monotonic() - self._began_s) + source.left()
+        return Measured(text, source.position(), source.size)
 
     def send_all(self, records: Iterator[Given]) -> None:
         """Pass records to the library until the input ends or an error occurs.
@@ -46,44 +91,113 @@ class ProducerRun:
             ValueError: the input does not fit the format.
         """
         for record in records:
-            if self._error is not None:
+            if self._refused is not None:
                 return
             topic = self._topic or record.topic
             if topic is None:
                 raise ValueError("a record names no topic")
-            arguments: dict[str, Any] = {
-                "key": record.key,
-                "headers": record.headers or None,
-                "on_delivery": self._done,
-            }
-            if record.partition is not None:
-                arguments["partition"] = record.partition
-            if record.timestamp is not None:
-                arguments["timestamp"] = record.timestamp
-            self._produce(topic, record.value, arguments)
+            self._produce(topic, record)
+            self._read += 1
+        self._ended = True
 
-    def _produce(self, topic: str, value: bytes | None, arguments: dict[str, Any]) -> None:
+    def _produce(self, topic: str, record: Given) -> None:
+        size = len(record.key or b"") + len(record.value or b"")
+        self._read_bytes += size
+        numbered = size >= self._numbered_bytes
+        if numbered:
+            size += sum(len(name) + len(value or b"") for name, value in record.headers or ())
+        arguments: dict[str, Any] = {
+            "key": record.key,
+            "headers": record.headers or None,
+            "on_delivery": functools.partial(self._done, self._read + 1, size) if numbered else self._done_unnumbered,
+        }
+        if record.partition is not None:
+            arguments["partition"] = record.partition
+        if record.timestamp is not None:
+            arguments["timestamp"] = record.timestamp
         while True:
             try:
-                self._producer.produce(topic, value, **arguments)
+                self._producer.produce(topic, record.value, **arguments)
             except BufferError:  # the library's queue is full: wait for acknowledgements
                 self._producer.poll(0.1)
                 continue
             except OverflowError:
-                raise ValueError("the partition or timestamp of a record is out of range") from None
+                raise ValueError(f"record {self._read + 1}: the partition or timestamp is out of range") from None
             except KafkaException as error:
-                self._error = self._error or (error.args[0], topic)
-                self._failed += 1
+                partition = -1 if record.partition is None else record.partition
+                self._refuse(_Refused(error.args[0], topic, partition, self._read + 1, size, local=True))
             self._producer.poll(0)
             return
 
-    def _done(self, error: LibraryError | None, message: Message) -> None:
+    def _refuse(self, refused: _Refused) -> None:
+        self._refused = self._refused or refused
+        self._failed += 1
+
+    def _done_unnumbered(self, error: LibraryError | None, message: Message) -> None:
+        self._done(0, 0, error, message)
+
+    def _done(self, number: int, size: int, error: LibraryError | None, message: Message) -> None:
         if error is not None:
-            self._failed += 1
-            self._error = self._error or (error, str(message.topic()))
+            partition = int(message.partition() or 0)
+            self._refuse(_Refused(error, str(message.topic()), partition, number, size, local=False))
             return
         self._partitions[str(message.topic()), int(message.partition() or 0)] += 1
         self._bytes += len(message)
+
+    def finish(self) -> None:
+        """Wait for the last acknowledgements; Ctrl-C ends the wait.
+
+        Raises:
+            KeyboardInterrupt: of Ctrl-C.
+        """
+        self._producer.flush()
+
+    def report_interrupt(self) -> None:
+        """Print what Ctrl-C left: records without an acknowledgement, and input that was not read."""
+        left = []
+        if not self._ended:
+            left.append(f"the input from record {self._read + 1:,} on was not read")
+        if unknown := self._read - self.delivered - self._failed:
+            left.append(f"{unknown:,} records were read and sent, but not acknowledged: they may be in the log or not")
+        if left:
+            click.echo(f"interrupted: {'; '.join(left)}", err=True)
+
+    def report(self) -> None:
+        """Print what was produced.
+
+        Raises:
+            Failure: some records were not.
+        """
+        if self._refused is not None:
+            raise self._failure(self._refused)
+        columns = ("TOPIC", "PARTITION", "RECORDS")
+        table = Table(columns, [(*where, count) for where, count in sorted(self._partitions.items())])
+        data = {"records": self.delivered, "value_bytes": self._bytes, "partitions": table.objects()}
+        if self._session.output.is_json:
+            self._session.output.show(data)
+        else:
+            where = ", ".join(
+                f"{topic}-{partition}: {count}" for (topic, partition), count in sorted(self._partitions.items())
+            )
+            plural = "" if self.delivered == 1 else "s"
+            click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")
+
+    def _failure(self, refused: _Refused) -> Failure:
+        error, topic, partition, number, size, local = refused
+        self._explain_missing(topic)
+        lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
+        if not self._ended:
+            lost += f", and the input from record {self._read + 1} on was not read"
+        if error.code() == LibraryError._UNKNOWN_PARTITION:
+            shows = f"`barnabas topic describe {topic}` shows which there are"
+            return Failure(f"{lost}: topic {topic} has no partition {partition}", shows)
+        if error.code() != ErrorCode.MESSAGE_TOO_LARGE:
+            which = f"record {number}: " if number else ""
+            return library_failure(error, f"{lost}: {which}topic {topic}")
+        with contextlib.suppress(KafkaError), self._session.admin() as admin:
+            self._limit_bytes = topic_limit(admin, topic)
+        what, hint = too_large(topic, number, size, self._limit_bytes, local=local)
+        return Failure(f"{lost}: {what}", hint)
 
     def _explain_missing(self, topic: str) -> None:
         """Check whether the topic exists: the library waits for a missing topic and then reports a timeout.
@@ -101,30 +215,3 @@ class ProducerRun:
                 f"topic {topic} does not exist, and the broker did not create it: {self._failed} records were not produced",
                 f"`barnabas topic create {topic}`; brokers create topics only with auto.create.topics.enable=true",
             )
-
-    def finish(self) -> None:
-        """Wait for the last acknowledgements."""
-        self._producer.flush()
-
-    def report(self) -> None:
-        """Print what was produced.
-
-        Raises:
-            Failure: some records were not.
-        """
-        if self._error is not None:
-            error, topic = self._error
-            self._explain_missing(topic)
-            lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
-            raise library_failure(error, f"{lost}: topic {topic}")
-        columns = ("TOPIC", "PARTITION", "RECORDS")
-        table = Table(columns, [(*where, count) for where, count in sorted(self._partitions.items())])
-        data = {"records": self.delivered, "value_bytes": self._bytes, "partitions": table.objects()}
-        if self._session.output.is_json:
-            self._session.output.show(data)
-        else:
-            where = ", ".join(
-                f"{topic}-{partition}: {count}" for (topic, partition), count in sorted(self._partitions.items())
-            )
-            plural = "" if self.delivered == 1 else "s"
-            click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")

@@ -1,26 +1,38 @@
 """The common options of every command: the cluster, the connection, the output.
 
 Precedence of the address: `-b`, `BARNABAS_BOOTSTRAP_SERVERS`, `bootstrap.servers` in the `--command-config`
-file, `localhost:9092`.
+file, `localhost:9092`. One that is given and empty is an error: a script with an unset variable must not reach localhost.
+
+A `--command-config` file may hold every name that the Java client or librdkafka knows; a command uses what it can. Any other name is a
+warning, in every command.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
 from barnabas.client.admin import Admin
 from barnabas.client.properties import read_properties
+from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
 from barnabas.protocol.errors import KafkaError
+from barnabas.settings_table import setting_names
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP_SERVERS"
 CLIENT_ID = "barnabas-cli"
+_LISTING_MS = 2000
+"""How long a list of names may take when it only completes an error."""
+_MOST_NAMES = 2_000
+"""Among more, the nearest one would take too long to find."""
 
 
 class Session:
@@ -30,13 +42,17 @@ class Session:
         self, bootstrap: str | None, properties: dict[str, str], timeout_ms: int | None, output: Output
     ) -> None:
         self.properties = properties
-        self.bootstrap = bootstrap or properties.get("bootstrap.servers") or DEFAULT_BOOTSTRAP
+        self.bootstrap = _address(bootstrap, properties)
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
+        self._names: dict[str, list[str]] = {}
 
-    def admin(self) -> Admin:
+    def admin(self, *, timeout_ms: int | None = None) -> Admin:
         """Return an administrative client.
+
+        Args:
+            timeout_ms: the session's if None.
 
         Raises:
             Failure: the address does not parse, or needs TLS or SASL.
@@ -48,9 +64,49 @@ class Session:
                 "use a PLAINTEXT listener, or Kafka's own tools",
             )
         try:
-            return Admin(self.bootstrap, client_id=self.client_id, timeout_ms=self.timeout_ms)
+            return Admin(self.bootstrap, client_id=self.client_id, timeout_ms=timeout_ms or self.timeout_ms)
         except ValueError as error:
             raise Failure(str(error)) from None
+
+    def names(self, noun: str) -> list[str]:
+        """Return the names that exist: of topics, groups, transactional ids or settings; none if no broker answers."""
+        if noun not in self._names:
+            found = self._list_names(noun)
+            self._names[noun] = found if len(found) <= _MOST_NAMES else []
+        return self._names[noun]
+
+    def _list_names(self, noun: str) -> list[str]:
+        scope, _, what = noun.partition(" ")
+        if what == "setting":
+            return setting_names(scope)
+        try:
+            with self.admin(timeout_ms=min(self.timeout_ms, _LISTING_MS)) as admin:
+                if noun == "topic":
+                    return [each.name for each in admin.list_topics(internal=True)]
+                if noun == "group":
+                    return [each.group_id for each in admin.list_groups()]
+                return [each.transactional_id for each in admin.list_transactions()]
+        except (KafkaError, Failure):
+            return []
+
+
+def _address(given: str | None, properties: dict[str, str]) -> str:
+    """Return the address to connect to first.
+
+    Raises:
+        UsageError: it is given and empty.
+    """
+    sources = {
+        "--bootstrap-server": given,
+        BOOTSTRAP_VARIABLE: os.environ.get(BOOTSTRAP_VARIABLE),
+        "bootstrap.servers in the --command-config file": properties.get("bootstrap.servers"),
+    }
+    for source, address in sources.items():
+        if address is not None:
+            if not address.strip(" ,"):
+                raise click.UsageError(f"{source} is empty: write HOST:PORT, or leave it out for {DEFAULT_BOOTSTRAP}")
+            return address
+    return DEFAULT_BOOTSTRAP
 
 
 def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
@@ -64,14 +120,26 @@ def _milliseconds(properties: dict[str, str], name: str, default: int) -> int:
 
 def session_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the common options; the command gets them as one `session`, and its errors get hints."""
+    return _with_session(function, "-o", "--output", tables=True)
 
+
+def session_options_of_produce(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the common options without `--wide`: there are no tables."""
+    return _with_session(function, "-o", "--output", tables=False)
+
+
+def session_options_of_consume(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the common options without `--wide`, and without `-o`, which is the offset as in kcat and rpk."""
+    return _with_session(function, "--output", tables=False)
+
+
+def _with_session(function: Callable[..., None], *output: str, tables: bool) -> Callable[..., None]:
     @click.option(
         "-b",
         "--bootstrap-server",
         "--bootstrap-servers",
         "--brokers",
         "bootstrap",
-        envvar=BOOTSTRAP_VARIABLE,
         metavar="HOST:PORT,…",
         help=f"Addresses of brokers; also {BOOTSTRAP_VARIABLE}.  [default: {DEFAULT_BOOTSTRAP}]",
     )
@@ -84,7 +152,7 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
         "--timeout-ms", type=click.IntRange(min=1), help="How long to wait for the cluster.  [default: 30000]"
     )
     @click.option(
-        "--output",
+        *output,
         type=click.Choice(list(OUTPUTS)),
         default="table",
         show_default=True,
@@ -92,22 +160,35 @@ def session_options(function: Callable[..., None]) -> Callable[..., None]:
     )
     @functools.wraps(function)
     def command(
-        bootstrap: str | None, command_config: str | None, timeout_ms: int | None, output: str, **options: Any
+        bootstrap: str | None,
+        command_config: str | None,
+        timeout_ms: int | None,
+        output: str,
+        wide: bool = False,
+        **options: Any,
     ) -> None:
         properties = _read_command_config(command_config) if command_config else {}
-        session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output]())
-        with explained():
+        session = Session(bootstrap, properties, timeout_ms, OUTPUTS[output](wide=wide))
+        with explained(session.names):
             function(session=session, **options)
 
+    if tables:
+        option = click.option("--wide", is_flag=True, help="Every column, also if the terminal is too narrow for it.")
+        return option(command)
     return command
 
 
 def _read_command_config(path: str) -> dict[str, str]:
     try:
         # Kafka's clients trim each value too; the file format does not.
-        return {name: value.strip() for name, value in read_properties(path).items()}
+        properties = {name: value.strip() for name, value in read_properties(path).items()}
     except ValueError as error:
         raise Failure(str(error), "write key=value, a line each") from None
+    for name in [each for each in properties if not is_client_setting(each)]:
+        del properties[name]
+        meant = did_you_mean(name, client_settings())
+        click.echo(f"warning: {path}: unknown setting {printable(name)} is ignored{meant}", err=True)
+    return properties
 
 
 def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
@@ -149,12 +230,20 @@ def complete_groups(context: click.Context, parameter: click.Parameter, incomple
     return _complete(context, incomplete, lambda admin: [listing.group_id for listing in admin.list_groups()])
 
 
-def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
-    import os
+def complete_topic_settings(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the names of topics' settings."""
+    return [name for name in setting_names("topic") if name.startswith(incomplete)]
 
-    bootstrap = context.params.get("bootstrap") or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+
+def complete_topic_pairs(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the KEY= of a topic's setting."""
+    return [f"{name}=" for name in complete_topic_settings(context, parameter, incomplete)]
+
+
+def _complete(context: click.Context, incomplete: str, names: Callable[[Admin], list[str]]) -> list[str]:
     try:
-        with Admin(bootstrap, timeout_ms=1000) as admin:
-            return [name for name in names(admin) if name.startswith(incomplete)]
-    except (KafkaError, ValueError):
+        with Admin(_address(context.params.get("bootstrap"), {}), timeout_ms=1000) as admin:
+            # A name with an escape code or a newline would drive the terminal, or forge other names.
+            return [name for name in names(admin) if name.startswith(incomplete) and name.isprintable()]
+    except (KafkaError, ValueError, click.UsageError):
         return []

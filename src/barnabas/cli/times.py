@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from barnabas.printable import printable
+
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _SHORT = re.compile(r"(\d+)(ms|s|m|h|d|w)")
 _ISO_DURATION = re.compile(
@@ -34,7 +36,7 @@ def parse_duration_ms(text: str) -> int:
         return -total if iso["sign"] == "-" else total
     if text and not _SHORT.sub("", text):
         return sum(int(number) * _UNITS_MS[unit] for number, unit in _SHORT.findall(text))
-    raise ValueError(f"{text!r} is not a duration: write 1h30m, 2d, or PT1H30M")
+    raise ValueError(f"'{printable(text)}' is not a valid duration: write 1h30m, 2d, or PT1H30M")
 
 
 def parse_time_ms(text: str, now_ms: int) -> int:
@@ -56,7 +58,7 @@ def parse_time_ms(text: str, now_ms: int) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is not a time: write epoch milliseconds, 2026-11-21, 2026-11-21T10:00:00, or -1h"
+            f"'{printable(text)}' is not a valid time: write epoch milliseconds, 2026-11-21, 2026-11-21T10:00:00, or -1h"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

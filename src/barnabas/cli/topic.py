@@ -1,4 +1,4 @@
-"""`barnabas topic`: create, list, describe, alter, delete, which-partition.
+"""`barnabas topic`: create, list, configs, describe, alter, delete, which-partition.
 
 Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 """
@@ -6,14 +6,21 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import click
 
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
-from barnabas.cli.session import Session, complete_topics, parse_pairs, session_options
+from barnabas.cli.session import (
+    Session,
+    complete_topic_pairs,
+    complete_topic_settings,
+    complete_topics,
+    parse_pairs,
+    session_options,
+)
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -21,6 +28,7 @@ from barnabas.client.admin import (
     ConfigResource,
     CreatedTopic,
     NewTopic,
+    PartitionDescription,
     ResourceType,
     TopicMetadata,
     TopicPartition,
@@ -28,8 +36,12 @@ from barnabas.client.admin import (
 )
 from barnabas.client.configs import ConfigOperation
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
+from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
+from barnabas.settings_table import settings_of
+
+_NAMED_MAX = 5
 
 
 def _names(command: Callable[..., None]) -> Callable[..., None]:
@@ -64,7 +76,14 @@ def topic() -> None:
     help="Replicas of each partition.",
 )
 @click.option(
-    "-c", "--config", "--topic-config", "configs", multiple=True, metavar="KEY=VALUE", help="A setting; repeat."
+    "-c",
+    "--config",
+    "--topic-config",
+    "configs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_topic_pairs,
+    help="A setting; repeat.",
 )
 @click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
@@ -84,8 +103,8 @@ def create(
     \b
     barnabas topic create orders -p 6 -c retention.ms=604800000
     """
-    settings = parse_pairs(configs, "--config")
-    wanted = [NewTopic(name, partitions or -1, replicas or -1, settings) for name in _require(names, more)]
+    chosen = parse_pairs(configs, "--config")
+    wanted = [NewTopic(name, partitions or -1, replicas or -1, chosen) for name in _require(names, more)]
     with session.admin() as admin:
         outcomes = admin.create_topics(wanted, validate_only=dry_run)
     rows = []
@@ -99,14 +118,13 @@ def create(
                 rows.append((name, "exists", None, None))
             else:
                 failures.append((f"topic {name}", outcome))
-    _finish(session, ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS"), rows, failures)
+    columns = ("TOPIC", "STATUS", "PARTITIONS", "REPLICAS")
+    _finish(session, Table(columns, rows, hidden_first=("REPLICAS", "PARTITIONS")), failures)
 
 
-def _finish(
-    session: Session, columns: tuple[str, ...], rows: Sequence[Sequence[object]], failures: list[tuple[str, KafkaError]]
-) -> None:
-    if rows:
-        session.output.table(columns, rows)
+def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]]) -> None:
+    if table.rows:
+        session.output.show(table.objects(), table)
     report_failures(failures)
 
 
@@ -121,9 +139,8 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
         topics = admin.list_topics(internal=internal and not exclude_internal)
     if patterns:
         topics = [each for each in topics if any(_compile(pattern).fullmatch(each.name) for pattern in patterns)]
-    session.output.table(
-        ("NAME", "PARTITIONS", "REPLICAS"), [(each.name, len(each.partitions), _replicas(each)) for each in topics]
-    )
+    rows = [(each.name, len(each.partitions), _replicas(each)) for each in topics]
+    session.output.table(("NAME", "PARTITIONS", "REPLICAS"), rows, hidden_first=("REPLICAS",))
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -135,6 +152,27 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _replicas(metadata: TopicMetadata) -> int:
     return max((len(each.replicas) for each in metadata.partitions), default=0)
+
+
+@topic.command()
+@click.argument("keys", nargs=-1, metavar="[SETTING]…", shell_complete=complete_topic_settings)
+@session_options
+def configs(session: Session, keys: tuple[str, ...]) -> None:
+    """List the settings that a topic may have, with their defaults and meaning. No broker is asked.
+
+    The defaults are Kafka's; a broker may have its own, which `barnabas topic describe NAME --all` shows.
+    """
+    known = {each.name: each for each in settings_of("topic")}
+    for key in keys:
+        if key not in known:
+            raise Failure(
+                f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
+            )
+    rows = [
+        (each.name, each.kind, each.default, each.meaning) for each in known.values() if not keys or each.name in keys
+    ]
+    columns = ("KEY", "TYPE", "DEFAULT", "DOCUMENTATION")
+    session.output.table(columns, rows, hidden_first=("TYPE",), below=("DOCUMENTATION",))
 
 
 @topic.command()
@@ -166,8 +204,9 @@ def describe(
     with session.admin() as admin:
         outcomes = admin.describe_topics(_require(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
-        settings = _settings(admin, found) if chosen["configs"] else {}
+        described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
+        details = admin.describe_partitions(each.name for each in found) if chosen["partitions"] else {}
     for each in found:
         shown: dict[str, Table] = {}
         if chosen["summary"]:
@@ -175,12 +214,12 @@ def describe(
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
             shown["summary"] = Table(columns, [row], vertical=True)
         if chosen["configs"]:
-            entries = [entry for entry in settings[each.name] if everything or not entry.is_default]
+            entries = [entry for entry in described[each.name] if everything or not entry.is_default]
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
             if rows or print_configs or session.output.is_json:
-                shown["configs"] = Table(("KEY", "VALUE", "SOURCE"), rows)
+                shown["configs"] = Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",))
         if chosen["partitions"]:
-            shown["partitions"] = _partition_table(each, offsets)
+            shown["partitions"] = _partition_table(each, offsets, details, everything=session.output.is_json)
         tables += shown.values()
         data.append(
             {"name": each.name}
@@ -188,6 +227,7 @@ def describe(
         )
     if data:
         session.output.show(data, *tables)
+    _explain_leaderless(details)
     report_failures((f"topic {name}", outcome) for name, outcome in outcomes.items())
 
 
@@ -202,29 +242,65 @@ def _led_partitions(topics: list[TopicMetadata]) -> list[TopicPartition]:
     ]
 
 
-def _partition_table(metadata: TopicMetadata, offsets: dict[TopicPartition, Bounds]) -> Table:
-    rows = [
-        (
-            each.partition,
-            each.leader if each.leader >= 0 else None,
-            each.leader_epoch,
-            each.replicas,
-            each.isr,
-            *offsets.get(TopicPartition(metadata.name, each.partition), (None, None)),
-        )
-        for each in metadata.partitions
-    ]
-    columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR", "LOG-START-OFFSET", "HIGH-WATERMARK")
-    return Table(columns, rows)
+def _partition_table(
+    metadata: TopicMetadata,
+    offsets: dict[TopicPartition, Bounds],
+    details: dict[TopicPartition, PartitionDescription],
+    *,
+    everything: bool,
+) -> Table:
+    """Return the partitions; without `everything`, eligible leader replicas are shown where a partition has some."""
+    eligible = {at.partition: found for at, found in details.items() if at.topic == metadata.name}
+    with_elr = everything or any(found.elr or found.last_known_elr for found in eligible.values())
+    rows = []
+    for each in metadata.partitions:
+        found = eligible.get(each.partition)
+        lists = (found.elr, found.last_known_elr) if found is not None else ([], [])
+        bounds = offsets.get(TopicPartition(metadata.name, each.partition), (None, None))
+        leader = each.leader if each.leader >= 0 else None
+        row = (each.partition, leader, each.leader_epoch, each.replicas, each.isr)
+        rows.append((*row, *(lists if with_elr else ()), *bounds))
+    columns = ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "ISR")
+    elr_columns = ("ELR", "LAST-KNOWN-ELR") if with_elr else ()
+    hidden_first = ("LOG-START-OFFSET", "LAST-KNOWN-ELR", "EPOCH", "ELR", "REPLICAS", "HIGH-WATERMARK")
+    shown = (*columns, *elr_columns, "LOG-START-OFFSET", "HIGH-WATERMARK")
+    return Table(shown, rows, hidden_first=tuple(each for each in hidden_first if each in shown))
+
+
+def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> None:
+    """Say on standard error why partitions have no leader: one line a reason."""
+    concerned: dict[str, list[TopicPartition]] = {}
+    for at, partition in details.items():
+        if partition.why_leaderless is not None:
+            concerned.setdefault(str(partition.why_leaderless), []).append(at)
+    for why, partitions in concerned.items():
+        first = ", ".join(map(str, partitions[:_NAMED_MAX]))
+        more = f" and {len(partitions) - _NAMED_MAX} more" if len(partitions) > _NAMED_MAX else ""
+        click.echo(f"no leader: {first}{more}: {why}", err=True)
 
 
 @topic.command()
 @_names
 @click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
 @click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
-@click.option("-c", "--config", "--set", "configs", multiple=True, metavar="KEY=VALUE", help="Set a setting; repeat.")
 @click.option(
-    "--delete-config", "--delete", "deleted", multiple=True, metavar="KEY", help="Back to the default; repeat."
+    "-c",
+    "--config",
+    "--set",
+    "configs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_topic_pairs,
+    help="Set a setting; repeat.",
+)
+@click.option(
+    "--delete-config",
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=complete_topic_settings,
+    help="Back to the default; repeat.",
 )
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
@@ -271,7 +347,7 @@ def alter(
                     failures.append((f"topic {name}", altered))
                     continue
                 rows.append((name, f"{verb}changed: {', '.join(change.name for change in changes)}"))
-    _finish(session, ("TOPIC", "STATUS"), rows, failures)
+    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures)
 
 
 @topic.command()
@@ -305,7 +381,7 @@ def delete(
         else:
             assert not dry_run or isinstance(outcome, TopicMetadata)
             rows.append((name, "would be deleted" if dry_run else "deleted"))
-    _finish(session, ("TOPIC", "STATUS"), rows, failures)
+    _finish(session, Table(("TOPIC", "STATUS"), rows), failures)
 
 
 @topic.command(name="which-partition")
@@ -332,4 +408,4 @@ def which_partition(
         for key in keys
         for each in chosen
     ]
-    session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows)
+    session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows, below=("DEFAULT-OF",))

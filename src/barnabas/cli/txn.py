@@ -34,6 +34,7 @@ _DOCTOR_COLUMNS = (
     "TOPIC", "PARTITION", "STABLE-OFFSET", "END-OFFSET", "HELD-BACK", "PRODUCER", "TRANSACTIONAL-ID", "STATE", "SINCE", "OPEN-FOR",
     "ADVICE",
 )  # fmt: skip
+_DOCTOR_HIDDEN_FIRST = ("STABLE-OFFSET", "END-OFFSET", "PRODUCER", "SINCE", "STATE", "HELD-BACK")
 
 
 @click.group()
@@ -76,7 +77,8 @@ def list_(
             pattern=pattern,
         )
     rows = [(each.coordinator, each.transactional_id, each.producer_id, each.state) for each in found]
-    session.output.table(("BROKER", "TRANSACTIONAL-ID", "PRODUCER-ID", "STATE"), rows)
+    columns = ("BROKER", "TRANSACTIONAL-ID", "PRODUCER-ID", "STATE")
+    session.output.table(columns, rows, hidden_first=("BROKER", "PRODUCER-ID"))
 
 
 @txn.command()
@@ -154,7 +156,8 @@ def _fence(session: Session, admin: Admin, transactional_ids: Iterable[str], dry
             did = "aborted" if found.state == "Ongoing" else "fenced"
             rows.append((name, f"would be {did}" if dry_run else did, found.state, found.producer_id))
     if rows:
-        session.output.table(("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID"), rows)
+        columns = ("TRANSACTIONAL-ID", "STATUS", "STATE-BEFORE", "PRODUCER-ID")
+        session.output.table(columns, rows, hidden_first=("PRODUCER-ID", "STATE-BEFORE"))
     report_failures((f"transactional id {name}", outcome) for name, outcome in outcomes.items())
 
 
@@ -187,6 +190,7 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
                 "would be aborted" if dry_run else "aborted",
             )
         ],
+        hidden_first=("PRODUCER-ID", "START-OFFSET"),
     )
 
 
@@ -205,7 +209,7 @@ def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
     if not rows and not session.output.is_json:
         click.echo("no transaction holds readers back")
         return
-    session.output.table(_DOCTOR_COLUMNS, rows)
+    session.output.table(_DOCTOR_COLUMNS, rows, hidden_first=_DOCTOR_HIDDEN_FIRST, below=("ADVICE",))
 
 
 def _held_back(admin: Admin, topics: tuple[str, ...], now_ms: int) -> list[tuple[tuple[object, ...], int]]:

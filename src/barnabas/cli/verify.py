@@ -12,7 +12,8 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import click
 
 from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
+from barnabas.cli.progress import Measured, on_terminal, shown
 from barnabas.cli.session import Session, session_options
 from barnabas.verify.faults import BrokerFailed, LocalBroker
 from barnabas.verify.history import read_history
@@ -27,14 +29,23 @@ from barnabas.verify.verdict import Verdict
 from barnabas.verify.verdict import check as check_history
 
 if TYPE_CHECKING:
-    from barnabas.verify.run import Progress
+    from barnabas.verify.run import Run
 
 _SHOWN = 3
 """Examples of each anomaly; JSON and the history have more."""
+_AFTER_WORK_S = 10
+"""What a run needs beside its work on a fast machine, if no transaction has to expire."""
 
 
 @click.command()
-@click.option("--time", "seconds", type=click.FloatRange(min=1), default=60, show_default=True, help="Seconds of work.")
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=1),
+    default=60,
+    show_default=True,
+    help="Seconds of work; reading everything back takes about 10 more.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of what the clients do.")
 @click.option("--protocol", type=click.Choice(["auto", "v1", "v2"]), default="auto", show_default=True,
               help="Of transactions: v1 by librdkafka, v2 (KIP-890) by a producer of our own.")  # fmt: skip
@@ -102,9 +113,14 @@ def verify(
             if broker is not None:
                 broker.check_address()
                 broker.start()
-            path = None if history is None else Path(history)
-            with _progress(session) as show:
-                verdict = Run(settings, path, broker, show)()
+            run = Run(settings, None if history is None else Path(history), broker)
+            if on_terminal():
+                click.echo(
+                    f"{settings.seconds:g} s of work, then about {_AFTER_WORK_S} s to read everything back", err=True
+                )
+            began_s = time.monotonic()
+            with shown(lambda: _measure(run, began_s)):
+                verdict = run()
         except (BrokerFailed, CannotRun) as error:
             raise Failure(str(error)) from None
     _report(session, verdict, history)
@@ -150,7 +166,7 @@ def _words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise click.BadParameter(f"{command!r}: {error}", param_hint="--broker-command") from None
+        raise click.BadParameter(f"{error}: {command}", param_hint="--broker-command") from None
 
 
 def _own_command(folder: Path, bootstrap: str) -> list[str]:
@@ -182,22 +198,13 @@ def _free_port() -> Iterator[int]:
         yield holder.getsockname()[1]
 
 
-@contextlib.contextmanager
-def _progress(session: Session) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that shows progress: one line that is overwritten on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-
-    def show(progress: Progress) -> None:
-        line = f"{progress.seconds:5.0f} s  {progress.ok} ok  {progress.fail} aborted  {progress.info} unknown"
-        kills = f"  {progress.kills} kills" if progress.kills else ""
-        click.echo(f"\r{line}{kills}   ", nl=False, err=True)
-
-    try:
-        yield show
-    finally:
-        click.echo("", err=True)
+def _measure(run: Run, began_s: float) -> Measured:
+    """Return how far the run is; called by the thread that draws."""
+    now = run.progress()
+    text = (
+        f"{time.monotonic() - began_s:3.0f} s  {now.phase}  {now.ok:,} ok  {now.fail:,} aborted  {now.info:,} unknown"
+    )
+    return Measured(text + (f"  {now.kills} kills" if now.kills else ""), now.seconds, run.settings.seconds)
 
 
 def _report(session: Session, verdict: Verdict, history: str | None) -> None:
@@ -223,11 +230,11 @@ def _report(session: Session, verdict: Verdict, history: str | None) -> None:
         ],
         vertical=True,
     )
-    found = [(name, count, "no") for name, count in verdict.counts().items()]
-    found += [(name, count, "yes") for name, count in verdict.allowed_counts().items()]
     tables = [summary, Table(["OPERATION", "OK", "FAIL", "INFO"], rows)]
-    if found:
-        tables.append(Table(["ANOMALY", "COUNT", "ALLOWED-BY-KAFKA"], found))
+    if permitted := list(verdict.allowed_counts().items()):
+        tables.append(Table(["PERMITTED-BY-KAFKA", "COUNT"], permitted))
+    if found := list(verdict.counts().items()):
+        tables.append(Table(["ANOMALY", "COUNT"], found))
     session.output.show(verdict.as_json(), *tables)
     if session.output.is_json:
         if not verdict.valid:
@@ -241,6 +248,7 @@ def _report(session: Session, verdict: Verdict, history: str | None) -> None:
             click.echo(f"    {op}")
     if not verdict.valid:
         where = f"; `barnabas verify --check {history}` checks it again" if history else ""
-        click.echo(f"invalid: {sum(verdict.counts().values())} anomalies{where}")
+        count = sum(verdict.counts().values())
+        click.echo(f"invalid: {count} {'anomaly' if count == 1 else 'anomalies'}{where}")
         raise Quiet
     click.echo("valid: no anomaly")

@@ -19,7 +19,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from barnabas.client import brokers, configs, group_descriptions, group_offsets, groups, offsets, topics, transactions
+from barnabas.client import (
+    brokers,
+    configs,
+    group_descriptions,
+    group_offsets,
+    groups,
+    offsets,
+    partition_descriptions,
+    topics,
+    transactions,
+)
 from barnabas.client.brokers import ClusterDescription, LogDir, ProducerState, ReplicaSize
 from barnabas.client.closeable import Closeable
 from barnabas.client.cluster import Cluster
@@ -30,13 +40,14 @@ from barnabas.client.group_offsets import CommittedOffset
 from barnabas.client.groups import GroupListing, GroupRebalance
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from barnabas.client.outcome import result
+from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.client.topics import CreatedTopic, NewTopic
 from barnabas.client.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
     "EARLIEST", "LATEST", "MAX_TIMESTAMP", "Admin", "ClusterDescription", "CommittedOffset", "ConfigChange", "ConfigEntry",
     "ConfigResource", "ConfigSource", "CreatedTopic", "GroupDescription", "GroupListing", "GroupMember", "GroupRebalance", "LogDir",
-    "NewTopic", "Node", "OffsetAndTimestamp", "PartitionMetadata", "ProducerState", "ReplicaSize", "ResourceType", "TopicMetadata",
+    "NewTopic", "Node", "OffsetAndTimestamp", "PartitionDescription", "PartitionMetadata", "ProducerState", "ReplicaSize", "ResourceType", "TopicMetadata",
     "TopicPartition", "TransactionDescription", "TransactionListing", "result",
 ]  # fmt: skip
 
@@ -77,6 +88,9 @@ class Admin(Closeable):
     create_topics = _method(topics.create_topics)
     delete_topics = _method(topics.delete_topics)
     create_partitions = _method(topics.create_partitions)
+
+    describe_partitions = _method(partition_descriptions.describe_partitions)
+    leaderless_partitions = _method(partition_descriptions.leaderless_partitions)
 
     list_offsets = _method(offsets.list_offsets)
     delete_records = _method(offsets.delete_records)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from barnabas.printable import printable
+
 DEFAULT_PORT = 9092
 
 
@@ -33,7 +35,9 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
             valid = not colon or bool(port_text)
         port_text = port_text or str(DEFAULT_PORT)
         if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
-            raise ValueError(f"{part!r} is not a broker address: write host:port, for example localhost:{DEFAULT_PORT}")
+            raise ValueError(
+                f"'{printable(part)}' is not a valid broker address: write host:port, for example localhost:{DEFAULT_PORT}"
+            )
         addresses.append((host, int(port_text)))
     if not addresses:
         raise ValueError(f"no broker address: write host:port, for example localhost:{DEFAULT_PORT}")

@@ -11,14 +11,18 @@ A key ends at the first `=`, `:` or white space without a backslash in front; on
 skipped. White space at the end of a value stays. `\t`, `\n`, `\r`, `\f` and `\uXXXX` stand for characters; elsewhere a backslash is
 dropped and the character behind it stays. An odd number of backslashes at the end continues the line. The last value of a key wins.
 
-Limits: a file is UTF-8 (Kafka's tools take it for ISO 8859-1). A backslash alone on the last line is ignored; in Java it is an
-empty key.
+A file is UTF-8, with or without a byte order mark; one that is not is ISO 8859-1, as every file is to Kafka's tools. Messages name the
+line and never its text, which may be a password.
+
+Limits: a backslash alone on the last line is ignored; in Java it is an empty key.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+from barnabas.printable import printable
 
 _WHITE = " \t\f"
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -34,13 +38,21 @@ def read_properties(path: str) -> dict[str, str]:
         OSError: the file cannot be read.
         ValueError: the file is not a properties file; the message names it.
     """
+    with open(path, "rb") as file:
+        content = file.read()
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return parse_properties(file.read())
-    except UnicodeDecodeError:
-        raise ValueError(f"cannot parse {path} as a properties file: it is not UTF-8 text") from None
+        if b"\0" in content:
+            raise ValueError("it is not text")
+        return parse_properties(_decoded(content))
     except ValueError as error:
-        raise ValueError(f"cannot parse {path} as a properties file: {error}") from None
+        raise ValueError(f"cannot parse {printable(path)} as a properties file: {error}") from None
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -50,16 +62,21 @@ def parse_properties(text: str) -> dict[str, str]:
         ValueError: a `\\u` without four hexadecimal digits.
     """
     properties: dict[str, str] = {}
-    for line in _logical_lines(text):
+    for number, line in _logical_lines(text):
         entry = _ENTRY.fullmatch(line)
-        assert entry is not None, line
-        properties[_unescape(entry[1])] = _unescape(entry[2])
+        assert entry is not None, number
+        try:
+            properties[_unescape(entry[1])] = _unescape(entry[2])
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
     return properties
 
 
-def _logical_lines(text: str) -> Iterator[str]:
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line that has a property, with the number of its last line in the file."""
     pending = ""
-    for raw in _LINE_END.split(text):
+    number = 0
+    for number, raw in enumerate(_LINE_END.split(text), start=1):
         line = raw.lstrip(_WHITE)
         if not pending and (not line or line[0] in "#!"):
             continue
@@ -67,10 +84,10 @@ def _logical_lines(text: str) -> Iterator[str]:
         if (len(line) - len(line.rstrip("\\"))) % 2:
             pending = pending[:-1]
         else:
-            yield pending
+            yield number, pending
             pending = ""
     if pending:
-        yield pending
+        yield number, pending
 
 
 def _unescape(text: str) -> str:
@@ -84,5 +101,5 @@ def _character(escape: re.Match[str]) -> str:
     if escape[1]:
         return chr(int(escape[1], 16))
     if escape[2] == "u":
-        raise ValueError(f"{escape.string!r} has a \\u without four hexadecimal digits")
+        raise ValueError("\\u without four hexadecimal digits; a backslash itself is written \\\\")
     return _CONTROLS.get(escape[2], escape[2])

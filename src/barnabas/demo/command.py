@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
     from barnabas.demo.display import Progress
@@ -61,7 +62,7 @@ def demo(
 ) -> None:
     """Send a shop's orders through a broker into Spark, and watch the results.
 
-    Needs Java 17 or newer, and pip install "barnabas[spark]".
+    Needs Java 17 or newer, and the packages of the extra "spark": pip install ".[spark]" in a clone.
     """
     from barnabas.demo.feeder import Feed, FeedError
     from barnabas.demo.java import JavaMissing, check_java
@@ -168,6 +169,4 @@ def _check_python_packages() -> None:
 
     missing = [name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise click.ClickException(
-            f'the demo needs {", ".join(missing)}: {sys.executable} -m pip install "barnabas[spark]"'
-        )
+        raise click.ClickException(f"the demo needs {', '.join(missing)}: {install_command()}")

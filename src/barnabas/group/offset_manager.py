@@ -38,6 +38,7 @@ from barnabas.protocol.primitives import ZERO_UUID
 
 INVALID_OFFSET = -1
 DEFAULT_RETENTION_TIME = -1
+NEVER_MS = 2**63 - 1
 GROUP_ID_NOT_FOUND_SINCE = 9
 """The OffsetCommit version from which the error of a missing group is GROUP_ID_NOT_FOUND."""
 TXN_GROUP_ERRORS_SINCE = 6
@@ -62,7 +63,8 @@ class OffsetManager:
         """
         now_ms = self._now_ms()
         retention_ms = request.retention_time_ms
-        expire_ms = None if retention_ms == DEFAULT_RETENTION_TIME else now_ms + retention_ms
+        # A client may ask for any number of milliseconds; the record's field has 64 bits.
+        expire_ms = None if retention_ms == DEFAULT_RETENTION_TIME else min(now_ms + retention_ms, NEVER_MS)
         records: list[CoordinatorRecord] = []
         response = OffsetCommitResponse()
         for topic in request.topics:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 Holdings = Mapping[str, frozenset[tuple[str, int]]]
@@ -136,6 +136,11 @@ class RebalanceHistory:
     def _current(self, group_id: str) -> RebalanceRecord | None:
         records = self._by_group.get(group_id)
         return records[-1] if records and records[-1].ended_ms is None else None
+
+
+def members_left(names: Sequence[str]) -> str:
+    """Return the cause of a rebalance after members left."""
+    return f"member{'' if len(names) == 1 else 's'} {', '.join(names)} left"
 
 
 def to_json(rebalances: list[RebalanceRecord]) -> str:

@@ -20,12 +20,15 @@ Kafka's counterpart: `FileRecords`, `FileLock`, `Utils.atomicMoveWithFallback`.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import posixpath
-import resource
 import shutil
+import sys
 from typing import NamedTuple, Protocol
+
+if sys.platform != "win32":  # where no broker runs, but programs import it
+    import fcntl
+    import resource
 
 Buffer = bytes | bytearray | memoryview
 

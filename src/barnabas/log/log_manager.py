@@ -2,7 +2,7 @@
 
     <root>/.lock                                held while a broker owns the directory
     <root>/meta.properties                      whose directory it is
-    <root>/.kafka_cleanshutdown                 the last owner closed everything
+    <root>/.kafka_cleanshutdown                 the last owner closed everything; its broker epoch, as JSON
     <root>/recovery-point-offset-checkpoint     up to where each log was flushed
     <root>/log-start-offset-checkpoint          log starts that lie inside a segment
     <root>/replication-offset-checkpoint        high watermarks
@@ -38,7 +38,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from barnabas.log import log_files, partition_metadata
+from barnabas.log import clean_shutdown_file, log_files, partition_metadata
+from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_cleaner import LogCleaner
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
-CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-CLEAN_SHUTDOWN_CONTENT = b'{"version":0,"brokerEpoch":-1}'
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 LOGS_PER_RETENTION_STEP = 200
 """How many logs one call of `housekeeping` handles: a millisecond or two, so that no request waits long."""
@@ -100,7 +99,12 @@ def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
 
 
 class LogManager:
-    """The logs of one data directory. `open` it before use."""
+    """The logs of one data directory. `open` it before use.
+
+    Attributes:
+        had_clean_shutdown: whether the last owner closed everything.
+        broker_epoch: the epoch that a clean stop writes down: at first the last owner's, -1 if it is not known.
+    """
 
     def __init__(
         self,
@@ -141,6 +145,7 @@ class LogManager:
         self._doomed: list[tuple[int, str]] = []
         self._renames = 0
         self.had_clean_shutdown = False
+        self.broker_epoch = clean_shutdown_file.UNKNOWN_EPOCH
         self._next_retention_ms = 0
         self._next_producer_check_ms = 0
         self._next_checkpoint_ms = 0
@@ -196,6 +201,7 @@ class LogManager:
         marker = f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}"
         self.had_clean_shutdown = self._disk.exists(marker)
         if self.had_clean_shutdown:
+            self.broker_epoch = clean_shutdown_file.decode(self._disk.read_file(marker))
             self._disk.remove(marker)
             self._disk.sync_dir(self.root_dir)
         self._checkpoints.load()
@@ -485,7 +491,8 @@ class LogManager:
         if all_clean:
             try:
                 self.checkpoint(sync=True)
-                self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", CLEAN_SHUTDOWN_CONTENT)
+                marker = clean_shutdown_file.encode(self.broker_epoch)
+                self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", marker)
             except (KafkaStorageError, OSError) as error:
                 logger.error("%s: closed, but not marked as clean: %s", self.root_dir, error)
         self._logs.clear()

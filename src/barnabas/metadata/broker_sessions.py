@@ -1,4 +1,4 @@
-"""When the active controller last heard from each broker.
+"""When the active controller last heard from each broker, and how far the broker had read the metadata log then.
 
 This is soft state: only the active controller keeps it, and a new controller gives each broker one full timeout first.
 
@@ -11,17 +11,27 @@ from barnabas.metadata.cluster_image import ClusterImage
 
 
 class BrokerSessions:
-    """The time of each broker's last contact; the session of a broker that is silent for `timeout_ms` has expired."""
+    """The time of each broker's last contact; the session of a broker that is silent for `timeout_ms` has expired.
+
+    Attributes:
+        applied: the offset of the metadata log up to which each broker has read.
+        shut_down_offset: for a broker that shuts down, the offset at which the others know that it leads nothing.
+    """
 
     def __init__(self, timeout_ms: int) -> None:
         self.timeout_ms = timeout_ms
         self.last_contact_ms: dict[int, int] = {}
+        self.applied: dict[int, int] = {}
+        self.shut_down_offset: dict[int, int] = {}
 
-    def touch(self, broker_id: int, now_ms: int) -> None:
+    def touch(self, broker_id: int, now_ms: int, applied: int) -> None:
         self.last_contact_ms[broker_id] = now_ms
+        self.applied[broker_id] = applied
 
     def forget(self, broker_id: int) -> None:
         self.last_contact_ms.pop(broker_id, None)
+        self.applied.pop(broker_id, None)
+        self.shut_down_offset.pop(broker_id, None)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:
         last = self.last_contact_ms.get(broker_id)

@@ -3,7 +3,11 @@
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
   register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
   order, or its session has expired.
+- A new incarnation names the epoch of the one before if that one stopped in order. If it does not, the broker has crashed: it leaves
+  every ISR and every ELR.
 - A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
+- A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
+  nothing and the other active brokers have read of it.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
@@ -12,8 +16,13 @@ from __future__ import annotations
 
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
-from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.partition_leaders import on_broker_back, on_broker_gone, partitions_of
+from barnabas.metadata.partition_leaders import (
+    is_active,
+    leads_any,
+    on_broker_back,
+    on_broker_crashed,
+    on_broker_gone,
+)
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -48,8 +57,10 @@ def register_broker(
     epoch = view.quorum.end_offset
     if existing is not None and same_incarnation:
         epoch = existing.epoch
-    elif existing is not None and not existing.fenced:
-        records += on_broker_gone(view.image, existing.id)
+    else:
+        stopped_in_order = existing is not None and existing.epoch == request.previous_broker_epoch
+        records += (on_broker_gone if stopped_in_order else on_broker_crashed)(view, request.broker_id)
+        view.sessions.forget(request.broker_id)
         epoch += len(records)
     records.append(_registration_record(request, epoch, existing if same_incarnation else None))
     return ControllerResult(messages.BrokerRegistrationResponse(broker_epoch=epoch), records)
@@ -108,16 +119,16 @@ def heartbeat(
     records: list[MetadataRecord] = []
     fenced, should_shut_down = broker.fenced, False
     if request.want_shut_down:
-        records, should_shut_down = _shut_down(view, broker)
-        fenced = broker.fenced
+        records, should_shut_down = _shut_down(view, broker, want_fence=request.want_fence)
+        fenced = broker.fenced or should_shut_down
     elif broker.fenced and not request.want_fence and caught_up:
         records.append(_change(broker, fenced=UNFENCE))
-        records += on_broker_back(view.image, broker.id)
+        records += on_broker_back(view, broker.id)
         fenced = False
     elif not broker.fenced and request.want_fence:
-        records = fence_broker(view.image, broker)
+        records = fence_broker(view, broker)
         fenced = True
-    view.sessions.touch(broker.id, view.now_ms)
+    view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
         is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
     )
@@ -146,44 +157,34 @@ def _change(broker: BrokerRegistration, *, fenced: int = 0, shutting_down: int =
     )
 
 
-def _shut_down(view: ControllerView, broker: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
-    """Move leadership away; the broker may go once it leads nothing that another replica could lead."""
+def _shut_down(
+    view: ControllerView, broker: BrokerRegistration, *, want_fence: bool
+) -> tuple[list[MetadataRecord], bool]:
+    """Return the records of one step of an orderly shutdown, and whether the broker may stop now."""
     if broker.fenced:
         return [], True
-    brokers = view.image.cluster.brokers
-
-    def usable(replica: int) -> bool:
-        return replica != broker.id and replica in brokers and not brokers[replica].fenced
-
-    movable = [
-        (topic, index)
-        for topic, index, partition in partitions_of(view.image, broker.id)
-        if partition.leader == broker.id and any(usable(replica) for replica in partition.isr)
-    ]
-    records: list[MetadataRecord] = []
-    if not broker.in_controlled_shutdown:
-        records.append(_change(broker, shutting_down=1))
-    if not movable:
-        return records, True
-    for topic, index in movable:
-        partition = topic.partitions[index]
-        leader = next(r for r in partition.replicas if r in partition.isr and usable(r))
-        isr = [replica for replica in partition.isr if replica != broker.id]
-        records.append(
-            messages.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=leader, isr=isr)
-        )
-    return records, False
+    if not want_fence and leads_any(view, broker.id):
+        records = on_broker_gone(view, broker.id)
+        if not broker.in_controlled_shutdown:
+            records.insert(0, _change(broker, shutting_down=1))
+        view.sessions.shut_down_offset[broker.id] = view.quorum.end_offset + len(records) - 1
+        return records, False
+    handed_over = view.sessions.shut_down_offset.get(broker.id, -1)
+    others = [each.id for each in view.image.cluster.brokers.values() if is_active(each) and each.id != broker.id]
+    if broker.in_controlled_shutdown and any(view.sessions.applied.get(other, -1) < handed_over for other in others):
+        return [], False
+    return fence_broker(view, broker), True
 
 
-def fence_broker(image: MetadataImage, broker: BrokerRegistration) -> list[MetadataRecord]:
-    return [*on_broker_gone(image, broker.id), _change(broker, fenced=FENCE)]
+def fence_broker(view: ControllerView, broker: BrokerRegistration) -> list[MetadataRecord]:
+    return [*on_broker_gone(view, broker.id), _change(broker, fenced=FENCE)]
 
 
 def fence_stale(view: ControllerView) -> list[MetadataRecord]:
     """Return the records that fence one broker whose session has expired; call until the list is empty."""
     for broker_id in view.sessions.stale(view.image.cluster, view.now_ms):
         view.sessions.forget(broker_id)
-        return fence_broker(view.image, view.image.cluster.brokers[broker_id])
+        return fence_broker(view, view.image.cluster.brokers[broker_id])
     return []
 
 
@@ -219,6 +220,6 @@ def unregister_broker(
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
-    records = [] if broker.fenced else on_broker_gone(view.image, broker.id)
+    records = on_broker_gone(view, broker.id)
     records.append(messages.UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch))
     return ControllerResult(messages.UnregisterBrokerResponse(error_message=None), records)

@@ -176,6 +176,11 @@ class ConfigKey(NamedTuple):
     def sensitive(self) -> bool:
         return self.kind is ConfigType.PASSWORD
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether this broker reads the setting; others are only validated."""
+        return not self.documentation.endswith("has no effect.")
+
     def parse(self, text: str | None) -> ConfigValue:
         """Text to value, bounds checked.
 

@@ -5,10 +5,13 @@
 - The legacy AlterConfigs replaces the whole set: what it does not name is removed.
 - A broker resource with an empty name is the cluster-wide default; a setting that is only per broker is rejected
   there, and one that is only read at the start is rejected everywhere.
+- A broker setting that asks for protection (TLS, logins, ACLs) is rejected: this broker has none (`security_settings`).
+- While eligible leader replicas are on, min.insync.replicas cannot be set for one broker or removed for the cluster, and
+  a change of it forgets the eligible leader replicas that were chosen by the old value.
 - A change that changes nothing writes no record, except for brokers, where a repeated record makes each broker reload
   its key stores.
 
-Sources: KIP-133, KIP-226, KIP-339; Kafka's `ConfigAdminManager`, `ConfigurationControlManager`,
+Sources: KIP-133, KIP-226, KIP-339, KIP-966; Kafka's `ConfigAdminManager`, `ConfigurationControlManager`,
 `ControllerConfigurationValidator`, `DynamicBrokerConfig`.
 """
 
@@ -20,12 +23,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from barnabas.metadata import topic_names
-from barnabas.metadata.bootstrap import ELR_FEATURE
 from barnabas.metadata.client_metrics_configs import check_subscription, refuse_unknown
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType, ConfigType
+from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
+from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.metadata.security_settings import REMEDY, shown, unserved
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -70,7 +75,7 @@ def incremental_alter(
     answer = messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     answers, records = _alter_each(view, request.resources, changes, answer)
     response = messages.IncrementalAlterConfigsResponse(responses=answers)
-    return ControllerResult(response, [] if request.validate_only else records)
+    return ControllerResult(response, [] if request.validate_only else records + clear_elr(view, records))
 
 
 def alter_configs(
@@ -87,7 +92,7 @@ def alter_configs(
     answer = messages.AlterConfigsResponse.AlterConfigsResourceResponse
     answers, records = _alter_each(view, request.resources, changes, answer)
     response = messages.AlterConfigsResponse(responses=answers)
-    return ControllerResult(response, [] if request.validate_only else records)
+    return ControllerResult(response, [] if request.validate_only else records + clear_elr(view, records))
 
 
 def _alter_each(
@@ -110,6 +115,37 @@ def _alter_each(
             code, message = error.code, error.message
         answers.append(answer(error_code=code, error_message=message, resource_type=kind, resource_name=name))
     return answers, records
+
+
+def clear_elr(view: ControllerView, configs: Iterable[MetadataRecord]) -> list[MetadataRecord]:
+    """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change."""
+    if view.image.features.level(ELR_FEATURE) == 0:
+        return []
+    changed = (record for record in configs if isinstance(record, messages.ConfigRecord) and record.name == MIN_ISR)
+    return [
+        # An empty name stands for all topics.
+        messages.ClearElrRecord(topic_name=c.resource_name if c.resource_type == ConfigResourceType.TOPIC else "")
+        for c in changed
+    ]
+
+
+def elr_safety_records(view: ControllerView) -> list[MetadataRecord]:
+    """Return the records that give the cluster one min.insync.replicas, which eligible leader replicas need."""
+    configs = view.image.configs
+    records: list[MetadataRecord] = []
+    if MIN_ISR not in configs.for_resource(ConfigResourceType.BROKER, ""):
+        # A setting of one broker does not count: this removes it.
+        key = view.configs.schema.of(ConfigResourceType.TOPIC)[MIN_ISR]
+        value = view.configs.topic_default(ConfigurationsImage(), key)[0]
+        records.append(_broker_min_isr("", str(value)))
+    for name in configs.names_of(ConfigResourceType.BROKER):
+        if name and MIN_ISR in configs.for_resource(ConfigResourceType.BROKER, name):
+            records.append(_broker_min_isr(name, None))
+    return records
+
+
+def _broker_min_isr(name: str, value: str | None) -> MetadataRecord:
+    return messages.ConfigRecord(resource_type=ConfigResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value)
 
 
 def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
@@ -262,6 +298,9 @@ def _check_broker_values(
     for key, text in values.items():
         if key in keys:
             keys[key].parse(text)
+    for key, value in changed.items():
+        if value is not None and unserved(key, value, keys):
+            raise ConfigError(f"{shown(key, value, keys)} asks for protection: {REMEDY}.")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:
             raise KafkaError(

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.metadata import topic_names
 from barnabas.metadata.config_schema import ConfigError, ConfigResourceType
+from barnabas.metadata.configuration_control import clear_elr
 from barnabas.metadata.controller_view import (
     MAX_RECORDS_PER_REQUEST,
     NO_ERROR,
@@ -141,6 +142,8 @@ def _create_topic(
         )
         for name in sorted(configs)
     ]
+    # As in Kafka; a new topic has no such replicas yet.
+    records += clear_elr(view, records)
     records += [partition.to_record(topic_id, index) for index, partition in enumerate(partitions)]
     return NO_ERROR, records
 

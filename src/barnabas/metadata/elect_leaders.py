@@ -1,7 +1,9 @@
 """ElectLeaders: give partitions back to their preferred leaders, or take any replica that is left.
 
-- PREFERRED (0): the first replica leads again if it is in sync; ELECTION_NOT_NEEDED where it already does.
-- UNCLEAN (1): a partition without leader gets any usable replica; records that only the others hold are lost.
+- PREFERRED (0): the first replica leads again if it may; ELECTION_NOT_NEEDED where it already does.
+- UNCLEAN (1): a partition without leader gets any active replica; records that only the others hold are lost.
+- `PartitionChangeBuilder` has the rules of both. If it finds nobody, or nobody else, the error is PREFERRED_LEADER_NOT_AVAILABLE or
+  ELIGIBLE_LEADERS_NOT_AVAILABLE.
 - A null list means every partition. The response then lists every topic, but only partitions that needed an election.
 - An empty list gets an empty response, even with an unknown election type.
 
@@ -12,9 +14,11 @@ from __future__ import annotations
 
 import enum
 
-from barnabas.metadata.controller_view import ApiError, ControllerResult, ControllerView
+from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
+from barnabas.metadata.partition_change_builder import Election
+from barnabas.metadata.partition_leaders import Elections, Hosted
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration
+from barnabas.metadata.topics_image import NO_LEADER
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -44,10 +48,11 @@ def elect_leaders(
         asked = [(entry.topic, entry.partitions) for entry in request.topic_partitions]
     response = messages.ElectLeadersResponse()
     records: list[MetadataRecord] = []
+    elections = Elections(view)
     for name, indexes in asked:
         results = []
         for index in indexes:
-            error, changes = _elect(view, name, index, election)
+            error, changes = _elect(view, elections, name, index, election)
             records += changes
             if is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED:
                 continue
@@ -62,7 +67,7 @@ def elect_leaders(
 
 
 def _elect(
-    view: ControllerView, name: str, index: int, election: ElectionType
+    view: ControllerView, elections: Elections, name: str, index: int, election: ElectionType
 ) -> tuple[ApiError, list[MetadataRecord]]:
     topic = view.image.topics.by_name.get(name)
     if topic is None:
@@ -70,28 +75,12 @@ def _elect(
     partition = topic.partitions.get(index)
     if partition is None:
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"), []
-    brokers = view.image.cluster.brokers
-    usable = [r for r in partition.replicas if r in brokers and not brokers[r].fenced]
-    if election is ElectionType.PREFERRED:
-        preferred = partition.replicas[0]
-        if partition.leader == preferred:
-            return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), []
-        if preferred not in usable or preferred not in partition.isr:
-            return ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE), []
-        return _change(topic.topic_id, index, partition, preferred)
-    if partition.leader != NO_LEADER:
+    is_preferred = election is ElectionType.PREFERRED
+    if partition.leader == partition.replicas[0] if is_preferred else partition.leader != NO_LEADER:
         return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), []
-    if not usable:
-        return ApiError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE), []
-    in_sync = [replica for replica in usable if replica in partition.isr]
-    return _change(topic.topic_id, index, partition, (in_sync or usable)[0])
-
-
-def _change(
-    topic_id: bytes, index: int, partition: PartitionRegistration, leader: int
-) -> tuple[ApiError, list[MetadataRecord]]:
-    record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=leader)
-    if leader not in partition.isr:
-        # After an unclean election only the new leader is in sync.
-        record.isr = [leader]
-    return ApiError(ErrorCode.NONE), [record]
+    kind = Election.PREFERRED if is_preferred else Election.UNCLEAN
+    change = elections.builder(Hosted(topic, index, partition), kind).build(topic.topic_id, index)
+    if change is not None:
+        return NO_ERROR, [change]
+    nobody = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    return ApiError(nobody), []

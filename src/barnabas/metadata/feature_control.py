@@ -5,6 +5,8 @@
 - metadata.version can be lowered only if no level on the way changed a format, so that no metadata is lost.
 - All updates of a request are made or none: the first error becomes the error of the whole response, without results.
   Versions 0 and 1 list results when all updates were made (KIP-1022).
+- Eligible leader replicas need metadata.version 4.0-IV1 and one min.insync.replicas for the cluster: turning them on sets it where it is
+  not set, and removes it from single brokers (KIP-966).
 
 Sources: KIP-584, KIP-778, KIP-1022; Kafka's `FeatureControlManager`.
 """
@@ -13,14 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barnabas.metadata.configuration_control import elr_safety_records
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
-from barnabas.metadata.features_image import KRAFT_VERSION, METADATA_VERSION
+from barnabas.metadata.features_image import ELR_FEATURE, KRAFT_VERSION, METADATA_VERSION
 from barnabas.metadata.metadata_version import DID_METADATA_CHANGE, supported_features
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+# 4.0-IV1, the first level whose records have eligible leader replicas.
+ELR_METADATA_VERSION = 23
 
 
 def update_features(
@@ -36,6 +41,8 @@ def update_features(
             kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
         name, level = update.feature, update.max_version_level
         refusal = _check(view, name, level, kind)
+        if refusal.code is ErrorCode.NONE and name == ELR_FEATURE and level > 0:
+            refusal = _check_elr(view, request, level)
         if refusal.code is not ErrorCode.NONE:
             break
         if level != view.image.features.level(name):
@@ -50,6 +57,8 @@ def update_features(
         response.results = [_taken(update.feature) for update in request.feature_updates]
     # metadata.version first, for it decides how the others are written.
     records.sort(key=lambda record: getattr(record, "name", "") != METADATA_VERSION)
+    if any(getattr(record, "name", "") == ELR_FEATURE and getattr(record, "feature_level", 0) for record in records):
+        records = elr_safety_records(view) + records
     return ControllerResult(response, [] if request.validate_only else records)
 
 
@@ -88,6 +97,15 @@ def _check(view: ControllerView, name: str, level: int, kind: int) -> ApiError:
     if name == KRAFT_VERSION and level != current:
         return ApiError(refused, invalid + "The quorum's own version is set when a directory is formatted.")
     return NO_ERROR
+
+
+def _check_elr(view: ControllerView, request: messages.UpdateFeaturesRequest, level: int) -> ApiError:
+    asked = {update.feature: update.max_version_level for update in request.feature_updates}
+    if asked.get(METADATA_VERSION, view.image.features.level(METADATA_VERSION)) >= ELR_METADATA_VERSION:
+        return NO_ERROR
+    why = f"could not be set to {level} because it depends on {METADATA_VERSION} level {ELR_METADATA_VERSION}"
+    invalid = f"Invalid update version {level} for feature {ELR_FEATURE}. "
+    return ApiError(ErrorCode.INVALID_UPDATE_VERSION, f"{invalid}{ELR_FEATURE} {why}")
 
 
 def _broker_objections(view: ControllerView, name: str, level: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from barnabas.protocol import messages
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
+ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 class FeaturesImage(NamedTuple):

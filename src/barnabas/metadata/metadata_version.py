@@ -48,6 +48,17 @@ FEATURES: dict[str, FeatureRange] = {
     "transaction.version": FeatureRange(0, 2, 2),
 }
 KRAFT_VERSION = FeatureRange(0, 1, 1)
+OLDEST_FORMAT = 21
+"""The lowest metadata.version that a fresh directory may have: 3.9-IV0, the first with kraft.version 1."""
+
+# From which metadata.version on a fresh cluster finalizes a level of a feature.
+_DEFAULT_SINCE: dict[str, tuple[tuple[int, int], ...]] = {
+    "eligible.leader.replicas.version": ((26, 1),),
+    "group.version": ((22, 1),),
+    "share.version": ((31, 2), (28, 1)),
+    "streams.version": ((29, 1),),
+    "transaction.version": ((24, 2),),
+}
 
 
 def record_version(record_name: str, metadata_version: int) -> int:
@@ -56,6 +67,16 @@ def record_version(record_name: str, metadata_version: int) -> int:
         if metadata_version >= level:
             return version
     return 0
+
+
+def default_level(feature: str, metadata_version: int) -> int:
+    """Return the level of a feature that a fresh cluster of this metadata.version finalizes."""
+    return next((level for since, level in _DEFAULT_SINCE[feature] if metadata_version >= since), 0)
+
+
+def release_level(release: str) -> int | None:
+    """Return the metadata.version of a release such as `4.3`, or of a version such as `4.3-IV0`; None if there is none."""
+    return next((level for level in reversed(NAMES) if release in (NAMES[level], NAMES[level].partition("-")[0])), None)
 
 
 def supported_features() -> dict[str, FeatureRange]:

@@ -1,66 +1,167 @@
-"""Choosing partition leaders when brokers are fenced and unfenced.
+"""The partitions that change when something happens to a broker, and the settings that decide their elections.
 
-- When a leader is fenced, the first usable replica of the ISR, in the order of the replica list, leads.
-- The last member of an ISR stays in it when it is fenced, and the partition has no leader (-1) until that member is
-  unfenced: electing another replica could lose acknowledged records.
-- An unclean election takes any usable replica and makes it the whole ISR; it happens only on demand, or where
-  unclean.leader.election.enable is set.
+    what happens to a broker             its partitions
+    fenced, or leaves in order           it leaves each ISR; where it led, another replica leads
+    unfenced                             those without a leader may get one
+    restarts after an orderly stop       as if it was fenced
+    restarts after a crash               it leaves each ISR and each ELR, for its disk may have lost records
+    unregistered                         as if it was fenced
 
-Sources: Kafka's `PartitionChangeBuilder`, `ReplicationControlManager.generateLeaderAndIsrUpdates`.
+`PartitionChangeBuilder` has the rules of elections. A topic with unclean.leader.election.enable always elects UNCLEAN here.
+
+Sources: Kafka's `ReplicationControlManager.generateLeaderAndIsrUpdates` and its callers, `LeaderAcceptor`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.cluster_image import BrokerRegistration
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.controller_view import ControllerView
+from barnabas.metadata.features_image import ELR_FEATURE
+from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration, TopicImage
-from barnabas.protocol import messages
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+
+NOBODY = -1
+# Reserved ids of directories: on its way to a directory, not assigned yet, and offline.
+MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
 
 
-def partitions_of(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionRegistration]]:
-    """Yield every partition with a replica on this broker, in topic and partition order."""
-    for name in sorted(image.topics.by_name):
-        topic = image.topics.by_name[name]
-        for index, partition in topic.partitions.items():
-            if broker_id in partition.replicas:
-                yield topic, index, partition
+class Hosted(NamedTuple):
+    """A partition of a topic."""
+
+    topic: TopicImage
+    index: int
+    partition: PartitionRegistration
 
 
-def best_leader(partition: PartitionRegistration, usable: Callable[[int], bool]) -> int:
-    """Return the first usable in-sync replica in replica order, or -1."""
-    return next((r for r in partition.replicas if r in partition.isr and usable(r)), NO_LEADER)
+class Elections:
+    """Builds the changes of partitions as one view of the controller has topics, brokers and settings.
+
+    Args:
+        gone: a broker that is leaving; it cannot lead.
+        back: a broker that is being unfenced; it can lead although the view still has it as fenced.
+        crashed: a broker that restarts after a crash; it cannot lead and is not eligible.
+    """
+
+    def __init__(self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY) -> None:
+        self._view = view
+        self._gone, self._back, self._crashed = gone, back, crashed
+        self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
+        self._settings: dict[str, tuple[int, bool]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Elections gone={self._gone} back={self._back} crashed={self._crashed}>"
+
+    def builder(self, at: Hosted, election: Election | None = None) -> PartitionChangeBuilder:
+        """Return a builder for a partition; without an election, the topic's settings choose it."""
+        min_isr, is_unclean = self._settings_of(at.topic)
+        if election is None:
+            election = Election.UNCLEAN if is_unclean else Election.ONLINE
+        rules = ElectionRules(self._acceptor(at.partition), min_isr, self._elr_enabled, election)
+        return PartitionChangeBuilder(at.partition, rules)
+
+    def changes(self, partitions: Iterator[Hosted]) -> list[MetadataRecord]:
+        """Return the records for partitions after what happened to the broker."""
+        leaving = frozenset((self._gone, self._crashed)) - {NOBODY}
+        records: list[MetadataRecord] = []
+        for at in partitions:
+            builder = self.builder(at)
+            if leaving:
+                builder.isr = tuple(replica for replica in at.partition.isr if replica not in leaving)
+            builder.lost = frozenset((self._crashed,))
+            record = builder.build(at.topic.topic_id, at.index)
+            if record is not None:
+                records.append(record)
+        return records
+
+    def is_unclean(self, topic: TopicImage) -> bool:
+        """Return whether the topic may elect a replica that may have lost records."""
+        return self._settings_of(topic)[1]
+
+    def _settings_of(self, topic: TopicImage) -> tuple[int, bool]:
+        found = self._settings.get(topic.name)
+        if found is None:
+            min_isr = self._value(topic.name, "min.insync.replicas")
+            is_unclean = self._value(topic.name, "unclean.leader.election.enable")
+            first = next(iter(topic.partitions.values()))
+            assert isinstance(min_isr, int), min_isr
+            found = self._settings[topic.name] = (min(min_isr, len(first.replicas)), is_unclean is True)
+        return found
+
+    def _value(self, topic: str, name: str) -> object:
+        view = self._view
+        key = view.configs.schema.of(ConfigResourceType.TOPIC)[name]
+        text = view.image.configs.for_resource(ConfigResourceType.TOPIC, topic).get(name)
+        return view.configs.topic_default(view.image.configs, key)[0] if text is None else key.parse(text)
+
+    def _acceptor(self, partition: PartitionRegistration) -> Callable[[int], bool]:
+        brokers = self._view.image.cluster.brokers
+        gone, back, crashed = self._gone, self._back, self._crashed
+
+        def is_acceptable(replica: int) -> bool:
+            broker = brokers.get(replica)
+            if broker is None or replica in (gone, crashed):
+                return False
+            if replica != back and not is_active(broker):
+                return False
+            return has_directory_online(broker, partition, replica)
+
+        return is_acceptable
 
 
-def on_broker_gone(image: MetadataImage, broker_id: int) -> list[MetadataRecord]:
-    """Return the changes when a broker is fenced: it leaves each ISR with other members, and leads nothing."""
-    brokers = image.cluster.brokers
-
-    def usable(replica: int) -> bool:
-        return replica != broker_id and replica in brokers and not brokers[replica].fenced
-
-    records: list[MetadataRecord] = []
-    for topic, index, partition in partitions_of(image, broker_id):
-        if broker_id not in partition.isr:
-            continue
-        change = messages.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id)
-        rest = [replica for replica in partition.isr if replica != broker_id]
-        if rest:
-            change.isr = rest
-        if partition.leader == broker_id:
-            change.leader = best_leader(partition, usable)
-        if change.isr is not None or partition.leader == broker_id:
-            records.append(change)
-    return records
+def is_active(broker: BrokerRegistration) -> bool:
+    """Return whether a broker may lead partitions."""
+    return not (broker.fenced or broker.in_controlled_shutdown)
 
 
-def on_broker_back(image: MetadataImage, broker_id: int) -> list[MetadataRecord]:
-    """Return the changes when a broker is unfenced: it leads the leaderless partitions whose ISR it is in."""
-    records: list[MetadataRecord] = []
-    for topic, index, partition in partitions_of(image, broker_id):
-        if partition.leader == NO_LEADER and broker_id in partition.isr:
-            records.append(
-                messages.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id)
-            )
-    return records
+def has_directory_online(broker: BrokerRegistration, partition: PartitionRegistration, replica: int) -> bool:
+    """Return whether the directory of a replica is one that its broker offers."""
+    position = partition.replicas.index(replica) if replica in partition.replicas else len(partition.directories)
+    if position >= len(partition.directories):
+        return True
+    directory = partition.directories[position]
+    if directory in (MIGRATING, UNASSIGNED):
+        return True
+    # Before metadata.version 3.7-IV2 brokers did not name their directories.
+    return directory != LOST and (not broker.directories or directory in broker.directories)
+
+
+def all_partitions(view: ControllerView) -> Iterator[Hosted]:
+    """Yield every partition in the order of topics and indexes."""
+    by_name = view.image.topics.by_name
+    for name in sorted(by_name):
+        for index, partition in by_name[name].partitions.items():
+            yield Hosted(by_name[name], index, partition)
+
+
+def leaderless_partitions(view: ControllerView) -> Iterator[Hosted]:
+    return (at for at in all_partitions(view) if at.partition.leader == NO_LEADER)
+
+
+def leads_any(view: ControllerView, broker_id: int) -> bool:
+    """Return whether a broker leads a partition."""
+    return any(at.partition.leader == broker_id for at in all_partitions(view))
+
+
+def on_broker_gone(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
+    """Return the changes when a broker is fenced or leaves in order."""
+    in_isr = (at for at in all_partitions(view) if broker_id in at.partition.isr)
+    return Elections(view, gone=broker_id).changes(in_isr)
+
+
+def on_broker_crashed(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
+    """Return the changes when a broker restarts after a crash."""
+    if view.image.features.level(ELR_FEATURE) == 0:
+        return on_broker_gone(view, broker_id)
+    trusted = (at for at in all_partitions(view) if broker_id in at.partition.isr or broker_id in at.partition.elr)
+    return Elections(view, crashed=broker_id).changes(trusted)
+
+
+def on_broker_back(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
+    """Return the changes when a broker is unfenced: partitions without a leader elect one."""
+    return Elections(view, back=broker_id).changes(leaderless_partitions(view))

@@ -46,6 +46,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.managers import Manager, manager_of
 from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
+from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -170,6 +171,7 @@ class QuorumController:
         self.configs = configs
         self.image = MetadataImage()
         self.sessions = BrokerSessions(settings.broker_session_timeout_ms)
+        self._elections = PeriodicElections()
         self.is_active = False
         self.commits = 0
         self.commit_ms = 0
@@ -461,7 +463,7 @@ class QuorumController:
         return snapshot
 
     def tick(self) -> None:
-        """Time out requests, and fence brokers whose session has expired; the server calls this on a timer."""
+        """Time out requests, fence brokers whose session has expired, hold elections; the server calls this on a timer."""
         now_ms = self._now_ms()
         for request in self._early:
             if request.is_late(now_ms):
@@ -469,12 +471,15 @@ class QuorumController:
         for pending in self._pending:
             if pending.request is not None and pending.request.expires_ms < now_ms:
                 pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
-        while self.is_active and (records := cluster_control.fence_stale(view := self._view())):
+        while self.is_active and (records := self._due(view := self._view())):
             try:
                 self._append(_change(view, ControllerResult(None, records)), None)
             except KafkaError as error:
-                logger.warning("Cannot fence a broker whose session has expired: %s", error)
+                logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
                 return
+
+    def _due(self, view: ControllerView) -> list[MetadataRecord]:
+        return cluster_control.fence_stale(view) or self._elections.due(view)
 
     def close(self) -> None:
         """Fail what waits; nothing is appended after this."""

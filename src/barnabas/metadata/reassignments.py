@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.create_topics import check_assignment
+from barnabas.metadata.partition_leaders import Elections, Hosted
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import PartitionRegistration
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 
@@ -59,7 +59,7 @@ def _reassign(
     if partition is None:
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}."), []
     if replicas is None:
-        return _cancel(topic.topic_id, index, partition)
+        return _cancel(view, Hosted(topic, index, partition))
     error = check_assignment(view, replicas, index, None)
     if error.code is not ErrorCode.NONE:
         return error, []
@@ -72,26 +72,25 @@ def _reassign(
     if any(replica not in partition.isr for replica in target):
         message = "Moving a partition to brokers that have to catch up first is not supported yet."
         return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
-    change = messages.PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, replicas=list(target))
-    change.isr = [replica for replica in partition.isr if replica in target]
-    directory = dict(zip(partition.replicas, partition.directories, strict=False))
-    change.directories = [directory[replica] for replica in target if replica in directory]
-    if partition.leader not in target:
-        change.leader = target[0]
-    if partition.is_reassigning:
-        change.adding_replicas, change.removing_replicas = [], []
-    return NO_ERROR, [change]
+    return NO_ERROR, _moved(view, Hosted(topic, index, partition), target)
 
 
-def _cancel(topic_id: bytes, index: int, partition: PartitionRegistration) -> tuple[ApiError, list[MetadataRecord]]:
+def _cancel(view: ControllerView, at: Hosted) -> tuple[ApiError, list[MetadataRecord]]:
+    partition = at.partition
     if not partition.is_reassigning:
         return ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS), []
-    kept = [replica for replica in partition.replicas if replica not in partition.adding_replicas]
-    change = messages.PartitionChangeRecord(
-        partition_id=index, topic_id=topic_id, replicas=kept, adding_replicas=[], removing_replicas=[]
-    )
-    change.isr = [replica for replica in partition.isr if replica in kept]
-    return NO_ERROR, [change]
+    kept = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
+    return NO_ERROR, _moved(view, at, kept)
+
+
+def _moved(view: ControllerView, at: Hosted, target: tuple[int, ...]) -> list[MetadataRecord]:
+    """Return the change to these replicas, which ends a reassignment."""
+    builder = Elections(view).builder(at)
+    builder.replicas = target
+    builder.isr = tuple(replica for replica in at.partition.isr if replica in target)
+    builder.ends_reassignment = True
+    change = builder.build(at.topic.topic_id, at.index)
+    return [] if change is None else [change]
 
 
 def list_reassignments(

@@ -25,6 +25,7 @@ from barnabas.protocol.primitives import uuid_to_str
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
 LEADER_RECOVERED = 0
+LEADER_RECOVERING = 1
 
 
 class PartitionRegistration(NamedTuple):

@@ -259,7 +259,15 @@ class LongMessage(Exception):
 
 
 class FrameTooLarge(MalformedMessage):
-    """A frame announces more bytes than the listener allows."""
+    """A frame announces more bytes than the listener allows.
+
+    Attributes:
+        announced: the size that the frame announces.
+    """
+
+    def __init__(self, message: str, announced: int = 0) -> None:
+        super().__init__(message)
+        self.announced = announced
 
 
 class EncodeError(KafkaError):

@@ -132,7 +132,7 @@ class FrameBuffer:
         if size < 0:
             raise MalformedMessage(f"a frame announces {size} bytes")
         if size > self._max_frame_bytes:
-            raise FrameTooLarge(f"a frame announces {size} bytes, {self._max_frame_bytes} are allowed")
+            raise FrameTooLarge(f"a frame announces {size} bytes, {self._max_frame_bytes} are allowed", size)
         return int(size) + SIZE.size
 
     def _move_to(self, capacity: int) -> None:

@@ -6,7 +6,7 @@
 - Only the leader at the current epoch appends and serves clients. A client with an older leader epoch gets FENCED_LEADER_EPOCH and
   must refresh its metadata. A client with a newer one gets UNKNOWN_LEADER_EPOCH and must retry, because this broker lags (KIP-320).
 - The high watermark is the smallest log end offset of the in-sync replicas and never decreases; a sole replica's records are committed
-  when they are in its log.
+  when they are in its log. While fewer than min.insync.replicas are in sync it stands still, also for records with acks=1.
 - acks=all needs min.insync.replicas in-sync replicas, but never more than the partition has replicas (KIP-966).
 - The log is opened on first use: a broker with thousands of partitions starts, and creates thousands more, without touching their
   files.
@@ -98,8 +98,8 @@ class Partition:
         self.isr = registration.isr
         self.replicas = registration.replicas
         self.is_leader = registration.leader == self._node_id
-        self._is_sole_replica = self.is_leader and all(replica == self._node_id for replica in self.isr)
         self._min_isr = -1
+        self._is_sole_replica = self._commits_alone()
         if is_new_epoch:
             self._follower_ends = None
         if self._log is not None:
@@ -110,8 +110,16 @@ class Partition:
     def config_changed(self) -> None:
         """Pass the topic's changed settings to the log, if it is open."""
         self._min_isr = -1
+        self._is_sole_replica = self._commits_alone()
         if self._log is not None:
             self._log.reconfigure(self.topic.config)
+            self._advance_high_watermark(self._log)
+
+    def _commits_alone(self) -> bool:
+        if not self.is_leader or self.isr != (self._node_id,):
+            return False
+        # With one replica the topic's settings, which are read when they are needed, do not matter.
+        return len(self.replicas) == 1 or self.effective_min_isr <= 1
 
     @property
     def effective_min_isr(self) -> int:
@@ -248,7 +256,8 @@ class Partition:
         return self._advance_high_watermark(self.log)
 
     def _advance_high_watermark(self, log: PartitionLog) -> bool:
-        if not self.is_leader:
+        # Below min.insync.replicas it stands still: a replica that leaves the ISR now still has every committed record (KIP-966).
+        if not self.is_leader or len(self.isr) < self.effective_min_isr:
             return False
         end = log.log_end_offset
         if not self._is_sole_replica:

@@ -41,6 +41,7 @@ from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.metadata.snapshots import SnapshotPolicy
@@ -51,6 +52,7 @@ from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
 from barnabas.server.broker_lifecycle import BrokerLifecycle
+from barnabas.server.cannot_start import CannotStart, Remedies, remedies
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
@@ -72,10 +74,7 @@ logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_MS = 1_000
 _EXPIRE_SENSORS_MS = 30_000
-
-
-class CannotStart(Exception):
-    """This node cannot start; the text is one line with a remedy for the user."""
+_HAND_OVER_MS = 30_000
 
 
 class BrokerServer:
@@ -112,7 +111,8 @@ class BrokerServer:
         self.metrics: MetricsEndpoint | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
-        self.connections = Connections(config, self.listeners)
+        self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
+        self._remedies = remedies(config.embedded)
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -120,6 +120,7 @@ class BrokerServer:
         self._monotonic_ns = monotonic_ns
         self._meta: MetaProperties
         self._image = MetadataImage()
+        self._leaderless = LeaderlessPartitions()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._failed = loop.create_future()
         # Blocking calls under way; a dict, because its order is the same in every run of a simulation.
@@ -163,6 +164,7 @@ class BrokerServer:
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
         await self.lifecycle.heartbeat()
+        self._report_leaderless()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
         for listener in self.listeners:
             listener.serve(dispatcher)
@@ -194,7 +196,10 @@ class BrokerServer:
             await self.metrics.http.bind()
         except OSError as error:
             raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        logger.info("Metrics on http://%s:%d/metrics", _dialable(host), self.metrics.http.port)
+        url = f"http://{_dialable(host)}:{self.metrics.http.port}/metrics"
+        for listener in self.listeners:
+            listener.metrics_url = url
+        logger.info("Metrics on %s", url)
 
     def _open_directory(self) -> None:
         root = self.config.log_dirs[0]
@@ -215,13 +220,12 @@ class BrokerServer:
         try:
             self.log_manager.open()
         except DiskLocked:
-            raise CannotStart(
-                f"{root} is in use by another broker; stop that broker, or pass another --data-dir"
-            ) from None
+            remedy = self._remedies.other_directory
+            raise CannotStart(f"{root} is in use by another broker; stop that broker, or {remedy}") from None
         except KafkaStorageError as error:
             raise CannotStart(str(error)) from None
         except OSError as error:
-            raise CannotStart(_directory_refused(root, error)) from None
+            raise CannotStart(_directory_refused(root, error, self._remedies)) from None
         try:
             self._meta = claim_directory(self._disk, root, self.config, self._random, self._now_ms())
         except BaseException as error:
@@ -229,7 +233,7 @@ class BrokerServer:
             if isinstance(error, StorageError):
                 raise CannotStart(str(error)) from None
             if isinstance(error, OSError):
-                raise CannotStart(_directory_refused(root, error)) from None
+                raise CannotStart(_directory_refused(root, error, self._remedies)) from None
             raise
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
@@ -245,8 +249,6 @@ class BrokerServer:
         except ValueError as error:
             raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
-            if endpoint.security_protocol != "PLAINTEXT":
-                raise CannotStart(f"listener {endpoint.name}: {endpoint.security_protocol} is not served yet")
             listener = Listener(
                 self._loop,
                 name=endpoint.name,
@@ -259,12 +261,14 @@ class BrokerServer:
                 now_ms=self._now_ms,
                 backlog=config.socket_listen_backlog_size,
                 send_buffer_bytes=config.socket_send_buffer_bytes,
+                lines=self.connections.lines,
+                descriptors=self.connections.descriptors,
             )
             try:
                 await listener.bind()
             except OSError as error:
                 raise CannotStart(
-                    f"cannot listen on {endpoint.host}:{endpoint.port}: {error.strerror or error}{_remedy(error)}"
+                    f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}{_remedy(error, self._remedies)}"
                 ) from None
             self.listeners.append(listener)
             listener.on_room = self.connections.look_for_room
@@ -281,6 +285,9 @@ class BrokerServer:
                 default_replication_factor=config.default_replication_factor,
                 delete_topic_enable=config.delete_topic_enable,
                 broker_session_timeout_ms=config.broker_session_timeout_ms,
+                auto_leader_rebalance_enable=config.bool_value("auto.leader.rebalance.enable"),
+                leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
+                unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
             ),
             self._resolver,
             create_future=self._loop.create_future,
@@ -369,15 +376,17 @@ class BrokerServer:
 
     async def _register(self) -> None:
         try:
-            await self.lifecycle.register(self.listeners)
+            await self.lifecycle.register(self.listeners, self.log_manager.broker_epoch)
         except KafkaError as error:
             raise CannotStart(f"the controller rejects this broker: {error.message}") from None
+        self.log_manager.broker_epoch = self.lifecycle.epoch
 
     # Metadata
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         self._image = image
+        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
@@ -404,6 +413,12 @@ class BrokerServer:
     def _beat(self) -> None:
         self.lifecycle.beat()
         self.controller.tick()
+        self._report_leaderless()
+
+    def _report_leaderless(self) -> None:
+        if self.controller.is_active:
+            for line in self._leaderless.report(self._image):
+                logger.warning("%s", line)
 
     def _housekeeping(self) -> None:
         self.log_manager.housekeeping()
@@ -467,6 +482,7 @@ class BrokerServer:
             self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
+        await self._hand_over()
         self._share.close()
         self.coordinators.close()
         self.controller.close()
@@ -478,6 +494,15 @@ class BrokerServer:
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         logger.info("Stopped")
+
+    async def _hand_over(self) -> None:
+        """Give up what this broker leads, so that another replica leads at once, or this one after the next start."""
+        if self.failure is not None:
+            return
+        try:
+            await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
+        except (KafkaError, TimeoutError) as error:
+            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.
@@ -498,16 +523,21 @@ class BrokerServer:
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
 
 
-def _remedy(error: OSError) -> str:
+def _reason(error: OSError) -> str:
+    """Return the system's words, without asyncio's, which end in an address as Python writes it: "('::', 9092): "."""
+    return (error.strerror or str(error)).rpartition("): ")[2]
+
+
+def _remedy(error: OSError, known: Remedies) -> str:
     """Return a remedy for an address that cannot be bound; empty if the system's message suffices."""
     if error.errno == errno.EADDRINUSE:
-        return "; is another broker running? --listen HOST:0 picks a free port"
+        return f"; is another broker running? {known.free_port}"
     return "; is it an address of this machine?" if error.errno == errno.EADDRNOTAVAIL else ""
 
 
-def _directory_refused(root: str, error: OSError) -> str:
+def _directory_refused(root: str, error: OSError, known: Remedies) -> str:
     where = f" ({error.filename})" if error.filename and error.filename != root else ""
-    return f"cannot use the data directory {root}: {error.strerror or error}{where}; pass another --data-dir"
+    return f"cannot use the data directory {root}: {error.strerror or error}{where}; {known.other_directory}"
 
 
 def _dialable(host: str) -> str:

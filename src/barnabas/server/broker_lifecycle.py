@@ -2,6 +2,8 @@
 
 - The controller returns a broker epoch at registration. The broker sends it with every request, so that the controller can reject
   requests of the same broker before a restart.
+- At registration the broker names the epoch of its last run if that run stopped in order; else the controller takes it for crashed.
+- Before it stops, a broker asks the controller until it may: its leaderships are handed over first.
 - If the controller rejects the registration, the start fails. If it rejects a heartbeat, the broker logs a warning and sends the
   next one at its time.
 
@@ -23,6 +25,7 @@ from barnabas.protocol.messages import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# How long the other brokers have to learn of new leaders before this broker asks again.
+_SHUT_DOWN_RETRY_MS = 10
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -69,8 +74,11 @@ class BrokerLifecycle:
     def __repr__(self) -> str:
         return f"<BrokerLifecycle {self._config.node_id} epoch={self.epoch}>"
 
-    async def register(self, listeners: Sequence[Listener]) -> None:
+    async def register(self, listeners: Sequence[Listener], previous_epoch: int = -1) -> None:
         """Register this broker's addresses and features.
+
+        Args:
+            previous_epoch: the broker epoch of a last run that stopped in order; else -1.
 
         Raises:
             KafkaError: the controller rejects the broker, for example INCONSISTENT_CLUSTER_ID or DUPLICATE_BROKER_REGISTRATION.
@@ -96,6 +104,7 @@ class BrokerLifecycle:
             ],
             rack=self._config.broker_rack,
             log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
+            previous_broker_epoch=previous_epoch,
         )
         response = await self._controller.handle(
             ApiKey.BROKER_REGISTRATION, BrokerRegistrationRequest.MAX_VERSION, request
@@ -115,7 +124,7 @@ class BrokerLifecycle:
                 return endpoint.port
         return listener.port
 
-    def heartbeat(self) -> asyncio.Future[object]:
+    def heartbeat(self, *, want_shut_down: bool = False) -> asyncio.Future[BrokerHeartbeatResponse]:
         """Send a heartbeat with the broker's metadata offset; the first heartbeat unfences the broker."""
         return self._controller.handle(
             ApiKey.BROKER_HEARTBEAT,
@@ -124,13 +133,23 @@ class BrokerLifecycle:
                 broker_id=self._config.node_id,
                 broker_epoch=self.epoch,
                 current_metadata_offset=self._metadata_offset(),
+                want_shut_down=want_shut_down,
             ),
         )
+
+    async def shut_down(self) -> None:
+        """Hand this broker's leaderships over; return when it may stop.
+
+        Raises:
+            KafkaError: the controller does not know this broker, or cannot answer.
+        """
+        while not (await self.heartbeat(want_shut_down=True)).should_shut_down:
+            await asyncio.sleep(_SHUT_DOWN_RETRY_MS / 1000)
 
     def beat(self) -> None:
         """Send a heartbeat and only log its failure."""
 
-        def answered(future: asyncio.Future[object]) -> None:
+        def answered(future: asyncio.Future[BrokerHeartbeatResponse]) -> None:
             error = None if future.cancelled() else future.exception()
             if error is not None and not self._closed:
                 logger.warning("The controller rejected a heartbeat: %s", error)

@@ -1,6 +1,6 @@
 """`barnabas start` and `barnabas storage`: from a command line to a running node.
 
-- Later sources win: defaults, the properties file, `--set`, then `--listen` and `--data-dir`.
+- Later sources win: defaults, the properties file, the environment, `--set`, then `--listen` and `--data-dir`.
 - A mistake is one line on standard error, `barnabas: the mistake and its remedy`, with exit code 1. A stop by signal exits with 0.
 - When the broker answers requests it prints `barnabas ready on HOST:PORT`, flushed, with the real port in place of 0.
 - The first SIGTERM or SIGINT stops cleanly; a second one has its default effect.
@@ -19,16 +19,21 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import random
-import resource
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.client.properties import read_properties
+from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
+from barnabas.server.config_sources import DEFAULT_LISTEN, ConfigSources
+from barnabas.server.log_lines import LineFormatter
+
+if sys.platform != "win32":  # where `run` says that it cannot
+    import resource
 
 __all__ = ["run"]
 
@@ -36,8 +41,6 @@ logger = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
 _SYNC_THREADS = 16
-_PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-_DEFAULT_LISTEN = "127.0.0.1:9092"
 
 
 class _Mistake(Exception):
@@ -47,8 +50,9 @@ class _Mistake(Exception):
 def run(command: str, arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
+        check_system()
         return _start(arguments) if command == "start" else _storage(arguments)
-    except (_Mistake, ConfigError) as mistake:
+    except (_Mistake, ConfigError, CannotStart) as mistake:
         print(f"barnabas: {mistake}", file=sys.stderr)
         return 1
 
@@ -56,80 +60,59 @@ def run(command: str, arguments: Sequence[str]) -> int:
 def _start(arguments: Sequence[str]) -> int:
     options = _start_parser().parse_args(arguments)
     _log_to_stderr(options.log_level)
-    config = BrokerConfig.from_properties(_properties(options))
-    for name in config.unknown:
-        logger.warning("Unknown setting %s is ignored", name)
+    sources = _sources(options)
+    config = sources.config()
+    sources.log_ignored(config)
     _raise_file_limit()
     return _serve(config)
 
 
 def _start_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="barnabas start", description="Run one node: a broker and its controller.")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a server.properties file, as for Apache Kafka")
     parser.add_argument("--data-dir", metavar="DIR", help="the data directory; an empty one is formatted (log.dirs)")
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         action="append",
-        help=f"address to listen on; port 0 picks a free port (default {_DEFAULT_LISTEN}; listeners)",
+        help=f"address to listen on; port 0 picks a free port (default {DEFAULT_LISTEN}; listeners)",
     )
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
         help="serve /metrics for Prometheus on this address; port 0 picks a free port (barnabas.metrics.listen)",
     )
-    parser.add_argument("--config", metavar="FILE", help="a server.properties file")
+    parser.add_argument("-c", "--config", metavar="FILE", help="the same as FILE")
     parser.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="one setting; repeatable"
+        "--set",
+        "--override",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="one setting; repeatable",
     )
     parser.add_argument("--log-level", choices=_LEVELS, default="info", help="lowest level to log (default info)")
     return parser
 
 
-def _properties(options: argparse.Namespace) -> dict[str, str]:
-    properties: dict[str, str] = {}
-    if options.config:
-        try:
-            properties = read_properties(options.config)
-        except OSError as error:
-            raise _Mistake(f"cannot read {options.config}: {error}") from None
-        except ValueError as error:
-            raise _Mistake(str(error)) from None
-    for setting in options.settings:
-        name, separator, value = setting.partition("=")
-        if not separator or not name.strip():
-            raise _Mistake(f"--set {setting}: must be KEY=VALUE")
-        properties[name.strip()] = value.strip()
-    if options.listen:
-        listeners = [_listener(place, address) for place, address in enumerate(options.listen)]
-        properties["listeners"] = ",".join(listeners)
-    if options.listen and len(options.listen) > 1:
-        protocols = properties.get("listener.security.protocol.map", _PROTOCOLS)
-        more = [f"PLAINTEXT{place + 1}:PLAINTEXT" for place in range(1, len(listeners))]
-        properties["listener.security.protocol.map"] = ",".join([protocols, *more])
-    elif "listeners" not in properties:
-        properties["listeners"] = f"PLAINTEXT://{_DEFAULT_LISTEN}"
+def _sources(options: argparse.Namespace) -> ConfigSources:
+    if options.file and options.config:
+        raise ConfigError("name one properties file: --config FILE, or FILE alone")
+    sources = ConfigSources(options.file or options.config, os.environ)
+    sources.add_settings(options.settings)
+    sources.add_listeners(options.listen or ())
     if options.metrics_listen:
-        properties["barnabas.metrics.listen"] = options.metrics_listen
+        sources.properties["barnabas.metrics.listen"] = options.metrics_listen
     if options.data_dir:
-        properties["log.dirs"] = options.data_dir
-    elif "log.dirs" not in properties and "log.dir" not in properties:
-        raise _Mistake("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
-    return properties
-
-
-def _listener(place: int, address: str) -> str:
-    if "://" in address:
-        return address
-    host, separator, port = address.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
-        raise _Mistake(f"--listen {address}: must be HOST:PORT, as in {_DEFAULT_LISTEN}")
-    return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"
+        sources.properties["log.dirs"] = options.data_dir
+    return sources
 
 
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def _raise_file_limit() -> None:
@@ -168,7 +151,7 @@ def _serve(config: BrokerConfig) -> int:
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer, CannotStart
+    from barnabas.server.broker import BrokerServer
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
@@ -176,10 +159,7 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_once, loop, stop)
     server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    try:
-        await server.start()
-    except CannotStart as error:
-        raise _Mistake(str(error)) from None
+    await server.start()
     # The module's docstring explains the freeze and the threshold.
     gc.collect()
     gc.freeze()

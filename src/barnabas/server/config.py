@@ -4,7 +4,8 @@
 (`config_table`). The result has a typed field for each setting that a room reads, and `value(name)` for all others. No other
 module parses a property.
 
-- A property that does not parse ends the start with one line that names it (`ConfigError`).
+- A property that does not parse ends the start with one line that names it (`ConfigError`). So does a property that asks for
+  protection or for a role in a larger cluster: this node has neither.
 - An unknown property is listed in `unknown`, for a warning; Kafka ignores them too.
 - `listeners` without a host means every address. `advertised.listeners=auto` (the default) returns to each client the address
   that it dialled.
@@ -18,9 +19,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.log.log_config import LogConfig
 from barnabas.metadata.config_schema import (
     ConfigError,
@@ -28,38 +28,12 @@ from barnabas.metadata.config_schema import (
     ConfigResourceType,
     ConfigValue,
 )
+from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
+from barnabas.server.config_checks import check_assignors, check_is_alone, check_protection
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
+from barnabas.server.endpoints import Listener, endpoints
 
 __all__ = ["BrokerConfig", "ConfigError", "Listener", "effective_topic_values", "log_config"]
-
-
-class Listener(NamedTuple):
-    """One entry of `listeners` or `advertised.listeners`; an empty host means every address."""
-
-    name: str
-    host: str
-    port: int
-    security_protocol: str = "PLAINTEXT"
-
-
-def _parse_listeners(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
-    found: list[Listener] = []
-    for entry in entries:
-        listener, separator, address = entry.partition("://")
-        host, colon, port = address.rpartition(":")
-        if not separator or not colon or not port.lstrip("-").isdigit() or not -1 <= int(port) <= 65535:
-            raise ConfigError(
-                f"Invalid value {entry} for configuration {name}: use NAME://host:port, as in PLAINTEXT://localhost:9092"
-            )
-        listener = listener.upper()
-        if listener not in protocols:
-            raise ConfigError(
-                f"Invalid value {entry} for configuration {name}: listener {listener} has no security protocol"
-            )
-        if any(other.name == listener for other in found):
-            raise ConfigError(f"Each listener must have a different name; {name} names {listener} twice")
-        found.append(Listener(listener, host.strip("[]"), int(port), protocols[listener]))
-    return tuple(found)
 
 
 class BrokerConfig:
@@ -68,6 +42,7 @@ class BrokerConfig:
     Attributes:
         properties: the given properties and those that one node implies (`IMPLIED`), text by name.
         unknown: the properties that are not settings.
+        without_effect: the properties that this broker ignores although they differ from their defaults.
         listeners: client listeners; `controller_listeners` are the others.
         advertised_listeners: None for `auto`.
         cluster_id: None unless given; the formatted directory has it.
@@ -75,6 +50,7 @@ class BrokerConfig:
 
     properties: Mapping[str, str]
     unknown: tuple[str, ...]
+    without_effect: tuple[str, ...]
     embedded: bool
     listeners: tuple[Listener, ...]
     controller_listeners: tuple[Listener, ...]
@@ -159,18 +135,23 @@ class BrokerConfig:
         raise AttributeError(f"a configuration is frozen; {name} cannot be set")
 
     def __repr__(self) -> str:
-        return f"<BrokerConfig {dict(sorted(self.properties.items()))}{' embedded' if self.embedded else ''}>"
+        keys = config_schema().of(ConfigResourceType.BROKER)
+        hidden = {name: HIDDEN for name in self.properties if name not in keys or is_secret(name, keys)}
+        return f"<BrokerConfig {dict(sorted({**self.properties, **hidden}.items()))}{' embedded' if self.embedded else ''}>"
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str], *, embedded: bool = False) -> BrokerConfig:
+    def from_properties(
+        cls, properties: Mapping[str, str], *, embedded: bool = False, served: bool = True
+    ) -> BrokerConfig:
         """Check and parse properties.
 
         Args:
             properties: text by name, merged from all sources.
             embedded: use the defaults of an embedded broker.
+            served: False if no broker will run with the properties, which may then ask for more than it can do.
 
         Raises:
-            ConfigError: a property does not parse; the text is one line that names it.
+            ConfigError: a property does not parse, or asks for more than this broker can do; the text is one line that names it.
         """
         keys = config_schema().of(ConfigResourceType.BROKER)
         given = {name: text.strip() for name, text in properties.items()}
@@ -191,10 +172,17 @@ class BrokerConfig:
             return values[name]
 
         fields: dict[str, object] = {name: value(dotted) for name, dotted in _field_names()}
-        fields.update(_endpoints(value))
-        _check_assignors(value(ASSIGNORS))
+        found = endpoints(value)
+        fields.update(found)
+        check_assignors(value)
         fields["properties"] = given
-        fields["unknown"] = tuple(sorted(name for name in given if name not in keys and not _is_of_listener(name)))
+        if served:
+            check_is_alone(value)
+            check_protection(given, keys, found["listeners"] or ())
+        fields["unknown"] = tuple(sorted(name for name in given if not is_setting(name)))
+        fields["without_effect"] = tuple(
+            sorted(n for n in values if n in given and not keys[n].has_effect and values[n] != keys[n].default_value())
+        )
         fields["embedded"] = embedded
         fields["log_dirs"] = _log_dirs(value)
         fields["_values"] = values
@@ -229,18 +217,6 @@ class BrokerConfig:
         return value
 
 
-ASSIGNORS = "group.consumer.assignors"
-
-
-def _check_assignors(given: ConfigValue) -> None:
-    """Reject a list that is empty or names an unknown assignor."""
-    assert isinstance(given, tuple), given
-    unknown = [name for name in assignor_names(given) if name not in KNOWN_ASSIGNORS]
-    if unknown or not given:
-        known = ", ".join(KNOWN_ASSIGNORS)
-        raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
-
-
 LISTENER_SETTINGS = (".max.connections", ".max.connection.creation.rate")
 """Settings that one listener may have, after `listener.name.` and its name in lower case."""
 
@@ -251,13 +227,15 @@ _DERIVED = (
     "log_dirs",
     "properties",
     "unknown",
+    "without_effect",
     "embedded",
 )
 
 
-def _is_of_listener(name: str) -> bool:
-    """Return whether a name is a setting of one listener, such as listener.name.internal.max.connections."""
-    return name.startswith("listener.name.") and name.endswith(LISTENER_SETTINGS)
+def is_setting(name: str) -> bool:
+    """Return whether a name is a broker setting, or one of a single listener, such as listener.name.internal.max.connections."""
+    of_listener = name.startswith("listener.name.") and name.endswith(LISTENER_SETTINGS)
+    return of_listener or name in config_schema().of(ConfigResourceType.BROKER) or name in AUTHORIZER_SETTINGS
 
 
 @cache
@@ -270,29 +248,6 @@ def _log_dirs(value: Callable[[str], ConfigValue]) -> tuple[str, ...]:
     dirs = value("log.dirs") or value("log.dir")
     assert isinstance(dirs, tuple)
     return dirs
-
-
-def _endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, ...] | None]:
-    protocols: dict[str, str] = {}
-    for pair in str(value("listener.security.protocol.map")).split(","):
-        name, _, protocol = pair.strip().partition(":")
-        protocols[name.upper()] = protocol
-    controller_names = value("controller.listener.names")
-    assert isinstance(controller_names, tuple)
-    for name in controller_names:
-        protocols.setdefault(name.upper(), "PLAINTEXT")
-    listed = value("listeners")
-    assert isinstance(listed, tuple)
-    every = _parse_listeners("listeners", listed, protocols)
-    advertised = value("advertised.listeners")
-    is_auto = advertised in (None, (), ("auto",))
-    return {
-        "listeners": tuple(x for x in every if x.name not in controller_names),
-        "controller_listeners": tuple(x for x in every if x.name in controller_names),
-        "advertised_listeners": None
-        if is_auto or not isinstance(advertised, tuple)
-        else _parse_listeners("advertised.listeners", advertised, protocols),
-    }
 
 
 def merged_broker_properties(

@@ -28,7 +28,8 @@ Writing
 - While a client rests, its unsent responses still leave.
 
 Closing
-- A peer's fault (`RefusedRequest`, a frame of an impossible size) costs one line of log and the connection.
+- A peer's fault (`RefusedRequest`, a frame of an impossible size) costs the connection and a line of log, one a minute for each
+  address (`RepeatedLines`).
 - A closed connection cancels the futures of its waiting requests at once, which takes them out of the purgatory.
 - A handler may close its connection (`close_connection`, as a failed acks=0 produce must); earlier responses still leave.
 - An exception that means a bug closes the connection and reaches the loop's exception handler.
@@ -44,8 +45,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
-from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
+from barnabas.server.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
 from barnabas.server.response_queue import ResponseQueue
 from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
 
@@ -185,6 +187,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._handle_frames(self._frames)
         except RefusedRequest as refused:
             self._refuse(str(refused))
+        except FrameTooLarge as error:
+            self._refuse_frame(error)
         except MalformedMessage as error:
             self._refuse(f"malformed frame: {error}")
         except asyncio.CancelledError:
@@ -279,7 +283,7 @@ class Connection(asyncio.BufferedProtocol):
             if slice_bytes > _SMALL and self._sender is None:
                 listener = self._listener
                 self._sender = SliceSender.over(
-                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes
+                    self._transport, listener.loop, self._send_on, listener.send_buffer_bytes, listener.descriptors
                 )
             if slice_bytes <= _SMALL or self._sender is None:
                 self._transport.write(b"".join(part if isinstance(part, bytearray) else part.read() for part in output))
@@ -351,7 +355,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self, reason: str) -> None:
         """Close the connection at once and drop what is unsent."""
-        logger.info("Closing connection %s: %s", self.info.connection_id, reason)
+        self._log(logging.INFO, reason)
         self._end()
         self._transport.abort()
 
@@ -365,5 +369,25 @@ class Connection(asyncio.BufferedProtocol):
 
     def _refuse(self, reason: str, level: int = logging.WARNING) -> None:
         if not self._holds & _CLOSING:
-            logger.log(level, "Closing connection %s: %s", self.info.connection_id, reason)
+            self._log(level, reason)
             self.close()
+
+    def _refuse_frame(self, error: FrameTooLarge) -> None:
+        """Close a connection that is none of a Kafka client, or has a frame of an impossible size."""
+        listener, found = self._listener, foreign_protocol(error.announced)
+        if found == HTTP:
+            where = f"served at {listener.metrics_url}" if listener.metrics_url else "off (--metrics-listen)"
+            reason = f"{found} arrived on the Kafka listener {listener.name}; metrics are {where}"
+            self._transport.write(http_answer(reason))
+        elif found == TLS:
+            reason = (
+                f"{found} arrived on the Kafka listener {listener.name}, which has no TLS;"
+                " the client needs security.protocol=PLAINTEXT"
+            )
+        else:
+            reason = f"malformed frame: {error}"
+        self._refuse(reason)
+
+    def _log(self, level: int, reason: str) -> None:
+        line = f"Closing connection {self.info.connection_id}: {reason}"
+        self._listener.lines.log(logger, level, self.info.peer_host, line)

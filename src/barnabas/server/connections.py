@@ -12,6 +12,7 @@ Source: Kafka's `ConnectionQuotas`, `DynamicListenerConfig`; KIP-402, KIP-612, K
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +22,9 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.quota.connection_quotas import UNLIMITED, ConnectionLimits, ConnectionQuotas, parse_overrides
 from barnabas.server.config import BrokerConfig, merged_broker_properties
 from barnabas.server.config_table import config_schema
+from barnabas.server.descriptors import Descriptors
 from barnabas.server.listener import Listener
+from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Connections"]
@@ -37,19 +40,32 @@ _NAMES = (
 
 
 class Connections:
-    """The quotas and the memory that a node's listeners share.
+    """The quotas, the memory and the descriptors that a node's listeners share.
+
+    Args:
+        open_log_files: how many descriptors are for segment files.
 
     Attributes:
         quotas: decides which connections are admitted.
         memory: bounds the requests being read; None without a bound.
+        lines: the lines of log about peers.
+        descriptors: bounds the connections that are open.
     """
 
-    def __init__(self, config: BrokerConfig, listeners: Sequence[Listener]) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listeners: Sequence[Listener],
+        loop: asyncio.AbstractEventLoop,
+        open_log_files: int,
+    ) -> None:
         self._config = config
         self._listeners = listeners
         self.quotas = ConnectionQuotas(
             samples=config.int_value("quota.window.num"), window_seconds=config.int_value("quota.window.size.seconds")
         )
+        self.lines = RepeatedLines(loop)
+        self.descriptors = Descriptors.of_this_process(open_log_files)
         limit = config.queued_max_request_bytes
         self.memory = RequestMemory(limit) if limit > 0 else None
 

@@ -9,15 +9,19 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 
 - `reset` deletes topics, records, groups and settings; a topic that is created again has a new id. The port, the cluster id and
   open connections stay.
-- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing.
+- `start` and `stop` may be called instead of using `with`; a second `stop` does nothing. A stopped broker may start again, on
+  the port that it had, so that clients find it.
+- `async with` starts and stops in a helper thread, so that the caller's loop goes on.
 - Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
 - With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
+- A fork of the process has a copy of this object without its thread: it may read the address, and `stop` does nothing there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import shutil
 import tempfile
@@ -29,12 +33,17 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.log.disk import OsDisk
+from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.server.broker import BrokerServer
+from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.commands import epoch_ms, new_event_loop
-from barnabas.server.config import BrokerConfig
+from barnabas.server.config import BrokerConfig, ConfigError
+from barnabas.server.config_table import config_schema
 
 __all__ = ["Broker"]
 
@@ -54,8 +63,9 @@ class Broker:
         config: settings by Kafka's names, over the defaults of an embedded broker.
         port: 0 for a free port.
 
-    `start` raises `barnabas.server.config.ConfigError` if a setting is not valid, and `barnabas.server.broker.CannotStart` if the
-    directory is in use, belongs to another node or cannot be read, or if the port is taken.
+    `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
+    use, belongs to another node or cannot be read, if the port is taken, or if the broker is already running. On a system where no
+    broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises `RuntimeError` without one.
     """
 
     def __init__(
@@ -65,9 +75,13 @@ class Broker:
         config: Mapping[str, object] | None = None,
         port: int = 0,
     ) -> None:
+        check_system()
         self._data_dir = None if data_dir is None else fspath(data_dir)
         self._settings = {name: _text(value) for name, value in (config or {}).items()}
         self._port = port
+        self._lock = threading.Lock()
+        self._has_stopped = False
+        self._pid = 0
         self._server: BrokerServer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -85,14 +99,27 @@ class Broker:
     ) -> None:
         self.stop()
 
+    async def __aenter__(self) -> Self:
+        try:
+            await _in_a_thread(self.start)
+        except asyncio.CancelledError:
+            await _in_a_thread(self.stop)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await _in_a_thread(self.stop)
+
     @property
     def is_running(self) -> bool:
-        return self._server is not None
+        return self._server is not None and self._server.failure is None
 
     @property
     def bootstrap_servers(self) -> str:
         """`host:port`, the value of a client's `bootstrap.servers`."""
-        return f"{_HOST}:{self.port}"
+        return self._running().addresses[0]
 
     @property
     def port(self) -> int:
@@ -108,45 +135,70 @@ class Broker:
 
     def start(self) -> Self:
         """Start, and return when the broker answers requests."""
-        assert self._server is None, "this broker is already running"
+        with self._lock:
+            if self._server is not None:
+                address = self._server.addresses[0]
+                raise CannotStart(f"this broker already runs on {address}: call stop() first, or make another Broker()")
+            self._start()
+        return self
+
+    def _start(self) -> None:
         folder = self._data_dir
         if folder is None:
             folder = tempfile.mkdtemp(prefix="barnabas-")
             # Without a call of `stop` the folder is deleted when the interpreter exits.
-            self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
-        config = BrokerConfig.from_properties({**listeners, **self._settings, "log.dirs": folder}, embedded=True)
-        for name in config.unknown:
-            logger.warning("Unknown setting %s is ignored", name)
-        loop = self._loop = new_event_loop()
-        server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-        self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
-        self._thread.start()
+            self._remove_folder = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
         try:
+            config = self._config(folder)
+            loop = self._loop = new_event_loop()
+            server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+            self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
+            self._thread.start()
             self._call(server.start)
         except BaseException:
-            self._end_thread()
+            self._release()
             raise
+        self._pid = os.getpid()
         self._server = server
-        return self
+        if "listeners" not in self._settings:
+            self._port = server.port
+
+    def _config(self, folder: str) -> BrokerConfig:
+        settings = self._settings
+        if not 0 <= self._port <= 65535:
+            raise ConfigError(f"port={self._port} is not a valid port: pass 1 to 65535, or 0 for a free one")
+        if "listeners" in settings and self._port:
+            raise ConfigError("listeners and port= both name a port: pass one of them")
+        for name in settings.keys() & {"log.dirs", "log.dir"}:
+            raise ConfigError(f"{name} is not a setting of an embedded broker: pass data_dir=")
+        listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
+        config = BrokerConfig.from_properties({**listeners, **settings, "log.dirs": folder}, embedded=True)
+        for name in config.unknown:
+            known = config_schema().of(ConfigResourceType.BROKER)
+            raise ConfigError(f"{name} is not a setting of the broker{did_you_mean(name, known)}")
+        return config
 
     def stop(self) -> None:
         """Stop cleanly and delete the temporary folder."""
-        server, self._server = self._server, None
-        if server is None:
+        if self._is_forked():
             return
-        try:
-            self._call(server.stop)
-        finally:
-            self._end_thread()
+        with self._lock:
+            server, self._server = self._server, None
+            if server is None:
+                return
+            self._has_stopped = True
+            try:
+                self._call(server.stop)
+            finally:
+                self._release()
 
-    def _end_thread(self) -> None:
+    def _release(self) -> None:
+        """End the thread and delete the temporary folder."""
         loop, thread = self._loop, self._thread
-        assert loop is not None, "there is no thread to end"
-        assert thread is not None
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
         self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
         if self._remove_folder is not None:
             self._remove_folder()
             self._remove_folder = None
@@ -188,15 +240,36 @@ class Broker:
             raise error_for(result.error_code, result.error_message)
 
     def reset(self) -> None:
-        """Delete everything that was created since the start; the module lists it."""
-        self._call(self._running().reset)
+        """Delete everything that was created since the start; the module lists it.
+
+        Clients stay connected. A consumer that is still open joins its group again when it notices, so that it competes with the
+        consumers of the next test: a warning in the log names its group.
+        """
+        server = self._running()
+
+        async def reset() -> None:
+            _warn_of_members(server)
+            await server.reset()
+
+        self._call(reset)
+
+    def _is_forked(self) -> bool:
+        return self._server is not None and self._pid != os.getpid()
 
     def _running(self) -> BrokerServer:
         if self._server is None:
-            raise RuntimeError("this broker is not running: use it in a with statement or call start()")
+            state = "has stopped: call start() again" if self._has_stopped else "has not started: call start()"
+            raise RuntimeError(f"this broker {state}, or use it in a with statement")
+        if self._server.failure is not None:
+            raise RuntimeError(f"this broker stopped after a fault, which its log explains: {self._server.failure}")
         return self._server
 
     def _call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if self._is_forked():
+            raise RuntimeError(
+                f"this broker runs in process {self._pid}, and this is a fork of it: use its bootstrap_servers here, and call"
+                " its methods there"
+            )
         assert self._loop is not None, "the broker's thread has ended"
         return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
 
@@ -210,6 +283,40 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
+async def _in_a_thread(work: Callable[[], object]) -> None:
+    """Run blocking work beside the caller's loop. A cancelled caller leaves when the work is done: no thread can be cancelled."""
+    try:
+        running = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
+    except RuntimeError:
+        raise RuntimeError(
+            "async with needs asyncio: elsewhere use a with statement, which blocks for a moment"
+        ) from None
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.gather(running, return_exceptions=True)
+        raise
+
+
+def _remove_unless_forked(folder: str, pid: int) -> None:
+    """Delete a folder, but not when a fork of the process that made it exits."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _warn_of_members(server: BrokerServer) -> None:
+    for shard in server.coordinators.group.active_shards():
+        for group in shard.groups.values():
+            if group.member_count:
+                logger.warning(
+                    "Reset while group %s has members, %d in all: close consumers at the end of a test",
+                    printable(group.group_id),
+                    group.member_count,
+                )
+
+
 def _text(value: object) -> str:
     """Return a setting's value as a properties file writes it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

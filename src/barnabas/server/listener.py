@@ -3,6 +3,7 @@
 - `ConnectionQuotas` decides which connections are admitted, and how many a second. A connection that must wait stays open and is not
   read; later ones queue behind it, as behind Kafka's acceptor. The queue holds `socket.listen.backlog.size` connections; when it is
   full, a new connection is closed.
+- `Descriptors` bounds the connections that are open, admitted or not. Beyond it a new connection is closed at once.
 - `socket.request.max.bytes` bounds one request, `RequestMemory` all requests being read, `connections.max.idle.ms` silence.
 - A coarse sweep finds idle connections: the listener counts ticks, a connection notes the tick of its last byte, and the sweep closes
   a connection that is `TICKS` ticks behind. This costs one timer in all and one integer store for each arrival; an idle connection is
@@ -26,6 +27,8 @@ from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
 from barnabas.server.connection import Connection
+from barnabas.server.descriptors import Descriptors
+from barnabas.server.repeated_lines import RepeatedLines
 from barnabas.server.request_memory import RequestMemory
 
 __all__ = ["Listener"]
@@ -54,6 +57,11 @@ class Listener:
         memory: shared by the listeners of a broker; None for no bound.
         now_ms: any clock in milliseconds, for connection rates.
         send_buffer_bytes: of the socket of a connection that reads records; negative to leave it to the system.
+        lines: the lines of log about peers, shared by the listeners of a broker.
+        descriptors: those that connections may use, shared by the listeners of a broker.
+
+    Attributes:
+        metrics_url: where this broker serves `/metrics`; empty if it does not.
     """
 
     def __init__(
@@ -70,6 +78,8 @@ class Listener:
         now_ms: Callable[[], int] | None = None,
         backlog: int = 50,
         send_buffer_bytes: int = -1,
+        lines: RepeatedLines | None = None,
+        descriptors: Descriptors | None = None,
     ) -> None:
         self.loop = loop
         self._dispatcher: Dispatcher | None = None
@@ -88,11 +98,16 @@ class Listener:
         self._now_ms = now_ms or (lambda: int(loop.time() * 1000))
         self._backlog = backlog
         self.send_buffer_bytes = send_buffer_bytes
+        self.lines = lines or RepeatedLines(loop)
+        self.descriptors = descriptors or Descriptors()
+        self.metrics_url = ""
         self._count = 0
         self._connections: dict[Connection, None] = {}
         self._waiting: deque[Connection] = deque()
         self._door_timer: asyncio.TimerHandle | None = None
         self._closing_later: dict[Connection, asyncio.TimerHandle] = {}
+        # Closed at once, because no descriptor was left; they end in the next turn of the loop.
+        self._refused: set[Connection] = set()
         self._server: asyncio.AbstractServer | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self._spare_buffers: list[FrameBuffer] = []
@@ -138,6 +153,7 @@ class Listener:
         self._waiting.clear()
         for connection in [*waiting, *self._closing_later, *self._connections]:
             connection.close()
+        self.lines.close()
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -173,6 +189,9 @@ class Listener:
 
     def arrived(self, connection: Connection) -> None:
         """Admit a new connection now, queue it, or close it."""
+        if not self.descriptors.take():
+            self._refuse(connection)
+            return
         if self._waiting:
             if len(self._waiting) >= self._backlog:
                 self._reject(connection, "too many connections are waiting (socket.listen.backlog.size)")
@@ -213,13 +232,28 @@ class Listener:
         else:
             self._reject(connection, admission.reason)
 
+    def _refuse(self, connection: Connection) -> None:
+        self.rejected += 1
+        self._refused.add(connection)
+        line = (
+            f"Refused a connection from {connection.info.peer_host}: the {self.descriptors.limit:,} descriptors for connections"
+            " are in use; the rest are for logs. Raise the limit of open files (ulimit -n)."
+        )
+        self.lines.log(logger, logging.WARNING, "refused connections", line)
+        connection.close()
+
     def _reject(self, connection: Connection, reason: str) -> None:
         self.rejected += 1
-        logger.info("Rejected connection from %s: %s", connection.info.peer_host, reason)
+        host = connection.info.peer_host
+        self.lines.log(logger, logging.INFO, host, f"Rejected connection from {host}: {reason}")
         connection.close()
 
     def forget(self, connection: Connection) -> None:
         """Remove a connection that ended, in whichever state it was."""
+        if connection in self._refused:
+            self._refused.remove(connection)
+            return
+        self.descriptors.give_back()
         if self._connections.pop(connection, self) is None:
             self.quotas.leave(self.name, connection.info.peer_host)
             self.on_disconnected(connection.info.connection_id)

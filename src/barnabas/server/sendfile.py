@@ -6,7 +6,8 @@ fetch never passes through this process's memory.
     state      the sender waits until               the loop watches
     IDLE       a response has slices                nothing
     DRAINING   the transport has sent its bytes     the transport, whose high-water mark is 0 meanwhile
-    FULL       the socket takes bytes again         a duplicate of the socket, because the loop owns the original
+    FULL       the socket takes bytes again         a duplicate of the socket, because the loop owns the original; without a
+                                                    descriptor for a duplicate, a timer
 
 `proceed` moves from any state to the one that fits now: DRAINING if the transport holds bytes, FULL if the socket is full, IDLE if
 everything has left.
@@ -15,6 +16,7 @@ everything has left.
   machine a consumer then reads a quarter slower.
 - A slice's descriptor is read at each step, because its segment may be closed and reopened meanwhile.
 - A slice without a file (`fileno` is -1) is read into bytes.
+- A transport with TLS also has a socket, but what goes to the socket past the transport is not encrypted. It gets no sender.
 
 Sources: the measured order of `send` and `sendfile`; `sendfile(2)`.
 """
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -31,12 +34,14 @@ from typing import Self
 
 from barnabas.api.dispatch import Output
 from barnabas.protocol.primitives import RecordSlice
+from barnabas.server.descriptors import Descriptors
 
 __all__ = ["WRITE_LIMIT", "SliceSender"]
 
 WRITE_LIMIT = 256 * 1024
 """Unsent bytes in the transport above which no further request of this client is handled."""
 
+_LOOK_SECONDS = 0.05
 _MSG_MORE = getattr(socket, "MSG_MORE", 0)
 
 
@@ -50,11 +55,22 @@ class SliceSender:
     """Sends responses past a connection's transport.
 
     Args:
-        direct: a duplicate of the transport's socket, which the sender closes.
+        direct: the transport's socket, or a duplicate.
         on_writable: called when the socket takes bytes again; it must call `proceed`. The transport's `resume_writing` must, too.
+        descriptors: where the descriptor of a duplicate goes when the sender closes it; None if `direct` is the transport's own.
     """
 
-    __slots__ = ("_direct", "_loop", "_on_writable", "_parts", "_sent", "_state", "_transport")
+    __slots__ = (
+        "_descriptors",
+        "_direct",
+        "_look",
+        "_loop",
+        "_on_writable",
+        "_parts",
+        "_sent",
+        "_state",
+        "_transport",
+    )
 
     def __init__(
         self,
@@ -62,8 +78,11 @@ class SliceSender:
         direct: socket.socket,
         loop: asyncio.AbstractEventLoop,
         on_writable: Callable[[], None],
+        descriptors: Descriptors | None,
     ) -> None:
         self._transport = transport
+        self._descriptors = descriptors
+        self._look: asyncio.TimerHandle | None = None
         self._direct = direct
         self._loop = loop
         self._on_writable = on_writable
@@ -82,20 +101,29 @@ class SliceSender:
         loop: asyncio.AbstractEventLoop,
         on_writable: Callable[[], None],
         send_buffer_bytes: int,
+        descriptors: Descriptors,
     ) -> Self | None:
-        """Return a sender for a transport; None if the transport has no plain socket, as in the simulator.
+        """Return a sender for a transport; None if the transport has no socket, as in the simulator, or encrypts.
 
         Args:
             send_buffer_bytes: the size of the socket's buffer; negative to leave it to the system.
+            descriptors: has one for a duplicate of the socket, or none.
         """
         original = transport.get_extra_info("socket")
-        if original is None or not hasattr(os, "sendfile"):
+        if original is None or _encrypts(transport) or not hasattr(os, "sendfile"):
             return None
-        direct = socket.socket(original.family, original.type, fileno=os.dup(original.fileno()))
+        fd, is_duplicate = original.fileno(), descriptors.take()
+        if is_duplicate:
+            try:
+                fd = os.dup(fd)
+            except OSError:
+                descriptors.give_back()
+                is_duplicate = False
+        direct = socket.socket(original.family, original.type, fileno=fd)
         direct.setblocking(False)
         if send_buffer_bytes >= 0:
             direct.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
-        return cls(transport, direct, loop, on_writable)
+        return cls(transport, direct, loop, on_writable, descriptors if is_duplicate else None)
 
     @property
     def unsent_bytes(self) -> int:
@@ -131,9 +159,30 @@ class SliceSender:
         if _State.DRAINING in (left, state):
             self._transport.set_write_buffer_limits(high=0 if state is _State.DRAINING else WRITE_LIMIT)
         if left is _State.FULL:
-            self._loop.remove_writer(self._direct.fileno())
+            self._unwatch()
         if state is _State.FULL:
+            self._watch()
+
+    def _watch(self) -> None:
+        if self._descriptors is None:
+            self._look = self._loop.call_later(_LOOK_SECONDS, self._look_again)
+        else:
             self._loop.add_writer(self._direct.fileno(), self._on_writable)
+
+    def _unwatch(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+        elif self._descriptors is not None:
+            self._loop.remove_writer(self._direct.fileno())
+
+    def _look_again(self) -> None:
+        """Ask whether the socket takes bytes; the loop does not watch a descriptor of its transport for anybody else."""
+        poll = select.poll()
+        poll.register(self._direct, select.POLLOUT)
+        self._watch()
+        if poll.poll(0):
+            self._on_writable()
 
     def _send_parts(self) -> bool:
         """Send until the socket takes only a piece, and return whether everything has left; another call would be in vain."""
@@ -165,6 +214,15 @@ class SliceSender:
         """Drop what is unsent; the connection is lost."""
         self._parts.clear()
         if self._state is _State.FULL:
-            self._loop.remove_writer(self._direct.fileno())
+            self._unwatch()
         self._state = _State.IDLE
-        self._direct.close()
+        if self._descriptors is None:
+            self._direct.detach()
+        else:
+            self._direct.close()
+            self._descriptors.give_back()
+            self._descriptors = None
+
+
+def _encrypts(transport: asyncio.Transport) -> bool:
+    return any(transport.get_extra_info(name) is not None for name in ("sslcontext", "ssl_object"))

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import logging
 import random as random_module
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.log import meta_properties
 from barnabas.log.disk import Disk, parent_dir
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
-from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.bootstrap import bootstrap_records, default_levels
 from barnabas.metadata.metadata_loader import load_snapshot
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import MetadataRecord
@@ -29,6 +29,7 @@ from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.server.cannot_start import remedies
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
 
@@ -60,11 +61,14 @@ def format_directory(
     random: random_module.Random,
     *,
     now_ms: int = 0,
+    metadata_version: int = LATEST_PRODUCTION,
+    levels: Mapping[str, int] | None = None,
 ) -> MetaProperties:
     """Format an empty directory for this node, the only voter of a new quorum.
 
     Args:
         cluster_id: None for a random one.
+        levels: levels of features that are not the default ones of this metadata.version.
 
     Raises:
         StorageError: the directory is formatted already.
@@ -77,7 +81,8 @@ def format_directory(
     assert meta.directory_id is not None
     voters = VoterSet.of([Voter(node_id, uuid_from_str(meta.directory_id), controller_endpoints(config))])
     disk.mkdir(f"{root}/{DIRECTORY}")
-    bootstrap = build_bootstrap(bootstrap_records(), LATEST_PRODUCTION, now_ms)
+    records = bootstrap_records(metadata_version, {**default_levels(metadata_version), **(levels or {})})
+    bootstrap = build_bootstrap(records, metadata_version, now_ms)
     disk.write_file_atomic(f"{root}/{BOOTSTRAP_CHECKPOINT}", bootstrap, sync=sync)
     checkpoint = f"{root}/{DIRECTORY}/{checkpoint_name(SnapshotId(0, 0))}"
     disk.write_file_atomic(checkpoint, build_voters_checkpoint(voters, now_ms), sync=sync)
@@ -108,12 +113,12 @@ def claim_directory(
     if config.cluster_id not in (None, meta.cluster_id):
         raise StorageError(
             f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}; "
-            "remove cluster.id, or pass another --data-dir"
+            f"remove cluster.id, or {remedies(config.embedded).other_directory}"
         )
     if meta.node_id != config.node_id:
         raise StorageError(
             f"{root} belongs to node {meta.node_id}, not to {config.node_id}; "
-            f"set node.id={meta.node_id}, or pass another --data-dir"
+            f"set node.id={meta.node_id}, or {remedies(config.embedded).other_directory}"
         )
     return meta
 

@@ -1,22 +1,35 @@
 """`barnabas storage format|random-uuid|info`: Kafka's `kafka-storage`, for one node.
 
-Flags are Kafka's (`--config`, `--cluster-id`, `--standalone`, `--ignore-formatted`); `--data-dir` replaces the properties file.
+Flags are Kafka's; `--data-dir` replaces the properties file. Options for a quorum of several nodes and for logins are errors: this node
+has neither. An older `--release-version` lets an older Apache Kafka run on the directory later.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import time
 from collections.abc import Sequence
 
-from barnabas.client.properties import read_properties
 from barnabas.log.disk import OsDisk
+from barnabas.metadata.metadata_version import (
+    FEATURES,
+    LATEST_PRODUCTION,
+    NAMES,
+    OLDEST_FORMAT,
+    FeatureRange,
+    release_level,
+)
+from barnabas.printable import printable
 from barnabas.server.config import BrokerConfig, ConfigError
+from barnabas.server.config_sources import ConfigSources
 from barnabas.server.storage import StorageError, format_directory, info, random_uuid
 
 __all__ = ["run_storage"]
+
+_UNSUPPORTED = (("-I", "--initial-controllers"), ("-N", "--no-initial-controllers"), ("-S", "--add-scram"))
 
 
 def run_storage(arguments: Sequence[str]) -> int:
@@ -46,39 +59,84 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument("-c", "--config", metavar="FILE", help="a server.properties file")
         action.add_argument("--data-dir", metavar="DIR", help="the data directory (log.dirs)")
         if name == "format":
-            action.add_argument("-t", "--cluster-id", metavar="ID", help="the cluster's id (default: a random one)")
-            action.add_argument(
-                "--standalone", "-s", action="store_true", help="be the only voter of the quorum (always the case)"
-            )
-            action.add_argument(
-                "-g", "--ignore-formatted", action="store_true", help="skip a directory that is already formatted"
-            )
+            _add_format_options(action)
     return parser
 
 
+def _add_format_options(action: argparse.ArgumentParser) -> None:
+    action.add_argument("-t", "--cluster-id", metavar="ID", help="the cluster's id (default: a random one)")
+    action.add_argument(
+        "-s", "--standalone", action="store_true", help="be the only voter of the quorum (always the case)"
+    )
+    action.add_argument(
+        "-g", "--ignore-formatted", action="store_true", help="skip a directory that is already formatted"
+    )
+    action.add_argument(
+        "-r", "--release-version", metavar="RELEASE", help="the release whose metadata format to begin with, as 4.3"
+    )
+    action.add_argument(
+        "-f", "--feature", metavar="NAME=LEVEL", action="append", default=[], help="the level of a feature; repeatable"
+    )
+    for option, long in _UNSUPPORTED:
+        action.add_argument(option, long, nargs="?", const="", action="append", help=argparse.SUPPRESS)
+
+
 def _config(options: argparse.Namespace) -> BrokerConfig:
-    properties: dict[str, str] = {}
-    if options.config:
-        try:
-            properties = read_properties(options.config)
-        except ValueError as error:
-            raise StorageError(str(error)) from None
+    sources = ConfigSources(options.config, os.environ)
     if options.data_dir:
-        properties["log.dirs"] = options.data_dir
-    if not properties.get("log.dirs") and not properties.get("log.dir"):
-        raise StorageError("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
-    return BrokerConfig.from_properties(properties)
+        sources.properties["log.dirs"] = options.data_dir
+    return sources.config(served=False)
+
+
+def _level(release: str | None) -> int:
+    """Return the metadata.version of `--release-version`."""
+    level = LATEST_PRODUCTION if release is None else release_level(release)
+    if level is None or level < OLDEST_FORMAT:
+        names = f"{NAMES[OLDEST_FORMAT]} to {NAMES[LATEST_PRODUCTION]}"
+        raise StorageError(f"--release-version {printable(release or '')}: must be a release from {names}")
+    return level
+
+
+def _levels(features: Sequence[str]) -> dict[str, int]:
+    """Return the levels of `--feature`s."""
+    levels = {}
+    for text in features:
+        name, separator, level = text.partition("=")
+        known = {**FEATURES, "kraft.version": FeatureRange(1, 1, 1)}
+        if not separator or name not in known:
+            names = ", ".join(sorted(known))
+            raise StorageError(f"--feature {printable(text)}: must be NAME=LEVEL with one of {names}")
+        low, high, _ = known[name]
+        if not level.isascii() or not level.isdigit() or not low <= int(level) <= high:
+            raise StorageError(f"--feature {printable(text)}: the level must be from {low} to {high}")
+        levels[name] = int(level)
+    # Every new directory has kraft.version 1, in another file.
+    levels.pop("kraft.version", None)
+    return levels
 
 
 def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
+    for _, long in _UNSUPPORTED:
+        if getattr(options, long[2:].replace("-", "_")):
+            raise StorageError(f"{long} is not supported yet: a node is its own quorum, and has no logins")
+    version, levels = _level(options.release_version), _levels(options.feature)
     disk, draw = OsDisk(), random.SystemRandom()
+    cluster_id = options.cluster_id or config.cluster_id or random_uuid(draw)
     for directory in config.log_dirs:
         if options.ignore_formatted and disk.exists(f"{directory}/meta.properties"):
             print(f"{directory} is already formatted; skipped.")
             continue
         disk.mkdir(directory)
-        cluster_id = options.cluster_id or config.cluster_id
-        now_ms = time.time_ns() // 1_000_000
-        meta = format_directory(disk, directory, cluster_id, config.node_id, config, draw, now_ms=now_ms)
+        meta = format_directory(
+            disk,
+            directory,
+            cluster_id,
+            config.node_id,
+            config,
+            draw,
+            now_ms=time.time_ns() // 1_000_000,
+            metadata_version=version,
+            levels=levels,
+        )
         print(f"Formatted {directory} for node {meta.node_id} of cluster {meta.cluster_id}.")
     return 0

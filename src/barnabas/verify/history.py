@@ -217,8 +217,11 @@ def read_history(path: Path) -> History:
     Raises:
         ValueError: the file is not a history; the message names the line.
     """
-    with path.open(encoding="utf-8") as file:
-        return parse_history(file)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return parse_history(file)
+    except UnicodeDecodeError:
+        raise ValueError("the file is not a history, but binary") from None
 
 
 def parse_history(lines: Iterable[str]) -> History:
@@ -228,6 +231,7 @@ def parse_history(lines: Iterable[str]) -> History:
         ValueError: they are not a history; the message names the line.
     """
     about: dict[str, Any] | None = None
+    version: object = None
     ops: list[Op] = []
     for number, line in enumerate(lines, 1):
         if not line.endswith("\n"):
@@ -235,15 +239,15 @@ def parse_history(lines: Iterable[str]) -> History:
         try:
             found = json.loads(line)
             if about is None:
-                if found.pop("barnabas-verify") != VERSION:
-                    raise ValueError("it is of another version")
-                about = found
-                continue
+                if (version := found.pop("barnabas-verify")) == VERSION:
+                    about = found
+                    continue
+                break
             ops.append(_op(len(ops), found))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"line {number} is not a line of a history: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ValueError(f"line {number} is not a valid line of a history") from None
     if about is None:
-        raise ValueError("the history file is empty")
+        raise ValueError("the history is empty" if version is None else "another version of barnabas wrote the history")
     return History(tuple(ops), about)
 
 

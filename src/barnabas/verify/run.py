@@ -6,7 +6,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: seconds, operations by outcome, kills."""
+    """The progress of a run: phase, seconds of work, operations by outcome, kills."""
 
+    phase: str
     seconds: float
     ok: int
     fail: int
@@ -88,14 +89,28 @@ class Run:
         settings: of the run.
         history_path: the file of the history; None keeps it in memory.
         broker: the broker to kill; None if the run did not start it.
-        on_progress: called about once a second.
+        phase: what it does now.
     """
 
     settings: Settings
     history_path: Path | None = None
     broker: LocalBroker | None = None
-    on_progress: Callable[[Progress], None] = lambda progress: None
+    phase: str = "creating topics"
     stopping: threading.Event = field(default_factory=threading.Event)
+    _recorder: Recorder | None = None
+    _work_began_s: float | None = None
+
+    def progress(self) -> Progress:
+        """Return how far the run is; other threads may ask."""
+        counts = dict.fromkeys(Outcome, 0)
+        found = dict(self._recorder.counts) if self._recorder is not None else {}
+        for (f, outcome), count in found.items():
+            if f in ("send", "poll", "txn"):
+                counts[outcome] += count
+        began = self._work_began_s
+        seconds = 0.0 if began is None else min(time.monotonic() - began, self.settings.seconds)
+        kills = found.get(("kill", Outcome.OK), 0)
+        return Progress(self.phase, seconds, counts[Outcome.OK], counts[Outcome.FAIL], counts[Outcome.INFO], kills)
 
     def __call__(self) -> Verdict:
         """Run from beginning to end.
@@ -116,21 +131,25 @@ class Run:
             "partitions": settings.partitions,
         }
         try:
-            recorder = Recorder(about, self.history_path)
+            recorder = self._recorder = Recorder(about, self.history_path)
         except OSError as error:
             raise CannotRun(f"cannot write {self.history_path}: {error.strerror}") from None
         try:
             with Admin(settings.bootstrap) as admin:
                 replicas = settings.replication_factor
                 results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
+            self.phase = "warming up"
             self._warm_up(protocol, name)
+            self.phase = "working"
             self._work(recorder, layout, keys, protocol, name)
+            self.phase = "reading everything back"
             self._read(recorder, layout, keys, f"{name}-group")
         finally:
             recorder.close()
         if not settings.keep_topics:
             with Admin(settings.bootstrap) as admin:
                 admin.delete_topics(layout.topics)
+        self.phase = "checking"
         return check(recorder.history())
 
     def _protocol(self) -> str:
@@ -167,13 +186,12 @@ class Run:
             killing.start()
         for thread in threads:
             thread.start()
-        began = time.monotonic()
+        began = self._work_began_s = time.monotonic()
         with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the work; the verdict follows
             while (passed := time.monotonic() - began) < self.settings.seconds:
                 failed = [each for each in workers if each.failure] or (killer is not None and killer.failure)
                 if failed or self.stopping.wait(min(1.0, self.settings.seconds - passed)):
                     break
-                self.on_progress(_progress(recorder, time.monotonic() - began))
         if killer is not None:
             killer.stopping.set()
             killing.join()  # with the broker running
@@ -188,7 +206,7 @@ class Run:
             )
         failures = [each.failure for each in workers] + [killer.failure if killer is not None else None]
         for failure in filter(None, failures):
-            raise CannotRun(f"{type(failure).__name__}: {failure}") from failure
+            raise CannotRun(f"an unexpected error ended a client: {failure}") from failure
         if self.broker is not None:
             self.broker.check()
         # A run without a success proves nothing.
@@ -231,12 +249,3 @@ class Run:
         read_everything(self.settings.bootstrap, layout, keys.all, recorder, patience)
         if self.settings.transform:
             read_committed_offsets(self.settings.bootstrap, layout, group, keys.source, recorder, patience)
-
-
-def _progress(recorder: Recorder, seconds: float) -> Progress:
-    counts = dict.fromkeys(Outcome, 0)
-    for (f, outcome), count in list(recorder.counts.items()):
-        if f in ("send", "poll", "txn"):
-            counts[outcome] += count
-    kills = recorder.counts["kill", Outcome.OK]
-    return Progress(seconds, counts[Outcome.OK], counts[Outcome.FAIL], counts[Outcome.INFO], kills)

@@ -60,6 +60,12 @@ def test_partitions_that_have_not_started_have_neither_offset_nor_lag() -> None:
     assert partitions(offsets(host, ("q", [0]))) == [(0, 9, 4, -1)], "how many are finished is unknown"
 
 
+def test_a_lag_fits_its_field_whatever_the_start_offset_is() -> None:
+    host = Host(q=1)
+    host.persister.summary = StateSummary(1, 4, -(2**63), 0)
+    assert partitions(offsets(host, ("q", [0]))) == [(0, -(2**63), 4, 2**63 - 1)]
+
+
 def test_partitions_of_a_missing_topic_are_unknown() -> None:
     host = Host(q=1)
     answer = offsets(host, ("missing", [4, 2]), ("q", [0]))

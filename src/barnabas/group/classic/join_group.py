@@ -55,8 +55,9 @@ class Joining:
         return self.request.session_timeout_ms if self.sender.version == 0 else self.request.rebalance_timeout_ms
 
     @property
-    def reason(self) -> str:
-        return self.request.reason or "not provided"
+    def stated_reason(self) -> str:
+        """The client's reason, to follow a sentence; empty if it gave none."""
+        return f" (client reason: {self.request.reason})" if self.request.reason else ""
 
     def refuse(self, error: ErrorCode, member_id: str | None = None) -> CoordinatorResult[None]:
         """Answer with an error, under the request's member id or another."""
@@ -176,11 +177,9 @@ class JoinGroup:
         group.add(member, joining.reply)
         # A new member cannot send heartbeats before its first answer; a client that has left must not stay for ever.
         self._rebalance.schedule_heartbeat(group, member_id, self._config.new_member_join_timeout_ms)
-        return self._rebalance.prepare_or_complete_join(
-            group,
-            f"new member {member_id}, instance {request.group_instance_id} (client reason: {joining.reason})",
-            member,
-        )
+        instance = "" if request.group_instance_id is None else f" as instance {request.group_instance_id}"
+        cause = f"member {member_id} joined{instance}{joining.stated_reason}"
+        return self._rebalance.prepare_or_complete_join(group, cause, member)
 
     def _join_existing_member(self, joining: Joining, group: ClassicGroup) -> CoordinatorResult[None]:
         member_id = joining.request.member_id
@@ -217,7 +216,7 @@ class JoinGroup:
     ) -> CoordinatorResult[None]:
         self._update(joining, group, member)
         return self._rebalance.prepare_or_complete_join(
-            group, f"member {member.member_id} {what} in {group.state.value} (client reason: {joining.reason})", member
+            group, f"member {member.member_id} {what} in {group.state.value}{joining.stated_reason}", member
         )
 
     def _update(self, joining: Joining, group: ClassicGroup, member: ClassicGroupMember) -> None:
@@ -241,7 +240,7 @@ class JoinGroup:
         self._rebalance.reschedule_heartbeat(group, member)
         before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
         self._update(joining, group, member)
-        reason = f"static member {instance_id} came back as {new_id} (client reason: {joining.reason})"
+        reason = f"static member {instance_id} came back as {new_id}{joining.stated_reason}"
         if group.is_in_state(ClassicGroupState.STABLE):
             if group.select_protocol() != group.protocol_name:
                 return self._rebalance.prepare_or_complete_join(group, f"{reason} with another protocol", member)

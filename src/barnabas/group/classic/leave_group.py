@@ -14,6 +14,7 @@ from barnabas.coordinator.result import CoordinatorResult
 from barnabas.group.classic.group import UNKNOWN_MEMBER_ID, ClassicGroup, ClassicGroupState
 from barnabas.group.classic.rebalance import NOTHING, Rebalance
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.rebalance_history import members_left
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import LeaveGroupRequest, LeaveGroupResponse
 
@@ -38,11 +39,12 @@ class LeaveGroup:
         if group.is_in_state(ClassicGroupState.DEAD):
             return CoordinatorResult(LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         response = LeaveGroupResponse()
+        before = dict(group.members)
         left = []
         for identity in request.members:
             error = self._leave_one(group, identity)
             if error is ErrorCode.NONE:
-                left.append(identity.member_id or identity.group_instance_id)
+                left.append(identity.member_id or identity.group_instance_id or "")
             response.members.append(
                 LeaveGroupResponse.MemberResponse(
                     member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
@@ -51,7 +53,8 @@ class LeaveGroup:
         after: CoordinatorResult[None] = NOTHING
         if left:
             if group.is_in_state(ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
-                after = self._rebalance.prepare_or_complete_join(group, f"members {left} left")
+                gone = next((member for member_id, member in before.items() if member_id not in group.members), None)
+                after = self._rebalance.prepare_or_complete_join(group, members_left(left), gone)
             elif group.is_in_state(ClassicGroupState.PREPARING_REBALANCE):
                 after = self._rebalance.maybe_complete_join(group)
         return CoordinatorResult(response, after.records, replay=after.replay, on_append=after.on_append)

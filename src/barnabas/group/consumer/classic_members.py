@@ -34,6 +34,7 @@ from barnabas.group.consumer.migration import GroupMigration, assignment_bytes
 from barnabas.group.consumer.rebalance import ConsumerGroupRebalance, Records, RegexUpdate
 from barnabas.group.consumer.timers import ConsumerGroupTimers
 from barnabas.group.group_environment import GroupEnvironment
+from barnabas.group.rebalance_history import members_left
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerProtocolSubscription,
@@ -246,7 +247,8 @@ class ClassicMembers:
                     static = group.static_member(identity.group_instance_id)
                     named = identity.member_id or ("" if static is None else static.member_id)
                     member = check_instance(static, named, identity.group_instance_id)
-                logger.info("group %s: member %s left: %s", group.group_id, member.member_id, identity.reason)
+                reason = identity.reason or "not provided"
+                logger.info("group %s: member %s left: %s", group.group_id, member.member_id, reason)
                 leaving[member.member_id] = member
             except KafkaError as refused:
                 error = refused.code
@@ -255,8 +257,7 @@ class ClassicMembers:
                     member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
                 )
             )
-        cause = f"members {list(leaving)} left by LeaveGroup"
-        return self._migration.fence(group, list(leaving.values()), response, cause)
+        return self._migration.fence(group, list(leaving.values()), response, members_left(list(leaving)))
 
 
 def _subscription(joining: Joining) -> ConsumerProtocolSubscription:

@@ -25,6 +25,7 @@ from barnabas.share.state_records import SharePartitionKey
 from barnabas.steps import PIECE, Loop, gather, in_pieces, in_slices
 
 UNINITIALIZED = -1
+LAG_MAX = 2**63 - 1
 
 OffsetsOfGroup = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
 OffsetsOfTopic = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic
@@ -118,5 +119,6 @@ class DescribedOffsets:
                 return OffsetsOfPartition(
                     partition_index=key.partition, error_code=error.code, error_message=error.code.default_message
                 )
-            found.lag = end - summary.start_offset - summary.delivery_complete_count
+            # An administrator may have set any start offset, also one far below zero.
+            found.lag = min(end - summary.start_offset - summary.delivery_complete_count, LAG_MAX)
         return found

@@ -1,0 +1,274 @@
+"""Reads records for `produce`: lines, a format of `record_format`, or JSON.
+
+When reading, a field takes everything up to the text that follows it in the format; a record ends with the format. Errors name the
+record or line by its number in the input.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from barnabas.cli.record_format import ENCODINGS, Headers, Verb, split_format
+from barnabas.cli.times import parse_time_ms
+from barnabas.printable import printable
+
+_T = TypeVar("_T")
+
+
+class Given(NamedTuple):
+    """A record to produce, as it was read; the command line or the producer decides the fields that are None."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers | None = None
+    topic: str | None = None
+    partition: int | None = None
+    timestamp: int | None = None
+
+
+_READABLE = {"t", "p", "k", "v", "h", "T"}
+_SAME = {"s": "v", "d": "T"}
+_SHOWN_BYTES = 40
+
+
+def _quoted(data: bytes) -> str:
+    """Return bytes of the input or of a delimiter as an error shows them."""
+    try:
+        text = data[:_SHOWN_BYTES].decode()
+    except UnicodeDecodeError:
+        text = data[:_SHOWN_BYTES].decode("latin-1")
+    return f"'{printable(text)}'"
+
+
+def reader(text: str) -> Callable[[BinaryIO], Iterator[Given]]:
+    """Compile a format into a function that reads records from a stream.
+
+    Raises:
+        ValueError: a verb cannot be read, or two verbs have no text between them.
+    """
+    if text == "json":
+        return _read_json
+    parts = split_format(text)
+    previous: bytes | Verb = b""
+    for part in parts:
+        if isinstance(part, Verb):
+            letter = _SAME.get(part.letter, part.letter)
+            if letter not in _READABLE:
+                raise ValueError(
+                    f"%{printable(part.letter)} is not a field that can be read: use one of %t %p %k %v %h %T"
+                )
+            if isinstance(previous, Verb):
+                raise ValueError(
+                    f"%{previous.letter} and %{part.letter} need text between them, to tell where one ends"
+                )
+            if part.modifier not in ((*ENCODINGS, "iso") if letter in "kvT" else ("",)):
+                raise ValueError(f"%{part.letter} does not take {{{part.modifier}}}")
+        previous = part
+    if not any(isinstance(part, Verb) for part in parts):
+        raise ValueError("the format has no field: use %v for the value")
+    return lambda stream: _read(stream, parts)
+
+
+def line_reader(delimiter: bytes, key_delimiter: bytes | None) -> Callable[[BinaryIO], Iterator[Given]]:
+    """Return a reader of records that end with `delimiter`; a record has a key if it contains `key_delimiter` (as in kcat)."""
+    if not delimiter or key_delimiter == b"":
+        raise ValueError("a delimiter needs at least one character")
+
+    def read(stream: BinaryIO) -> Iterator[Given]:
+        source = _Delimited(stream)
+        number = 0
+        while not source.at_end():
+            number += 1
+            line = source.until(delimiter, may_end=True, number=number)
+            key, found, value = line.partition(key_delimiter) if key_delimiter else (b"", b"", line)
+            yield Given(value, key) if found else Given(line)
+
+    return read
+
+
+def _read(stream: BinaryIO, parts: list[bytes | Verb]) -> Iterator[Given]:
+    source = _Delimited(stream)
+    number = 0
+    while not source.at_end():
+        number += 1
+        fields: dict[str, Any] = {}
+        for index, part in enumerate(parts):
+            if isinstance(part, bytes):
+                if index and isinstance(parts[index - 1], Verb):
+                    continue  # consumed as the delimiter of the field before
+                source.expect(part, number)
+                continue
+            following = parts[index + 1] if index + 1 < len(parts) else None
+            delimiter = following if isinstance(following, bytes) else None
+            last = index + 2 >= len(parts)
+            raw = source.until(delimiter, may_end=last, number=number)
+            _put(fields, part, raw, number)
+        yield Given(
+            fields.get("v"), fields.get("k"), fields.get("h"), fields.get("t"), fields.get("p"), fields.get("T")
+        )
+
+
+def _put(fields: dict[str, Any], verb: Verb, raw: bytes, number: int) -> None:
+    letter = _SAME.get(verb.letter, verb.letter)
+    try:
+        match letter:
+            case "k" | "v" if verb.modifier == "hex":
+                fields[letter] = bytes.fromhex(_utf8(raw))
+            case "k" | "v" if verb.modifier == "base64":
+                fields[letter] = _base64(_utf8(raw))
+            case "k" | "v":
+                fields[letter] = raw
+            case "t":
+                fields[letter] = _utf8(raw)
+            case "p":
+                fields[letter] = _whole_number(raw)
+            case "T":
+                fields[letter] = int(raw) if raw.isdigit() else parse_time_ms(_utf8(raw), 0)
+            case "h":
+                fields[letter] = [parse_header(each) for each in _utf8(raw).split(",") if each]
+    except _Explained as error:
+        raise ValueError(f"record {number}: %{verb.letter}: {error}") from None
+    except ValueError as error:
+        # bytes.fromhex explains positions; the text itself says more.
+        reason = f"{_quoted(raw)} is not valid hexadecimal" if verb.modifier == "hex" else str(error)
+        raise ValueError(f"record {number}: %{verb.letter}: {reason}") from None
+
+
+class _Explained(ValueError):
+    """The message is for the user as it is."""
+
+
+def _utf8(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise _Explained(f"{_quoted(raw)} is not valid UTF-8") from None
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):  # ValueError: a character is not ASCII
+        raise _Explained(f"'{printable(text[:_SHOWN_BYTES])}' is not valid base64") from None
+
+
+def _whole_number(raw: bytes) -> int:
+    try:
+        return int(raw)
+    except ValueError:
+        raise _Explained(f"{_quoted(raw)} is not a valid partition") from None
+
+
+def parse_header(text: str) -> tuple[str, bytes | None]:
+    """Parse `name=value`; without "=" the value is null.
+
+    Raises:
+        ValueError: the name is empty.
+    """
+    name, equals, value = text.partition("=")
+    if not name:
+        raise ValueError(f"header '{printable(text)}' has no name: write name=value")
+    return name, value.encode() if equals else None
+
+
+class _Delimited:
+    """A stream read field by field."""
+
+    _CHUNK_BYTES = 1 << 16
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._buffer = bytearray()
+        self._pos = 0
+        self._ended = False
+
+    def _more(self) -> bool:
+        if self._ended:
+            return False
+        del self._buffer[: self._pos]
+        self._pos = 0
+        read = getattr(self._stream, "read1", self._stream.read)
+        chunk = read(self._CHUNK_BYTES)
+        self._ended = not chunk
+        self._buffer += chunk
+        return bool(chunk)
+
+    def at_end(self) -> bool:
+        return self._pos >= len(self._buffer) and not self._more()
+
+    def expect(self, literal: bytes, number: int) -> None:
+        while len(self._buffer) - self._pos < len(literal) and self._more():
+            pass
+        if not self._buffer.startswith(literal, self._pos):
+            raise ValueError(f"record {number} does not begin with {_quoted(literal)}, which the format asks for")
+        self._pos += len(literal)
+
+    def until(self, delimiter: bytes | None, *, may_end: bool, number: int) -> bytes:
+        searched = 0
+        while True:
+            found = -1 if delimiter is None else self._buffer.find(delimiter, self._pos + searched)
+            if found >= 0:
+                assert delimiter is not None
+                data = bytes(self._buffer[self._pos : found])
+                self._pos = found + len(delimiter)
+                return data
+            searched = max(0, len(self._buffer) - self._pos - len(delimiter or b"") + 1)
+            if not self._more():
+                break
+        if delimiter is not None and not may_end:
+            raise ValueError(f"record {number} has no {_quoted(delimiter)}, which the format asks for")
+        data = bytes(self._buffer[self._pos :])
+        self._pos = len(self._buffer)
+        return data
+
+
+def _read_json(stream: BinaryIO) -> Iterator[Given]:
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+            if not isinstance(found, dict):
+                raise _Explained('write an object, such as {"key": "k", "value": "v"}')
+            yield Given(
+                _json_field(found, "value"),
+                _json_field(found, "key"),
+                [_json_header(each) for each in _json_typed(found, "headers", list) or ()],
+                _json_typed(found, "topic", str),
+                _json_typed(found, "partition", int),
+                _json_typed(found, "timestamp", int),
+            )
+        except json.JSONDecodeError as error:
+            raise ValueError(f"line {number} is not valid JSON: {error.msg} at column {error.colno}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"line {number} is not valid UTF-8") from None
+        except _Explained as error:
+            raise ValueError(f"line {number} is not a record in JSON: {error}") from None
+
+
+def _json_header(found: Any) -> tuple[str, bytes | None]:
+    name = _json_typed(found, "key", str) if isinstance(found, dict) else None
+    if not name:
+        raise _Explained(f'header {json.dumps(found)} is not {{"key": name, "value": value}}')
+    return name, _json_field(found, "value")
+
+
+def _json_typed(found: dict[str, Any], name: str, kind: type[_T]) -> _T | None:
+    value = found.get(name)
+    if value is None or type(value) is kind:  # True is an int, and not a partition
+        return value
+    raise _Explained(f"{name} cannot be {json.dumps(value)}")
+
+
+def _json_field(found: dict[str, Any], name: str) -> bytes | None:
+    encoded = _json_typed(found, f"{name}_base64", str)
+    if encoded is not None:
+        return _base64(encoded)
+    value = found.get(name)
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()

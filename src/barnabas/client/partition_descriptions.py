@@ -1,0 +1,108 @@
+"""Partitions with everything that decides who leads them, and why some have no leader.
+
+Limits: a broker without DescribeTopicPartitions (before Kafka 3.7) names no eligible leader replicas; the lists are empty then.
+Source: DescribeTopicPartitions (75), KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import ClusterMetadata, TopicPartition
+from barnabas.leaderless import Leaderless, why_leaderless
+from barnabas.protocol import messages
+from barnabas.protocol.api_keys import ApiKey
+
+_PAGE = 2000
+
+
+class PartitionDescription(NamedTuple):
+    """One partition.
+
+    Attributes:
+        leader: -1 if it has none.
+        elr: the eligible leader replicas, which have every committed record although they are not in sync.
+        last_known_elr: the last known leader of a partition that has none.
+        offline: the replicas whose broker or directory is not there.
+    """
+
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    elr: list[int]
+    last_known_elr: list[int]
+    offline: list[int]
+
+    @property
+    def why_leaderless(self) -> Leaderless | None:
+        """The reason why it has no leader, and what helps; None if it has one."""
+        if self.leader >= 0:
+            return None
+        return why_leaderless(self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr)
+
+
+def describe_partitions(
+    cluster: Cluster, topics: Iterable[str] | None = None
+) -> dict[TopicPartition, PartitionDescription]:
+    """Return the partitions of topics, or of all topics; a topic that does not exist has none."""
+    names = None if topics is None else sorted(topics)
+    if names == []:
+        return {}
+    if not cluster.retry(cluster.any_connection).supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
+        return _from_metadata(cluster.retry(lambda: cluster.metadata(names)))
+    return cluster.retry(lambda: _all_pages(cluster, names or []))
+
+
+def leaderless_partitions(cluster: Cluster) -> dict[TopicPartition, Leaderless]:
+    """Return the partitions without a leader, with the reason and what helps."""
+    described = describe_partitions(cluster).items()
+    return {at: why for at, partition in described if (why := partition.why_leaderless) is not None}
+
+
+def _all_pages(cluster: Cluster, names: list[str]) -> dict[TopicPartition, PartitionDescription]:
+    request_class = messages.DescribeTopicPartitionsRequest
+    found: dict[TopicPartition, PartitionDescription] = {}
+    cursor: messages.DescribeTopicPartitionsRequest.Cursor | None = None
+    while True:
+        # Those before the cursor have been answered.
+        left = [name for name in names if cursor is None or name >= cursor.topic_name]
+        request = request_class(
+            topics=[request_class.TopicRequest(name=name) for name in left],
+            response_partition_limit=_PAGE,
+            cursor=cursor,
+        )
+        response: messages.DescribeTopicPartitionsResponse = cluster.any_connection().request(request)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                found[TopicPartition(topic.name or "", partition.partition_index)] = _described(partition)
+        following = response.next_cursor
+        if following is None:
+            return found
+        cursor = request_class.Cursor(topic_name=following.topic_name, partition_index=following.partition_index)
+
+
+def _described(
+    partition: messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition,
+) -> PartitionDescription:
+    return PartitionDescription(
+        partition.leader_id,
+        partition.leader_epoch,
+        list(partition.replica_nodes),
+        list(partition.isr_nodes),
+        list(partition.eligible_leader_replicas or ()),
+        list(partition.last_known_elr or ()),
+        list(partition.offline_replicas),
+    )
+
+
+def _from_metadata(metadata: ClusterMetadata) -> dict[TopicPartition, PartitionDescription]:
+    return {
+        TopicPartition(topic.name, each.partition): PartitionDescription(
+            each.leader, each.leader_epoch, each.replicas, each.isr, [], [], each.offline
+        )
+        for topic in metadata.topics.values()
+        for each in topic.partitions
+    }

@@ -1,0 +1,69 @@
+"""Why a partition has no leader, and what helps: for the controller's log and for people who ask a cluster.
+
+A leader comes from the in-sync replicas; if there is none, from the eligible leader replicas; if there is none, it is the last known
+leader (KIP-966). So a partition is without a leader while those of the first list that is not empty are offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+
+class Leaderless(NamedTuple):
+    """What people read about one partition without a leader."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.remedy}"
+
+
+def why_leaderless(
+    replicas: Sequence[int],
+    offline: Collection[int],
+    *,
+    isr: Sequence[int],
+    elr: Sequence[int] = (),
+    last_known: Sequence[int] = (),
+) -> Leaderless:
+    """Explain why a partition has no leader.
+
+    Args:
+        replicas: the brokers that have a replica.
+        offline: those of them that cannot lead.
+        isr, elr, last_known: the in-sync replicas, the eligible leader replicas and the last known leader.
+    """
+    waited_for: Sequence[int] = ()
+    for kind, candidates in (
+        ("in-sync replica", isr),
+        ("eligible leader replica", elr),
+        ("last known leader", last_known),
+    ):
+        if candidates:
+            waited_for = candidates
+            reason = f"{_counted(kind, candidates)} {_be(candidates)} offline"
+            break
+    else:
+        reason = "no replica is known to have all its records"
+    if any(replica not in offline for replica in waited_for):
+        return Leaderless("its election is not over", "ask again in a few seconds")
+    others = [replica for replica in replicas if replica not in offline]
+    remedies = [f"start {_counted('broker', waited_for)}"] if waited_for else []
+    if others:
+        reason += f", and {_counted('replica', others)} may lack records"
+        remedies.append("set unclean.leader.election.enable=true on the topic, which may lose records")
+    elif not waited_for:
+        remedies.append(f"start {_counted('broker', replicas)}")
+    return Leaderless(reason, ", or ".join(remedies))
+
+
+def _counted(noun: str, ids: Sequence[int]) -> str:
+    words = [str(each) for each in ids]
+    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{noun}{'s' if len(words) > 1 else ''} {listed}"
+
+
+def _be(ids: Sequence[int]) -> str:
+    return "are" if len(ids) > 1 else "is"

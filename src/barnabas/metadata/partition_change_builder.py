@@ -1,0 +1,200 @@
+"""The record that changes a partition: its leader, its in-sync replicas and its eligible leader replicas.
+
+Whatever happens to a replica (its broker is fenced, comes back, leaves in order, restarts after a crash) ends here, so the
+rules are written once. The caller sets the ISR or the replicas it wants; `build` adds what follows from them.
+
+Three lists, from the safest to the last hope
+- `isr`: replicas that have every acknowledged record.
+- `elr`: eligible leader replicas. While the ISR has fewer members than min.insync.replicas, the high watermark stands still.
+  So a replica that leaves the ISR in this time still has every record below the high watermark, and may lead without loss.
+  It stays eligible until it is in the ISR again, until its broker restarts after a crash (the disk may have lost records), or
+  until the ISR has min.insync.replicas members again, which may then acknowledge records without it.
+- `last_known_elr`: while the ISR is empty, the one replica that led last. It may have lost records.
+
+With the feature eligible.leader.replicas.version an ISR may become empty: its last member moves to the ELR. Without the feature
+the last member stays in the ISR, and the two other lists are empty.
+
+An election chooses the first of these whose broker is active and whose directory is online
+1. the first replica of the list, in a PREFERRED election, if it may lead; else
+2. the leader of now, if it may lead; else
+3. the first replica, in the order of the replica list, that may lead; else
+4. the last known leader, if the feature is on and ISR and ELR are empty; else
+5. the first replica of all, in an UNCLEAN election.
+
+A replica may lead if it is in the ISR, or in the ELR while the ISR is empty. 4 and 5 may lose records: the partition is marked as
+recovering, and its ELR is forgotten. In 3 (from the ELR), 4 and 5 the ISR becomes the new leader alone.
+
+Differences from Kafka, both where it would name a replica that does not exist: a partition that loses its last in-sync replica
+while it has no leader keeps that replica as the last known leader, where Kafka writes -1, which no broker is; and a replica that
+a reassignment removes does not become eligible.
+
+Sources: KIP-966; Kafka's `PartitionChangeBuilder`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from barnabas.metadata.topics_image import (
+    LEADER_RECOVERING,
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    PartitionRegistration,
+)
+from barnabas.protocol import messages
+
+
+class Election(enum.Enum):
+    """How far an election may go: ONLINE keeps a leader that may lead, the others are said in the module's docstring."""
+
+    PREFERRED = 0
+    ONLINE = 1
+    UNCLEAN = 2
+
+
+class ElectionRules(NamedTuple):
+    """What decides about a partition besides its own state.
+
+    Attributes:
+        is_acceptable: whether the replica on a broker could lead: the broker is active, its directory online.
+        min_isr: min.insync.replicas of the topic, at most its replication factor.
+        elr_enabled: whether eligible.leader.replicas.version is finalized.
+    """
+
+    is_acceptable: Callable[[int], bool]
+    min_isr: int
+    elr_enabled: bool
+    election: Election = Election.ONLINE
+
+
+class Elected(NamedTuple):
+    """The outcome of an election; `leader` is -1 if no replica can lead."""
+
+    leader: int
+    is_unclean: bool = False
+
+
+class PartitionChangeBuilder:
+    """Collects what shall become of a partition; see the module's docstring.
+
+    Attributes:
+        isr: the wanted ISR; the same as now if it is not set.
+        replicas: the wanted replicas, likewise.
+        ends_reassignment: whether the lists of added and removed replicas become empty.
+        lost: replicas whose disk may have lost records, which are therefore not eligible.
+    """
+
+    __slots__ = ("_elr", "_partition", "_rules", "ends_reassignment", "isr", "lost", "replicas")
+
+    def __init__(self, partition: PartitionRegistration, rules: ElectionRules) -> None:
+        self.isr = partition.isr
+        self.replicas = partition.replicas
+        self.ends_reassignment = False
+        self.lost: frozenset[int] = frozenset()
+        self._elr = partition.elr
+        self._partition = partition
+        self._rules = rules
+
+    def __repr__(self) -> str:
+        return f"<PartitionChangeBuilder isr={self.isr} elr={self._elr} of {self._partition}>"
+
+    def build(self, topic_id: bytes, index: int) -> messages.PartitionChangeRecord | None:
+        """Return the record, or None if nothing changes."""
+        old = self._partition
+        if self._rules.elr_enabled:
+            self._elr = self._eligible()
+        elected = self._elect()
+        is_new = elected.leader != old.leader
+        if is_new and elected.is_unclean:
+            self.isr, self._elr = (elected.leader,), ()
+        elif is_new and elected.leader in self._elr:
+            self.isr = (elected.leader,)
+            self._elr = tuple(replica for replica in self._elr if replica != elected.leader)
+        if not self._rules.elr_enabled:
+            self._elr = ()
+            # Somebody has to know which replica may lead again.
+            self.isr = self.isr or old.isr
+        record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id)
+        if is_new:
+            record.leader = elected.leader
+            if elected.is_unclean and old.leader_recovery_state != LEADER_RECOVERING:
+                record.leader_recovery_state = LEADER_RECOVERING
+        elif not set(self.replicas).issuperset(old.replicas):
+            # A replica that is removed must not serve this epoch any more.
+            record.leader = old.leader
+        self._set_lists(record)
+        return None if _is_empty(record) else record
+
+    def _eligible(self) -> tuple[int, ...]:
+        if len(self.isr) >= self._rules.min_isr:
+            return ()
+        old = self._partition
+        candidates = {*old.elr, *old.isr} - set(self.isr) - self.lost
+        return tuple(sorted(candidates.intersection(self.replicas)))
+
+    def _may_lead(self, replica: int) -> bool:
+        eligible = self.isr or self._elr
+        return replica in eligible and self._rules.is_acceptable(replica)
+
+    def _elect(self) -> Elected:
+        old, rules = self._partition, self._rules
+        if rules.election is Election.PREFERRED and self._may_lead(self.replicas[0]):
+            return Elected(self.replicas[0])
+        if self._may_lead(old.leader):
+            return Elected(old.leader)
+        for replica in self.replicas:
+            if self._may_lead(replica):
+                return Elected(replica)
+        if rules.elr_enabled and not self.isr and not self._elr and len(old.last_known_elr) == 1:
+            (last,) = old.last_known_elr
+            if rules.is_acceptable(last):
+                return Elected(last, is_unclean=True)
+        if rules.election is Election.UNCLEAN:
+            for replica in self.replicas:
+                if rules.is_acceptable(replica):
+                    return Elected(replica, is_unclean=True)
+        return Elected(NO_LEADER)
+
+    def _set_lists(self, record: messages.PartitionChangeRecord) -> None:
+        old = self._partition
+        if self.isr != old.isr:
+            record.isr = list(self.isr)
+        if self._elr != old.elr:
+            record.eligible_leader_replicas = list(self._elr)
+        if self._rules.elr_enabled:
+            last = self._last_known(old.leader if record.leader == NO_LEADER_CHANGE else record.leader)
+            if last != old.last_known_elr:
+                record.last_known_elr = list(last)
+        if self.replicas != old.replicas:
+            record.replicas = list(self.replicas)
+            directory = dict(zip(old.replicas, old.directories, strict=False))
+            directories = [directory[replica] for replica in self.replicas if replica in directory]
+            if directories != list(old.directories):
+                record.directories = directories
+        if self.ends_reassignment:
+            record.adding_replicas = [] if old.adding_replicas else None
+            record.removing_replicas = [] if old.removing_replicas else None
+
+    def _last_known(self, leader: int) -> tuple[int, ...]:
+        """Return who led last, for a partition that has this leader from now on."""
+        old = self._partition
+        if leader != NO_LEADER:
+            return ()
+        if self.isr or not old.isr:
+            return old.last_known_elr
+        return (old.leader,) if old.leader != NO_LEADER else old.isr[:1]
+
+
+def _is_empty(record: messages.PartitionChangeRecord) -> bool:
+    lists: Iterable[object] = (
+        record.isr,
+        record.replicas,
+        record.eligible_leader_replicas,
+        record.last_known_elr,
+        record.directories,
+        record.adding_replicas,
+        record.removing_replicas,
+    )
+    return record.leader == NO_LEADER_CHANGE and all(each is None for each in lists)

@@ -1,0 +1,58 @@
+"""Settings that parse, but that this node cannot honour: each check raises `ConfigError`, in one line with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
+from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
+from barnabas.metadata.security_settings import REMEDY, shown, unserved
+from barnabas.printable import printable
+from barnabas.server.endpoints import Listener
+
+__all__ = ["ASSIGNORS", "check_assignors", "check_is_alone", "check_protection"]
+
+Value = Callable[[str], ConfigValue]
+"""Returns a broker setting's value by Kafka's name."""
+
+ASSIGNORS = "group.consumer.assignors"
+
+
+def check_assignors(value: Value) -> None:
+    """Reject a list that is empty or names an unknown assignor."""
+    given = value(ASSIGNORS)
+    assert isinstance(given, tuple), given
+    unknown = [name for name in assignor_names(given) if name not in KNOWN_ASSIGNORS]
+    if unknown or not given:
+        known = ", ".join(KNOWN_ASSIGNORS)
+        raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
+
+
+def check_is_alone(value: Value) -> None:
+    """Reject a role in a cluster of several nodes: this node would serve alone what others should hold too."""
+    roles = value("process.roles")
+    assert isinstance(roles, tuple), roles
+    if set(roles) != {"broker", "controller"}:
+        raise ConfigError(
+            f"process.roles={','.join(roles)}: a node is always both; remove it, or set process.roles=broker,controller"
+        )
+    for name in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
+        listed = value(name)
+        assert isinstance(listed, tuple), listed
+        if len(listed) > 1:
+            raise ConfigError(
+                f"{name} lists {len(listed)} nodes, but clusters of several nodes are not supported yet; "
+                "list this node alone to start a cluster of its own"
+            )
+
+
+def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], listeners: tuple[Listener, ...]) -> None:
+    """Reject settings that ask for protection, all in one line."""
+    asking = [shown(name, text, keys) for name, text in sorted(given.items()) if unserved(name, text, keys)]
+    asking += [
+        f"listener {printable(each.name)} with {each.security_protocol}"
+        for each in listeners
+        if each.security_protocol != "PLAINTEXT"
+    ]
+    if asking:
+        raise ConfigError(f"{', '.join(asking)}: {REMEDY}")

@@ -1,0 +1,130 @@
+"""The sources of a node's settings: the properties file, the environment, `--set`, and flags such as `--listen`. Later ones win.
+
+- A name that nobody knows is an error if a person types it (`--set`). In a file or the environment it is a warning, as Kafka ignores
+  it. Both name the setting that is most like it.
+- The settings that this broker accepts and ignores are one line of the log.
+
+A mistake is a `ConfigError`, in one line with its remedy.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+
+from barnabas.client.properties import read_properties
+from barnabas.metadata.config_schema import ConfigError
+from barnabas.printable import printable
+from barnabas.server.config import BrokerConfig, is_setting
+from barnabas.server.environment import from_environment, on_every_address
+from barnabas.settings_table import near_setting
+
+__all__ = ["DEFAULT_LISTEN", "ConfigSources", "unknown_setting"]
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_LISTEN = "127.0.0.1:9092"
+_PROTOCOL_MAP = "listener.security.protocol.map"
+_PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+
+
+class ConfigSources:
+    """Collects properties, one source after the other.
+
+    Args:
+        path: a server.properties file, or None.
+        environ: the environment's variables.
+
+    Attributes:
+        properties: text by Kafka's name.
+    """
+
+    def __init__(self, path: str | None, environ: Mapping[str, str]) -> None:
+        self.properties = {} if path is None else _read(path)
+        self._variables: dict[str, str] = {}
+        self._cluster_id = environ.get("CLUSTER_ID")
+        for name, (value, variable) in from_environment(environ).items():
+            self.properties[name] = value
+            self._variables[name] = variable
+        if "advertised.listeners" in self._variables and "listeners" not in self.properties:
+            self.properties["listeners"] = on_every_address(self.properties["advertised.listeners"])
+
+    def __repr__(self) -> str:
+        return f"<ConfigSources properties={len(self.properties)} variables={len(self._variables)}>"
+
+    def add_settings(self, settings: Sequence[str]) -> None:
+        """Add what `--set` names, as `KEY=VALUE`."""
+        for setting in settings:
+            name, separator, value = setting.partition("=")
+            name = name.strip()
+            if not separator or not name:
+                raise ConfigError(f"--set {printable(setting)}: must be KEY=VALUE")
+            if not is_setting(name):
+                raise ConfigError(f"--set {printable(name)}: {unknown_setting(name)}")
+            self.properties[name] = value.strip()
+
+    def add_listeners(self, addresses: Sequence[str]) -> None:
+        """Add what `--listen` names, as `HOST:PORT` or `NAME://HOST:PORT`."""
+        if not addresses:
+            return
+        listeners = [_listener(place, address) for place, address in enumerate(addresses)]
+        self.properties["listeners"] = ",".join(listeners)
+        protocols = self.properties.get(_PROTOCOL_MAP, _PROTOCOLS)
+        known = {pair.partition(":")[0].strip().upper() for pair in protocols.split(",")}
+        names = [listener.partition("://")[0] for listener in listeners]
+        more = [f"{name}:PLAINTEXT" for name in names if name.startswith("PLAINTEXT") and name not in known]
+        if more:
+            self.properties[_PROTOCOL_MAP] = ",".join([protocols, *more])
+
+    def config(self, *, served: bool = True) -> BrokerConfig:
+        """Return the configuration.
+
+        Args:
+            served: False if no broker will run with it.
+
+        Raises:
+            ConfigError: a property does not parse, or no source names a data directory.
+        """
+        properties = self.properties
+        directory = properties.get("log.dirs") or properties.get("log.dir")
+        if not directory:
+            raise ConfigError("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
+        properties.setdefault("listeners", f"PLAINTEXT://{DEFAULT_LISTEN}")
+        first = directory.split(",")[0].strip()
+        if self._cluster_id and not os.path.exists(os.path.join(first, "meta.properties")):
+            properties["cluster.id"] = self._cluster_id
+        return BrokerConfig.from_properties(properties, served=served)
+
+    def log_ignored(self, config: BrokerConfig) -> None:
+        """Log what the configuration has no use for: a line for each unknown setting, and one for those without effect."""
+        for name in config.unknown:
+            variable = self._variables.get(name)
+            logger.warning("%s is ignored: %s", printable(variable or name), unknown_setting(name))
+        if config.without_effect:
+            logger.info("These settings have no effect in barnabas: %s", ", ".join(config.without_effect))
+
+
+def unknown_setting(name: str) -> str:
+    """Return the words for a name that no broker setting has, with the name that is most like it."""
+    return f"there is no setting {printable(name)}{near_setting('broker', name)}"
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        return read_properties(path)
+    except IsADirectoryError:
+        raise ConfigError(f"{printable(path)} is a directory, not a properties file; is it --data-dir?") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {printable(path)}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _listener(place: int, address: str) -> str:
+    if "://" in address:
+        return address
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"--listen {printable(address)}: must be HOST:PORT, as in {DEFAULT_LISTEN}")
+    return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"

@@ -1,0 +1,70 @@
+"""Listeners: the entries of `listeners` and `advertised.listeners`, each with the security protocol that its name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from barnabas.metadata.config_schema import ConfigError, ConfigValue
+
+__all__ = ["Listener", "endpoints"]
+
+
+class Listener(NamedTuple):
+    """One entry of `listeners` or `advertised.listeners`; an empty host means every address."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str = "PLAINTEXT"
+
+
+def _parse(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+    found: list[Listener] = []
+    for entry in entries:
+        listener, separator, address = entry.partition("://")
+        host, colon, port = address.rpartition(":")
+        if not separator or not colon or not port.lstrip("-").isdigit() or not -1 <= int(port) <= 65535:
+            raise ConfigError(
+                f"Invalid value {entry} for configuration {name}: use NAME://host:port, as in PLAINTEXT://localhost:9092"
+            )
+        listener = listener.upper()
+        if listener not in protocols:
+            raise ConfigError(
+                f"Invalid value {entry} for configuration {name}: listener {listener} has no security protocol"
+            )
+        if any(other.name == listener for other in found):
+            raise ConfigError(f"Each listener must have a different name; {name} names {listener} twice")
+        found.append(Listener(listener, host.strip("[]"), int(port), protocols[listener]))
+    return tuple(found)
+
+
+def endpoints(value: Callable[[str], ConfigValue]) -> dict[str, tuple[Listener, ...] | None]:
+    """Return `listeners`, `controller_listeners` and `advertised_listeners` (None for `auto`).
+
+    Args:
+        value: returns a broker setting's value by Kafka's name.
+
+    Raises:
+        ConfigError: an entry does not parse, or has no security protocol.
+    """
+    protocols: dict[str, str] = {}
+    for pair in str(value("listener.security.protocol.map")).split(","):
+        name, _, protocol = pair.partition(":")
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    controller_names = value("controller.listener.names")
+    assert isinstance(controller_names, tuple)
+    for name in controller_names:
+        protocols.setdefault(name.upper(), "PLAINTEXT")
+    listed = value("listeners")
+    assert isinstance(listed, tuple)
+    every = _parse("listeners", listed, protocols)
+    advertised = value("advertised.listeners")
+    is_auto = advertised in (None, (), ("auto",))
+    return {
+        "listeners": tuple(x for x in every if x.name not in controller_names),
+        "controller_listeners": tuple(x for x in every if x.name in controller_names),
+        "advertised_listeners": None
+        if is_auto or not isinstance(advertised, tuple)
+        else _parse("advertised.listeners", advertised, protocols),
+    }

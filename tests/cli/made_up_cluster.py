@@ -1,0 +1,248 @@
+"""A cluster that does not exist: fixed answers at the seam of the administrative client, for screens of commands.
+
+It has what makes tables wide: names of member ids as clients choose them, partitions nobody committed in, a transaction that hangs, and a
+group whose members try to drive the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from barnabas.cli.session import Session
+from barnabas.client.admin import (
+    EARLIEST,
+    CommittedOffset,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    CreatedTopic,
+    GroupDescription,
+    GroupListing,
+    GroupMember,
+    GroupRebalance,
+    Node,
+    OffsetAndTimestamp,
+    PartitionMetadata,
+    ProducerState,
+    ResourceType,
+    TopicMetadata,
+    TopicPartition,
+    TransactionDescription,
+    TransactionListing,
+)
+from barnabas.client.configs import ConfigSynonym
+from barnabas.client.group_offsets import ShareOffset
+from barnabas.client.groups import MovedPartition
+from barnabas.client.offsets import READ_COMMITTED
+from barnabas.client.partition_descriptions import PartitionDescription
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+
+NOW_MS = 1_795_000_000_000
+TOPIC_ID = bytes(range(16))
+HOSTILE = "g\x1b]0;owned\x07\x1b[2J\n2026 INFO forged\u202e"
+W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
+W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
+NODE = Node(1, "localhost", 9092)
+PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
+GROUPS = {
+    "orders-app": ("Stable", "classic", "consumer"),
+    "dispatch": ("Stable", "share", "share"),
+    "audit-of-warehouse-inventory-adjustments": ("PreparingRebalance", "classic", "consumer"),
+    "quiet": ("Empty", "consumer", "consumer"),
+    HOSTILE: ("Empty", "classic", "consumer"),
+}
+
+
+def _topic(name: str) -> TopicMetadata:
+    found = [
+        PartitionMetadata(
+            partition=each, leader=1 if each != 5 else -1, leader_epoch=3, replicas=[1, 2, 3], isr=[1, 2], offline=[]
+        )
+        for each in range(PARTITIONS[name])
+    ]
+    return TopicMetadata(name, TOPIC_ID, False, found)
+
+
+def _member(member_id: str, client_id: str, *partitions: int) -> GroupMember:
+    return GroupMember(
+        member_id, None, client_id, "/192.168.10.21", [TopicPartition("orders", each) for each in partitions]
+    )
+
+
+MEMBERS = {
+    "orders-app": [_member(W1, "w1", 0, 1, 2), _member(W2, "w2", 3, 4, 5)],
+    "dispatch": [_member("fNbTq2eXQKqU6fN0m8yTzw", "packer", 0), _member("Zl7oY0q3TrGx2vJ5k1sWbA", "packer", 0)],
+}
+REBALANCES = [
+    GroupRebalance(
+        1, f"member {W1} joined", W1, "w1", NOW_MS - 90_000, NOW_MS - 87_000, False, 1,
+        [MovedPartition("orders", each, "", W1) for each in range(6)],
+    ),
+    GroupRebalance(
+        2, f"member {W2} joined", W2, "w2", NOW_MS - 60_000, NOW_MS - 58_734, False, 2,
+        [MovedPartition("orders", each, W1, W2) for each in (3, 4, 5)],
+    ),
+    GroupRebalance(3, "session of member w9 ended", "w9", "w9", NOW_MS - 1_000, None, False, None, []),
+]  # fmt: skip
+OWNER = TransactionDescription(
+    "billing-7", "Ongoing", 73, 2, 900_000, NOW_MS - 760_000, [TopicPartition("orders", each) for each in range(6)], 1
+)
+
+
+def _missing(code: ErrorCode, message: str) -> KafkaError:
+    return error_for(code, message)
+
+
+class MadeUpAdmin:
+    """Answers as `Admin` does."""
+
+    def __enter__(self) -> MadeUpAdmin:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
+        return [_topic(name) for name in sorted(PARTITIONS)]
+
+    def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return {
+            name: _topic(name) if name in PARTITIONS else _missing(missing, f"topic {name} does not exist")
+            for name in names
+        }
+
+    def describe_partitions(self, topics: Iterable[str] | None = None) -> dict[TopicPartition, PartitionDescription]:
+        return {
+            TopicPartition(name, each.partition): PartitionDescription(
+                each.leader, each.leader_epoch, each.replicas, each.isr, [3] if each.partition == 4 else [], [], []
+            )
+            for name in topics or PARTITIONS
+            for each in _topic(name).partitions
+        }
+
+    def create_topics(self, wanted: Iterable[Any], **_: object) -> dict[str, Any]:
+        return {
+            each.name: error_for(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {next(iter(each.configs))}")
+            if each.configs
+            else CreatedTopic(each.name, TOPIC_ID, 6, 3)
+            for each in wanted
+        }
+
+    def delete_topics(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: None if name in PARTITIONS else found for name, found in self.describe_topics(names).items()}
+
+    def create_partitions(self, totals: Mapping[str, int], **_: object) -> dict[str, Any]:
+        return dict(totals)
+
+    def list_offsets(
+        self, wanted: Mapping[TopicPartition, int], *, isolation_level: int = 0
+    ) -> dict[TopicPartition, Any]:
+        def answer(where: TopicPartition, position: int) -> OffsetAndTimestamp | KafkaError:
+            if where.partition == 5:
+                return error_for(ErrorCode.LEADER_NOT_AVAILABLE)
+            if position == EARLIEST:
+                return OffsetAndTimestamp(1_200_000, -1, -1)
+            held_back = isolation_level == READ_COMMITTED and where == ("orders", 2)
+            return OffsetAndTimestamp(1_284_009 if held_back else 1_288_210 + where.partition, -1, -1)
+
+        return {where: answer(where, position) for where, position in wanted.items()}
+
+    def describe_configs(self, resources: Iterable[ConfigResource], **asked: Any) -> dict[ConfigResource, Any]:
+        return {each: _settings(each.type, **asked) for each in resources}
+
+    def alter_configs(self, changes: Mapping[ConfigResource, Any], **_: object) -> dict[ConfigResource, Any]:
+        return dict.fromkeys(changes)
+
+    def describe_cluster(self) -> Any:
+        return SimpleNamespace(brokers=[NODE])
+
+    def list_groups(self, **_: object) -> list[GroupListing]:
+        return [
+            GroupListing(name, protocol, state, kind, 1) for name, (state, kind, protocol) in sorted(GROUPS.items())
+        ]
+
+    def describe_groups(self, names: Iterable[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in names:
+            if name not in GROUPS:
+                found[name] = error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"group {name} does not exist")
+                continue
+            state, kind, protocol = GROUPS[name]
+            found[name] = GroupDescription(name, kind, protocol, state, "range", MEMBERS.get(name, []), NODE)
+        return found
+
+    def delete_groups(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: None if name in GROUPS else self.describe_groups([name])[name] for name in names}
+
+    def group_rebalances(self, names: Iterable[str]) -> dict[str, Any]:
+        return {
+            name: REBALANCES if name == "orders-app" else [] if name in GROUPS else self.describe_groups([name])[name]
+            for name in names
+        }
+
+    def list_group_offsets(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
+        offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
+        return {TopicPartition("orders", each): CommittedOffset(offset) for each, offset in enumerate(offsets)}
+
+    def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
+        return {TopicPartition("orders", 0): ShareOffset(1_288_100, 110)}
+
+    def alter_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        return dict.fromkeys(offsets)
+
+    def list_transactions(self, *, producer_ids: Sequence[int] = (), **_: object) -> list[TransactionListing]:
+        found = [
+            TransactionListing("billing-7", 73, "Ongoing", 1),
+            TransactionListing("warehouse-inventory-adjustments-writer-0", 4_611_686_018_427_387_904, "CompleteCommit", 1),
+        ]  # fmt: skip
+        return [each for each in found if not producer_ids or each.producer_id in producer_ids]
+
+    def describe_transactions(self, names: Iterable[str]) -> dict[str, Any]:
+        missing = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        return {
+            name: OWNER if name == "billing-7" else _missing(missing, f"transactional id {name} does not exist")
+            for name in names
+        }
+
+    def fence_producers(self, names: Iterable[str]) -> dict[str, Any]:
+        return dict.fromkeys(names, (73, 3))
+
+    def abort_transaction(self, *_: object) -> None:
+        return None
+
+    def describe_producers(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[ProducerState]]:
+        return {each: [ProducerState(73, 2, 7, NOW_MS - 1, 0, 1_284_009)] for each in partitions}
+
+
+def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
+    dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG if kind == ResourceType.TOPIC else ConfigSource.DYNAMIC_BROKER_CONFIG
+    entries = [
+        ("cleanup.policy", "compact,delete", dynamic, "list", "What is done with old segments: delete, compact or both."),
+        ("leader.replication.throttled.replicas", "0:1,1:1,2:1,3:1,4:1", dynamic, "list", "Replicas that are throttled."),
+        ("message.timestamp.difference.max.ms", "9223372036854775807", ConfigSource.DEFAULT_CONFIG, "long", None),
+        ("retention.ms", "604800000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, "long", "How long a record is kept."),
+    ]  # fmt: skip
+    names = asked.get("names")
+    return [
+        ConfigEntry(
+            name, value, source, False, False, kind_of_value,
+            [ConfigSynonym(f"log.{name}", "604800000", ConfigSource.STATIC_BROKER_CONFIG)] * 2 if asked.get("synonyms") else [],
+            sentence if asked.get("documentation") else None,
+        )
+        for name, value, source, kind_of_value, sentence in entries
+        if not names or name in names
+    ]  # fmt: skip
+
+
+def pretend() -> mock._patch[Any]:
+    """Return a context in which every command talks to the made-up cluster."""
+    return mock.patch.object(Session, "admin", return_value=MadeUpAdmin())
+
+
+def at_noon() -> mock._patch[Any]:
+    """Return a context in which the commands' clock stands still."""
+    return mock.patch("barnabas.cli.txn.time", SimpleNamespace(time=lambda: NOW_MS / 1000))

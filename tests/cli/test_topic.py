@@ -1,0 +1,56 @@
+"""What `topic describe` shows of eligible leader replicas and of partitions without a leader."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.cli.topic import _explain_leaderless, _partition_table
+from barnabas.client.admin import PartitionDescription, PartitionMetadata, TopicMetadata, TopicPartition
+from barnabas.protocol.primitives import ZERO_UUID
+
+LED = PartitionDescription(1, 3, [1, 2], [1], [], [], [])
+LOST = PartitionDescription(-1, 4, [2, 1], [], [2], [2], [2])
+
+
+def topic(*partitions: PartitionDescription) -> tuple[TopicMetadata, dict[TopicPartition, PartitionDescription]]:
+    shown = [
+        PartitionMetadata(index, each.leader, each.leader_epoch, each.replicas, each.isr, each.offline)
+        for index, each in enumerate(partitions)
+    ]
+    details = {TopicPartition("t", index): each for index, each in enumerate(partitions)}
+    return TopicMetadata("t", ZERO_UUID, False, shown), details
+
+
+def test_eligible_leader_replicas_are_columns_where_there_are_some() -> None:
+    table = _partition_table(*_with_offsets(LED), everything=False)
+    assert "ELR" not in table.columns
+    assert [len(row) for row in table.rows] == [len(table.columns)]
+    table = _partition_table(*_with_offsets(LED, LOST), everything=False)
+    assert [row[4:7] for row in table.rows] == [([1], [], []), ([], [2], [2])]
+    assert table.columns[4:7] == ("ISR", "ELR", "LAST-KNOWN-ELR")
+
+
+def test_json_always_has_them() -> None:
+    (row,) = _partition_table(*_with_offsets(LED), everything=True).objects()
+    assert (row["elr"], row["last_known_elr"]) == ([], [])
+    # A topic that was created in between.
+    metadata, _ = topic(LED)
+    (row,) = _partition_table(metadata, {}, {}, everything=True).objects()
+    assert (row["elr"], row["last_known_elr"], row["high_watermark"]) == ([], [], None)
+
+
+def test_partitions_without_a_leader_are_explained_in_one_line_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    _, details = topic(LED, *([LOST] * 7), LOST._replace(elr=[]))
+    _explain_leaderless(details)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("no leader: t-1, t-2, t-3, t-4, t-5 and 2 more: eligible leader replica 2 is offline, and ")
+    assert second.startswith(
+        "no leader: t-8: last known leader 2 is offline, and replica 1 may lack records; start broker 2, or "
+    )
+
+
+def _with_offsets(
+    *partitions: PartitionDescription,
+) -> tuple[TopicMetadata, dict[TopicPartition, tuple[int, int]], dict[TopicPartition, PartitionDescription]]:
+    metadata, details = topic(*partitions)
+    return metadata, {TopicPartition("t", 0): (0, 1)}, details

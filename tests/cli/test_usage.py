@@ -1,0 +1,131 @@
+"""A wrong command line: usage, where help is, what is wrong, and the nearest name."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.main import command_group, main
+
+NOWHERE = "127.0.0.1:1"
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(command_group(), arguments, env=environment, prog_name="barnabas")
+
+
+def test_the_form() -> None:
+    result = run("topic", "list", "--wid")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == (
+        "Usage: barnabas topic list [OPTIONS] [REGEX]…\n"
+        "Try 'barnabas topic list --help' for help.\n"
+        "\n"
+        "error: no such option --wid; did you mean --wide?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("topics", "no such command topics; did you mean topic?"),
+        ("tpoic list", "no such command tpoic; did you mean topic?"),
+        ("strat", "no such command strat; did you mean start?"),
+        ("xyzzy", "no such command xyzzy"),
+        ("topic lst", "no such command lst; did you mean list?"),
+        ("group resetoffsets", "no such command resetoffsets; did you mean reset-offsets?"),
+        ("topic list --bootstrap-sever x", "no such option --bootstrap-sever; did you mean --bootstrap-server?"),
+        ("topic create", "missing argument 'NAME…'"),
+        ("consume t -g g -p 0", "a group's coordinator chooses the partitions: leave out --partitions"),
+        ("txn abort", "name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset"),
+        (
+            "topic list \x1b[2J --output x\x1b",
+            "invalid value for '-o' / '--output': 'x\\x1b' is not one of 'table', 'json'",
+        ),
+    ],
+)
+def test_what_is_wrong_and_what_was_meant(line: str, error: str) -> None:
+    result = run(*line.split())
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"error: {error}"
+
+
+def test_other_errors_of_the_library_have_the_same_prefix() -> None:
+    result = run("topic", "list", "--command-config", "/nonexistent")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("error: invalid value for '--command-config'")
+
+
+def test_a_group_alone_prints_its_help() -> None:
+    result = run("topic")
+    assert result.exit_code == 2
+    assert "Usage: barnabas topic" in result.output
+    assert "error" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "usage"),
+    [
+        ("help", "Usage: barnabas [OPTIONS] COMMAND"),
+        ("help topic", "Usage: barnabas topic [OPTIONS] COMMAND"),
+        ("help topic create", "Usage: barnabas topic create [OPTIONS]"),
+        ("help start", "barnabas start"),
+    ],
+)
+def test_help_is_a_command(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 0
+    assert usage in capsys.readouterr().out
+
+
+def test_help_of_what_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "topics"])
+    assert ended.value.code == 2
+    assert "error: no such command topics; did you mean topic?" in capsys.readouterr().err
+
+
+def test_interruption_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("barnabas.cli.session.Session.admin", interrupt)
+    result = run("topic", "list", "-b", NOWHERE)
+    assert (result.exit_code, result.stderr.strip()) == (130, "")
+
+
+@pytest.mark.parametrize("address", ["", " ", ","])
+def test_an_empty_address_is_never_localhost(address: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={address}\n")
+    for result, source in (
+        (run("topic", "list", "-b", address), "--bootstrap-server"),
+        (run("topic", "list", BARNABAS_BOOTSTRAP_SERVERS=address), "BARNABAS_BOOTSTRAP_SERVERS"),
+        (run("topic", "list", "--command-config", str(file)), "bootstrap.servers in the --command-config file"),
+        (run("consume", "t", "-b", address), "--bootstrap-server"),
+    ):
+        assert result.exit_code == 2
+        expected = f"error: {source} is empty: write HOST:PORT, or leave it out for localhost:9092"
+        assert result.stderr.splitlines()[-1] == expected
+
+
+@pytest.mark.parametrize("line", ["topic list", "group list", "txn list", "produce t", "consume t"])
+def test_an_unknown_name_in_a_properties_file_is_a_warning_in_every_command(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("key.deserializer=a.B\nlinger.ms=5\nschema.registry.url=x\nreqest.timeout.ms=1\nbogus.thing=1\n")
+    result = run(*line.split(), "-b", NOWHERE, "--command-config", str(file))
+    assert result.exit_code == 1
+    first, second, third = result.stderr.splitlines()
+    assert first == (f"warning: {file}: unknown setting reqest.timeout.ms is ignored; did you mean request.timeout.ms?")
+    assert second == f"warning: {file}: unknown setting bogus.thing is ignored"
+    assert third.startswith("error: cannot reach 127.0.0.1:1")
+
+
+def test_json_is_o_everywhere_but_in_consume() -> None:
+    for line in ("topic list", "group list", "txn list", "config describe", "verify", "produce"):
+        assert "-o, --output [table|json]" in run(*line.split(), "--help").stdout
+    consume = run("consume", "--help").stdout
+    assert "-o, --offset OFFSET" in consume
+    assert "\n  --output [table|json]" in consume

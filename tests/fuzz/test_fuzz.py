@@ -1,0 +1,34 @@
+"""A minute's part of `make fuzz`: the same oracles, fewer frames."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.decoder import Decoders
+from tests.fuzz.dispatcher import FuzzedNode
+from tests.fuzz.sockets import attack
+
+
+def test_decoders_return_a_message_or_a_kafka_error() -> None:
+    decoders = Decoders(seed=1)
+    for _ in range(10_000):
+        decoders.one()
+    assert decoders.decoded > 500
+
+
+def test_a_node_answers_or_refuses_every_request(tmp_path: Path) -> None:
+    with FuzzedNode(tmp_path, seed=1) as node:
+        while node.sent < 5000:
+            node.one()
+        node.pause()
+        node.check_others_data()
+        assert node.answered > 1000
+
+
+@pytest.mark.slow
+def test_hostile_connections_leave_another_client_alone(tmp_path: Path) -> None:
+    report = asyncio.run(attack(tmp_path, seed=1, frames=1500))
+    assert report.written > 0

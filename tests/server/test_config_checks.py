@@ -1,0 +1,69 @@
+"""What a node cannot honour stops its start, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.server.config import BrokerConfig, ConfigError
+
+
+def refused(**properties: str) -> str:
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(given)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_settings_that_ask_for_protection_are_named_in_one_line() -> None:
+    given = {
+        "ssl.client.auth": "required",
+        "authorizer.class.name": "org.example.Authorizer",
+        "super.users": "User:admin",
+        "ssl.keystore.password": "hunter2",
+        "num.partitions": "3",
+    }
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(given)
+    assert str(caught.value) == (
+        "authorizer.class.name=org.example.Authorizer, ssl.client.auth=required, ssl.keystore.password, super.users=User:admin: "
+        "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
+        "Remove this to run it without protection"
+    )
+    # A directory may be formatted for another broker.
+    assert BrokerConfig.from_properties(given, served=False).num_partitions == 3
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_listener_with_tls_or_a_login_stops_the_start(embedded: bool) -> None:
+    given = {
+        "listeners": "PLAINTEXT://:9092,EXTERNAL://:9093,SSL://:9094",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:sasl_ssl,SSL:SSL",
+    }
+    with pytest.raises(
+        ConfigError, match=r"^listener EXTERNAL with SASL_SSL, listener SSL with SSL: barnabas has no TLS"
+    ):
+        BrokerConfig.from_properties(given, embedded=embedded)
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"process_roles": "broker"}, "process.roles=broker: a node is always both"),
+        ({"process_roles": "controller"}, "process.roles=controller: a node is always both"),
+        ({"controller_quorum_voters": "1@a:9093,2@b:9093,3@c:9093"}, "controller.quorum.voters lists 3 nodes"),
+        ({"controller_quorum_bootstrap_servers": "a:9093,b:9093"}, "controller.quorum.bootstrap.servers lists 2 nodes"),
+        ({"group_consumer_assignors": "sticky"}, "one or more of uniform, range"),
+    ],
+)
+def test_other_parts_of_a_cluster(properties: dict[str, str], words: str) -> None:
+    assert words in refused(**properties)
+
+
+def test_a_node_alone() -> None:
+    given = {
+        "process.roles": "controller,broker",
+        "controller.quorum.voters": "1@localhost:9093",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+    }
+    assert BrokerConfig.from_properties(given).without_effect == ()

@@ -1,0 +1,52 @@
+"""Listeners: names, hosts, ports and security protocols."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.server.config import BrokerConfig, ConfigError, Listener
+from barnabas.server.endpoints import endpoints
+
+
+def config(**properties: str) -> BrokerConfig:
+    return BrokerConfig.from_properties({name.replace("_", "."): value for name, value in properties.items()})
+
+
+def test_listeners() -> None:
+    made = config(
+        listeners="PLAINTEXT://127.0.0.1:0,CONTROLLER://:9093,INSIDE://[::1]:9094",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
+        advertised_listeners="PLAINTEXT://example.org:9092",
+    )
+    assert made.listeners == (Listener("PLAINTEXT", "127.0.0.1", 0), Listener("INSIDE", "::1", 9094))
+    assert made.controller_listeners == (Listener("CONTROLLER", "", 9093),)
+    assert made.advertised_listeners == (Listener("PLAINTEXT", "example.org", 9092),)
+    assert config(advertised_listeners="auto").advertised_listeners is None
+
+
+def test_the_map_of_protocols_may_have_spaces_and_small_letters() -> None:
+    values = {
+        "listener.security.protocol.map": "in : plaintext , OUT:sasl_ssl",
+        "controller.listener.names": ("CONTROLLER",),
+        "listeners": ("IN://:1", "out://h:2"),
+        "advertised.listeners": None,
+    }
+    found = endpoints(values.__getitem__)  # type: ignore[arg-type]
+    assert found["listeners"] == (Listener("IN", "", 1, "PLAINTEXT"), Listener("OUT", "h", 2, "SASL_SSL"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("localhost:9092", "use NAME://host:port"),
+        ("PLAINTEXT://h:99999", "use NAME://host:port"),
+        ("NOPE://h:1", "listener NOPE has no security protocol"),
+        ("PLAINTEXT://h:1,PLAINTEXT://h:2", "twice"),
+    ],
+)
+@pytest.mark.parametrize("name", ["listeners", "advertised.listeners"])
+def test_a_bad_listener_is_one_line_that_names_the_setting(name: str, text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties({name: text})
+    assert words in str(caught.value)
+    assert name in str(caught.value)
