@@ -169,7 +169,9 @@ def configs(session: Session, keys: tuple[str, ...]) -> None:
                 f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
             )
     rows = [
-        (each.name, each.kind, each.default, each.meaning) for each in known.values() if not keys or each.name in keys
+        (each.name, each.kind, each.default, each.meaning)
+        for each in known.values()
+        if not keys or each.name in keys
     ]
     columns = ("KEY", "TYPE", "DEFAULT", "DOCUMENTATION")
     session.output.table(columns, rows, hidden_first=("TYPE",), below=("DOCUMENTATION",))

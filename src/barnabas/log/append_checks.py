@@ -127,8 +127,8 @@ class AppendChecks:
         """
         config = self._config
         if opened is not None and opened.checks is self:
-            batches = opened.batches
-            return opened.view, self._stamp(opened.view, batches, now_ms) if config.log_append_time else batches
+            stamped = self._stamp(opened.view, opened.batches, now_ms) if config.log_append_time else opened.batches
+            return opened.view, stamped
         batches: list[Batch] = []
         from_client = origin is AppendOrigin.CLIENT
         unlimited = origin is AppendOrigin.RAFT

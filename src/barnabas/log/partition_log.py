@@ -50,7 +50,7 @@ from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.log.recovery import LogLoader, replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
-from barnabas.log.timestamp_lookup import TimestampAndOffset
+from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transaction_verification import VerificationGuard
 
@@ -188,14 +188,11 @@ class PartitionLog:
             origin: clients may not write control batches, and only their batches have sequences.
             guard: from `begin_verification`, for the first batch of a transaction.
             transaction_version: of the transaction that a marker ends.
-            opened: the records if they are opened already, NOT_OPENED if the caller can open them elsewhere.
+            opened: see `AppendChecks.check`.
 
         Raises:
-            RecordsToOpen: the records are large and not opened; only with `opened`.
-            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
-            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
-            the codes are Kafka's.
-            KafkaStorageError: the disk failed; nothing was appended.
+            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge, OutOfOrderSequence,
+            InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced, KafkaStorageError: nothing was appended.
         """
         info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version, opened)
         info.log_start_offset = self.log_start_offset
@@ -274,30 +271,15 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, local.log_end_offset, self.name)
         return local.read(offset, max_bytes, max_offset, min_one)
 
-    def offset_for_timestamp(
-        self, timestamp: int, *, from_offset: int = 0, is_apart: bool = False
-    ) -> TimestampAndOffset | None:
-        """Return the first record at or after `timestamp`, exact to the record; None if all are older.
+    def offset_for_timestamp(self, timestamp: int, from_offset: int = 0, is_apart: bool = False) -> Found:
+        """Return the first record at or after `timestamp`, exact to the record; `timestamp_lookup.Lookup` has the rest."""
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, lookup)
 
-        Args:
-            from_offset: the records below it do not count.
-            is_apart: the caller can search large batches elsewhere.
-
-        Raises:
-            RecordsToSearch: only with `is_apart`.
-        """
-        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self._lookup(from_offset, is_apart))
-
-    def max_timestamp_offset(self, *, from_offset: int = 0, is_apart: bool = False) -> TimestampAndOffset | None:
-        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one.
-
-        Arguments and errors are those of `offset_for_timestamp`.
-        """
-        return timestamp_lookup.first_with_largest(self._segments, self._lookup(from_offset, is_apart))
-
-    def _lookup(self, from_offset: int, is_apart: bool) -> timestamp_lookup.Lookup:
-        start_offset = max(self.log_start_offset, from_offset)
-        return timestamp_lookup.Lookup(start_offset, self.config.max_decompressed_bytes, is_apart)
+    def max_timestamp_offset(self, from_offset: int = 0, is_apart: bool = False) -> Found:
+        """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_with_largest(self._segments, lookup)
 
     # Offsets and epochs
 

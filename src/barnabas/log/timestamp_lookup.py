@@ -30,6 +30,10 @@ class TimestampAndOffset(NamedTuple):
     leader_epoch: int
 
 
+Found = TimestampAndOffset | None
+"""The record; None if the log has none that is young enough."""
+
+
 class RecordsToSearch(Exception):
     """The next step of the look-up is to decode a batch, and the batch is too large for the event loop.
 

@@ -145,7 +145,9 @@ def elr_safety_records(view: ControllerView) -> list[MetadataRecord]:
 
 
 def _broker_min_isr(name: str, value: str | None) -> MetadataRecord:
-    return messages.ConfigRecord(resource_type=ConfigResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value)
+    return messages.ConfigRecord(
+        resource_type=ConfigResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value
+    )
 
 
 def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:

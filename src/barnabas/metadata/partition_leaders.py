@@ -48,7 +48,9 @@ class Elections:
         crashed: a broker that restarts after a crash; it cannot lead and is not eligible.
     """
 
-    def __init__(self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY) -> None:
+    def __init__(
+        self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY
+    ) -> None:
         self._view = view
         self._gone, self._back, self._crashed = gone, back, crashed
         self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
