@@ -263,8 +263,8 @@ class in_slices(Generic[T]):
 
     def __init__(self, items: Iterable[T], within: in_slices[Any] | None = None, *, per_turn: int = SLICE) -> None:
         self._items: Iterator[T] = iter(items)
-        self._per_turn = per_turn if within is None else within._per_turn
-        self._left = [per_turn] if within is None else within._left
+        self._per_turn: int = per_turn if within is None else within._per_turn
+        self._left: list[int] = [per_turn] if within is None else within._left
 
     def __aiter__(self) -> in_slices[T]:
         return self

@@ -19,7 +19,7 @@ _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Describe the data directory."""
     replicas = context.services.replica_manager
-    wanted = None
+    wanted: set[tuple[str, int]] | None = None
     if request.topics is not None:
         wanted = set()
         async for piece in in_pieces(request.topics):

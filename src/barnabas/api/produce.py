@@ -140,7 +140,7 @@ def _append(
     answered = []
     for data in request.topic_data:
         topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
-        partitions = []
+        partitions: list[Any] = []
         for wanted in data.partition_data:
             index = wanted.index
             partition = reached = None

@@ -10,7 +10,7 @@ Sources: KIP-932, KIP-1222 (renew); Kafka's `KafkaApis.handleAcknowledgements`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.api.advertised import advertised_endpoint
@@ -90,7 +90,10 @@ async def read_acknowledgements(
     slices = in_slices(topics)
     async for topic in slices:
         known = by_id.get(topic.topic_id)
-        async for partition in in_slices(topic.partitions, slices):
+        asked: Sequence[ShareFetchRequest.FetchPartition | ShareAcknowledgeRequest.AcknowledgePartition] = (
+            topic.partitions
+        )
+        async for partition in in_slices(asked, slices):
             if only_with_batches and not partition.acknowledgement_batches:
                 continue
             partition_id = TopicPartitionId(bytes(topic.topic_id), partition.partition_index)

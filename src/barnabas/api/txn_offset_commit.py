@@ -89,7 +89,8 @@ async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tu
                 refused.append(_answers(topic, topic.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = found
-        exist, missing = [], []
+        exist: list[Any] = []
+        missing: list[Any] = []
         async for piece in in_pieces(topic.partitions):
             for partition in piece:
                 is_known = topics.partition(name, partition.partition_index) is not None

@@ -99,8 +99,8 @@ class DescribedOffsets:
         offsets = iter(await gather(reads, self._loop))
         described = []
         async for piece in in_pieces(wanted):
-            for name, topic_id, partitions in piece:
-                found = list(islice(offsets, len(partitions)))
+            for name, topic_id, indexes in piece:
+                found = list(islice(offsets, len(indexes)))
                 described.append(OffsetsOfTopic(topic_name=name, topic_id=topic_id, partitions=found))
         return OffsetsOfGroup(group_id=group_id, topics=[*described, *unknown])
 
