@@ -47,7 +47,8 @@ def view(
 ) -> ControllerView:
     """One partition on the brokers 1, 2, 3 and on 4, which is not registered."""
     brokers = {
-        i: BrokerRegistration(i, 1, b"i" * 16, (), {}, None, i in fenced, i in leaving, of_directories) for i in (1, 2, 3)
+        i: BrokerRegistration(i, 1, b"i" * 16, (), {}, None, i in fenced, i in leaving, of_directories)
+        for i in (1, 2, 3)
     }
     topic = TopicImage("a", TOPIC_ID, {0: PartitionRegistration((1, 2, 3, 4), isr, leader, 0, 0, **fields)})
     image = MetadataImage(

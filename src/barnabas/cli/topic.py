@@ -21,6 +21,7 @@ from barnabas.cli.session import (
     parse_pairs,
     session_options,
 )
+from barnabas.cli.topic_trim import trim
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -59,7 +60,7 @@ def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
 
 @click.group()
 def topic() -> None:
-    """Topics: create, list, describe, alter, delete."""
+    """Topics: create, list, describe, alter, trim, delete."""
 
 
 @topic.command()
@@ -169,9 +170,7 @@ def configs(session: Session, keys: tuple[str, ...]) -> None:
                 f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
             )
     rows = [
-        (each.name, each.kind, each.default, each.meaning)
-        for each in known.values()
-        if not keys or each.name in keys
+        (each.name, each.kind, each.default, each.meaning) for each in known.values() if not keys or each.name in keys
     ]
     columns = ("KEY", "TYPE", "DEFAULT", "DOCUMENTATION")
     session.output.table(columns, rows, hidden_first=("TYPE",), below=("DOCUMENTATION",))
@@ -411,3 +410,6 @@ def which_partition(
         for each in chosen
     ]
     session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows, below=("DEFAULT-OF",))
+
+
+topic.add_command(trim)
