@@ -68,10 +68,9 @@ def _controller(found: ClusterDescription, quorum: Quorum | None) -> int | None:
 
 
 class Problem(NamedTuple):
-    """Something that is not as it should be: how often, where, and what helps."""
+    """Something that is not as it should be, where, and what helps."""
 
     problem: str
-    count: int
     where: list[str]
     remedy: str
 
@@ -100,7 +99,7 @@ def health(session: Session) -> None:
     summary = Table(columns, [row], vertical=True)
     table = Table(
         ("PROBLEM", "COUNT", "WHERE", "WHAT-TO-DO"),
-        [(each.problem, each.count, _shortened(each.where), each.remedy) for each in problems],
+        [(each.problem, len(each.where), _shortened(each.where), each.remedy) for each in problems],
         below=("WHERE", "WHAT-TO-DO"),
     )
     data = summary.objects()[0] | {"problems": [each._asdict() for each in problems]}
@@ -116,23 +115,23 @@ def _shortened(where: list[str]) -> list[str]:
 
 def _of_controllers(found: ClusterDescription, quorum: Quorum | None) -> Iterator[Problem]:
     if _controller(found, quorum) is None:
-        yield Problem("no controller", 1, [], "start a majority of the controllers")
+        yield Problem("no controller", ["the quorum"], "start a majority of the controllers")
 
 
 def _of_brokers(found: ClusterDescription) -> Iterator[Problem]:
     if found.fenced:
         names = [f"broker {each}" for each in found.fenced]
-        yield Problem("fenced broker", len(names), names, "start it; its log says why if it runs")
+        yield Problem("fenced broker", names, "start it; its log says why if it runs")
 
 
 def _of_log_dirs(outcomes: dict[int, list[LogDir] | KafkaError]) -> Iterator[Problem]:
     for broker, outcome in sorted(outcomes.items()):
         if isinstance(outcome, KafkaError):
-            yield Problem(f"broker does not answer: {outcome.message}", 1, [f"broker {broker}"], "see its log")
+            yield Problem(f"broker does not answer: {outcome.message}", [f"broker {broker}"], "see its log")
             continue
         failed = [f"broker {broker}: {each.path}" for each in outcome if each.error is not None]
         if failed:
-            yield Problem("offline log directory", len(failed), failed, "see the broker's log, and mend the disk")
+            yield Problem("offline log directory", failed, "see the broker's log, and mend the disk")
 
 
 def _of_partitions(partitions: dict[TopicPartition, PartitionDescription]) -> Iterator[Problem]:
@@ -145,7 +144,7 @@ def _of_partitions(partitions: dict[TopicPartition, PartitionDescription]) -> It
         elif len(partition.isr) < len(partition.replicas):
             lagging.append(str(at))
     for (reason, remedy), where in leaderless.items():
-        yield Problem(f"partition without a leader: {reason}", len(where), where, remedy)
+        yield Problem(f"partition without a leader: {reason}", where, remedy)
     if lagging:
         remedy = "`barnabas topic describe` shows which replicas are not in sync: start their brokers, or wait"
-        yield Problem("under-replicated partition", len(lagging), lagging, remedy)
+        yield Problem("under-replicated partition", lagging, remedy)
