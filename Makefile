@@ -26,11 +26,8 @@ $(VENV)/.installed: pyproject.toml uv.lock
 java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java
 
-# Half a million real lines where the file is at hand, a made-up shop elsewhere.
-ORDER_LINES := $(firstword $(wildcard $(BARNABAS_ONLINE_RETAIL) ../shared/data/online-retail/online-retail.csv.gz))
-
 demo: install java  ## send a shop's order lines through the broker and Spark
-	@$(BIN)/barnabas demo $(if $(ORDER_LINES),--input $(ORDER_LINES)) $(ARGS)
+	@$(BIN)/barnabas demo $(ARGS)
 
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)

@@ -323,6 +323,7 @@ class BrokerServer:
             ),
             bootstrap=bootstrap,
             on_fault=self.fail,
+            loop=self._loop,
         )
         driver = open_quorum(
             self._disk,

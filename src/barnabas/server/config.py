@@ -300,7 +300,11 @@ def _broker_fields(broker: Mapping[str, str]) -> dict[str, ConfigValue]:
     """Return the fields of a log's configuration that only the broker's settings decide."""
     keys = config_schema().of(ConfigResourceType.BROKER)
     fields = {}
-    for name in ("producer.id.expiration.ms", "transaction.partition.verification.enable"):
+    for name in (
+        "barnabas.max.decompressed.factor",
+        "producer.id.expiration.ms",
+        "transaction.partition.verification.enable",
+    ):
         text = broker.get(name)
         fields[name.replace(".", "_")] = keys[name].default_value() if text is None else keys[name].parse(text)
     return fields

@@ -171,7 +171,9 @@ class Broker:
         if not folder:
             raise ConfigError("data_dir= is empty: name a directory, or leave it out for a temporary one")
         if "," in folder:
-            raise ConfigError(f"data_dir={folder}: a comma separates directories in Kafka's settings; pass another name")
+            raise ConfigError(
+                f"data_dir={folder}: a comma separates directories in Kafka's settings; pass another name"
+            )
         if "listeners" in settings and self._port:
             raise ConfigError("listeners and port= both name a port: pass one of them")
         for name in settings.keys() & {"log.dirs", "log.dir"}:
