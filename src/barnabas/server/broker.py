@@ -54,7 +54,7 @@ from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.server.addresses import dialable, metrics_address, remedy_for, why_not
+from barnabas.server.addresses import dialable, remedy_for, why_not
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, log_config
@@ -115,11 +115,12 @@ class BrokerServer:
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
         self.metrics: MetricsEndpoint | None = None
+        # Why the broker does not serve requests; empty if it does.
+        self._phase = "starting"
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
         self._directory = DataDirectory(disk, config)
-        self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -161,6 +162,7 @@ class BrokerServer:
         self._check()
         self.log_manager = self._make_log_manager()
         try:
+            await self._bind_http()
             if self._directory.was_formatted:
                 self._directory.lock(self.log_manager)
             await self._bind()
@@ -168,7 +170,7 @@ class BrokerServer:
             self._read_metadata()
             self._make_services()
             await self._register()
-            await self._serve_metrics()
+            self._serve_metrics()
         except (Exception, asyncio.CancelledError):
             await self._abandon()
             raise
@@ -185,17 +187,21 @@ class BrokerServer:
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
         self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
+        self._phase = ""
 
-    async def _serve_metrics(self) -> None:
-        if self._metrics_address is None:
+    async def _bind_http(self) -> None:
+        """Answer health checks, also while the logs are being recovered."""
+        address = self.config.str_value("barnabas.metrics.listen")
+        if address:
+            # 14 ms of a start, which a broker without metrics does not pay.
+            from barnabas.server.metrics_endpoint import MetricsEndpoint
+
+            self.metrics = await MetricsEndpoint.bound(self._loop, address, self._not_ready)
+
+    def _serve_metrics(self) -> None:
+        if self.metrics is None:
             return
-        # 14 ms of a start, which a broker without metrics does not pay.
-        from barnabas.server.metrics_endpoint import MetricsEndpoint
-
-        host, port = self._metrics_address
-        self.metrics = MetricsEndpoint(
-            host,
-            port,
+        self.metrics.measure(
             services=self.services,
             share=self._share,
             controller=self.controller,
@@ -203,14 +209,17 @@ class BrokerServer:
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
         )
-        try:
-            await self.metrics.http.bind()
-        except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {host}:{port}: {why_not(error)}") from None
-        url = f"http://{dialable(host, self.metrics.http.port)}/metrics"
-        for listener in self.listeners:
-            listener.metrics_url = url
-        logger.info("Metrics on %s", url)
+
+    def _not_ready(self) -> str:
+        """Return why this broker does not serve requests; empty if it does."""
+        if self._phase:
+            return self._phase
+        broker = self._image.cluster.brokers.get(self.config.node_id)
+        return "the broker is fenced" if broker is None or broker.fenced else ""
+
+    def _close_http(self) -> None:
+        if self.metrics is not None:
+            self.metrics.http.close()
 
     def _check(self) -> None:
         """Find what would fail the start, as far as that needs no change of the disk.
@@ -219,7 +228,6 @@ class BrokerServer:
             CannotStart: something would.
         """
         config = self.config
-        self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
         if len(config.log_dirs) > 1:
             raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
         try:
@@ -489,12 +497,11 @@ class BrokerServer:
     async def stop(self) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would."""
         began = self._monotonic_ns()
+        self._phase = "stopping"
         self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self.metrics is not None:
-            self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
         await self._hand_over()
@@ -508,6 +515,7 @@ class BrokerServer:
         assert isinstance(metadata_log, MetadataLog), metadata_log
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
+        self._close_http()
         logger.info("Stopped in %.1f s", (self._monotonic_ns() - began) / 1e9)
 
     async def _hand_over(self) -> None:
@@ -531,8 +539,7 @@ class BrokerServer:
 
     async def _abandon(self) -> None:
         """Release everything after a start that failed part of the way."""
-        if self.metrics is not None:
-            self.metrics.http.close()
+        self._close_http()
         for listener in self.listeners:
             await listener.stop()
         self._directory.undo(is_locked=self.log_manager.is_locked)

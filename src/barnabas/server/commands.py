@@ -89,7 +89,7 @@ def _start_parser() -> Parser:
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
-        help="serve /metrics for Prometheus on this address; port 0 picks a free port (barnabas.metrics.listen)",
+        help="serve /metrics, /healthz and /readyz on this address; port 0 picks a free port (barnabas.metrics.listen)",
     )
     parser.add_argument("-c", "--config", metavar="FILE", help="the same as FILE")
     parser.add_argument(

@@ -9,7 +9,8 @@
   a connection that is `TICKS` ticks behind. This costs one timer in all and one integer store for each arrival; an idle connection is
   closed after 1.0 to 1.1 times `connections.max.idle.ms`.
 - Read buffers are pooled: a connection takes one for each arrival and usually returns it before the next. A buffer that grew for
-  large requests stays with its connection; a sweep drops it once it is empty.
+  large requests stays with its connection; a sweep drops it once it is empty. The sweep also finds requests that began and do not go
+  on arriving.
 
 Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
 """
@@ -26,6 +27,7 @@ from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
+from barnabas.server.arrival import SWEEP_SECONDS
 from barnabas.server.connection import Connection
 from barnabas.server.descriptors import Descriptors
 from barnabas.server.repeated_lines import RepeatedLines
@@ -37,9 +39,6 @@ logger = logging.getLogger(__name__)
 
 TICKS = 10
 """Ticks of silence after which a connection is idle."""
-
-RELEASE_MS = 5_000
-"""How often connections give back empty buffers."""
 
 SPARE_BUFFERS = 8
 """Read buffers kept in the pool."""
@@ -141,7 +140,7 @@ class Listener:
             connection.serve(dispatcher)
         if self._max_idle_ms >= 0:
             self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
-        self._every(RELEASE_MS, self._release_buffers)
+        self._every(SWEEP_SECONDS * 1000, self._sweep_buffers)
 
     async def stop(self) -> None:
         """Stop accepting and close every connection."""
@@ -296,9 +295,9 @@ class Listener:
             if connection.active_tick < oldest and not connection.is_muted:
                 connection.abort("idle for connections.max.idle.ms")
 
-    def _release_buffers(self) -> None:
-        for connection in self._connections:
-            connection.release_buffer()
+    def _sweep_buffers(self) -> None:
+        for connection in list(self._connections):
+            connection.sweep()
 
 
 def _ignore(connection_id: str) -> None:
