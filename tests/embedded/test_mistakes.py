@@ -75,6 +75,14 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     assert str(caught.value) == sentence
 
 
+@pytest.mark.parametrize("name", ["", "a,b"])
+def test_a_directory_that_log_dirs_cannot_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(barnabas.ConfigError, match=rf"^data_dir={name}"):
+        barnabas.Broker(name).start()
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     threads = set(threading.enumerate())

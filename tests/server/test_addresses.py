@@ -56,6 +56,7 @@ def test_an_address_that_cannot_be_bound(error: OSError, words: str, remedy: str
 
 
 def test_the_address_of_metrics() -> None:
+    assert metrics_address("") is None
     assert metrics_address("127.0.0.1:9308") == ("127.0.0.1", 9308)
     assert metrics_address("[::1]:0") == ("::1", 0)
     for text in ("9308", "host:port", "host:70000"):

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from barnabas.log.disk import OsDisk, OsDiskFile, OsLock
+from barnabas.metadata.controller_view import ControllerResult
+from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
     FetchRequest,
@@ -21,6 +23,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    PartitionChangeRecord,
     ProduceRequest,
 )
 from barnabas.records.builder import build_batch
@@ -91,6 +94,82 @@ def test_a_restart_finds_topics_records_groups_and_producer_ids(tmp_path: Path) 
         assert again.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)).producer_id > first_id
     finally:
         again.close()
+
+
+def partition_states(node: Serving) -> set[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]]:
+    by_name = node.server.controller.image.topics.by_name
+    return {
+        (p.leader, p.isr, p.elr, p.last_known_elr, p.leader_recovery_state)
+        for topic in by_name.values()
+        for p in topic.partitions.values()
+    }
+
+
+def test_a_broker_that_stops_in_order_hands_its_partitions_over_and_gets_them_back(tmp_path: Path) -> None:
+    node = Serving(tmp_path)
+    node.create_topic("t", 3)
+    produce(node, "t", b"one")
+    epoch = node.server.lifecycle.epoch
+    node.close()
+    assert partition_states(node) == {(-1, (), (1,), (1,), LEADER_RECOVERED)}
+    marker = (tmp_path / "data" / ".kafka_cleanshutdown").read_text()
+    assert marker == f'{{"version":0,"brokerEpoch":{epoch}}}'
+    again = Serving(tmp_path)
+    try:
+        # Nobody was in doubt: no election was unclean.
+        assert partition_states(again) == {(1, (1,), (), (), LEADER_RECOVERED)}
+        assert again.server.lifecycle.epoch > epoch
+        assert produce(again, "t", b"two") == 1
+    finally:
+        again.close()
+
+
+def test_after_a_crash_a_replica_leads_because_it_was_the_last_to_lead(tmp_path: Path) -> None:
+    node = Serving(tmp_path)
+    node.create_topic("t")
+    produce(node, "t", b"one")
+    node.server.fail(RuntimeError("the end"))
+    node.close()
+    again = Serving(tmp_path)
+    try:
+        assert partition_states(again) == {(1, (1,), (), (), LEADER_RECOVERING)}
+        assert b"one" in fetched(again, "t")
+    finally:
+        again.close()
+
+
+def test_a_partition_that_stays_without_a_leader_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Serving(tmp_path)
+    node.create_topic("t", 2)
+    topic_id = node.server.controller.image.topics.by_name["t"].topic_id
+    # As in a directory that comes from a cluster with another broker.
+    change = PartitionChangeRecord(
+        partition_id=1, topic_id=topic_id, replicas=[7], isr=[], leader=-1, eligible_leader_replicas=[7]
+    )
+    node.server.controller._append(ControllerResult(None, [change]), None)
+    node.close()
+    line = "A partition has no leader: t-1 (eligible leader replica 7 is offline; start broker 7)"
+    caplog.clear()
+    again = Serving(tmp_path)
+    try:
+        assert [record.message for record in caplog.records if "no leader" in record.message] == [line]
+        again.server._beat()
+        assert len([record for record in caplog.records if "leader" in record.message]) == 1
+    finally:
+        again.close()
+
+
+def test_a_broker_stops_although_the_controller_does_not_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Serving(tmp_path)
+    node.create_topic("t")
+    node.server.controller.close()
+    node.close()
+    assert "stops without handing over its partitions: This node is not the active controller" in caplog.text
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
 def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
+from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch, Opened
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
 from barnabas.log.errors import KafkaStorageError, RecordListTooLarge, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
@@ -101,13 +101,14 @@ class LogAppender:
         origin: AppendOrigin,
         guard: VerificationGuard | None,
         transaction_version: int,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append a set of whole batches under the next offsets; see `PartitionLog.append_as_leader`."""
         # Before the look for duplicates: a batch whose sync failed is in the log, but a retry of it must not be acknowledged.
         self._check_writable()
         now_ms = self._now_ms()
         view = records if type(records) is memoryview else memoryview(records)
-        view, batches = self._checks.check(view, origin, now_ms)
+        view, batches = self._checks.check(view, origin, now_ms, opened)
         config = self._config
         size = len(view)
         if size > config.segment_bytes:

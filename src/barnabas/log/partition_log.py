@@ -32,7 +32,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
-from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.append_checks import AppendOrigin, Opened
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
@@ -50,7 +50,7 @@ from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.log.recovery import LogLoader, replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
-from barnabas.log.timestamp_lookup import TimestampAndOffset
+from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transaction_verification import VerificationGuard
 
@@ -178,6 +178,7 @@ class PartitionLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append a set of whole batches under the next offsets.
 
@@ -187,14 +188,13 @@ class PartitionLog:
             origin: clients may not write control batches, and only their batches have sequences.
             guard: from `begin_verification`, for the first batch of a transaction.
             transaction_version: of the transaction that a marker ends.
+            opened: see `AppendChecks.check`.
 
         Raises:
-            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
-            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
-            the codes are Kafka's.
-            KafkaStorageError: the disk failed; nothing was appended.
+            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge, OutOfOrderSequence,
+            InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced, KafkaStorageError: nothing was appended.
         """
-        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version)
+        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version, opened)
         info.log_start_offset = self.log_start_offset
         return info
 
@@ -271,13 +271,15 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, local.log_end_offset, self.name)
         return local.read(offset, max_bytes, max_offset, min_one)
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Return the first record at or after `timestamp`, exact to the record; None if all are older."""
-        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self.log_start_offset)
+    def offset_for_timestamp(self, timestamp: int, from_offset: int = 0, is_apart: bool = False) -> Found:
+        """Return the first record at or after `timestamp`, exact to the record; `timestamp_lookup.Lookup` has the rest."""
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, lookup)
 
-    def max_timestamp_offset(self) -> TimestampAndOffset | None:
+    def max_timestamp_offset(self, from_offset: int = 0, is_apart: bool = False) -> Found:
         """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
-        return timestamp_lookup.first_with_largest(self._segments, self.log_start_offset)
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_with_largest(self._segments, lookup)
 
     # Offsets and epochs
 

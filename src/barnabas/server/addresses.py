@@ -36,12 +36,14 @@ def remedy_for(error: OSError, known: Remedies) -> str:
     return " (is it an address of this machine?)" if error.errno == errno.EADDRNOTAVAIL else ""
 
 
-def metrics_address(text: str) -> tuple[str, int]:
-    """Return host and port of `barnabas.metrics.listen`.
+def metrics_address(text: str) -> tuple[str, int] | None:
+    """Return host and port of `barnabas.metrics.listen`, None if it is empty.
 
     Raises:
         CannotStart: it is not HOST:PORT.
     """
+    if not text:
+        return None
     host, separator, port = text.rpartition(":")
     if not separator or not port.isdigit() or int(port) > 65535:
         raise CannotStart(f"barnabas.metrics.listen {text}: must be HOST:PORT")

@@ -54,7 +54,7 @@ from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.server.addresses import dialable, remedy_for, why_not
+from barnabas.server.addresses import dialable, metrics_address, remedy_for, why_not
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, log_config
@@ -121,6 +121,7 @@ class BrokerServer:
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
         self._directory = DataDirectory(disk, config)
+        self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -162,9 +163,9 @@ class BrokerServer:
         self._check()
         self.log_manager = self._make_log_manager()
         try:
-            await self._bind_http()
             if self._directory.was_formatted:
                 self._directory.lock(self.log_manager)
+            await self._bind_http()
             await self._bind()
             self._meta = await self._directory.open(self.log_manager, self._random, self._now_ms(), self._monotonic_ns)
             self._read_metadata()
@@ -191,12 +192,11 @@ class BrokerServer:
 
     async def _bind_http(self) -> None:
         """Answer health checks, also while the logs are being recovered."""
-        address = self.config.str_value("barnabas.metrics.listen")
-        if address:
+        if self._metrics_address is not None:
             # 14 ms of a start, which a broker without metrics does not pay.
             from barnabas.server.metrics_endpoint import MetricsEndpoint
 
-            self.metrics = await MetricsEndpoint.bound(self._loop, address, self._not_ready)
+            self.metrics = await MetricsEndpoint.bound(self._loop, *self._metrics_address, self._not_ready)
 
     def _serve_metrics(self) -> None:
         if self.metrics is None:
@@ -228,6 +228,7 @@ class BrokerServer:
             CannotStart: something would.
         """
         config = self.config
+        self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
         if len(config.log_dirs) > 1:
             raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
         try:
@@ -322,6 +323,7 @@ class BrokerServer:
             ),
             bootstrap=bootstrap,
             on_fault=self.fail,
+            loop=self._loop,
         )
         driver = open_quorum(
             self._disk,
@@ -496,8 +498,8 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would."""
-        began = self._monotonic_ns()
         self._phase = "stopping"
+        began = self._monotonic_ns()
         self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
@@ -525,7 +527,8 @@ class BrokerServer:
         try:
             await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
         except (KafkaError, TimeoutError) as error:
-            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
+            reason = error.message if isinstance(error, KafkaError) else "it takes too long"
+            logger.warning("This broker stops without handing over its partitions: %s", reason)
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.

@@ -168,6 +168,12 @@ class Broker:
         settings = self._settings
         if not 0 <= self._port <= 65535:
             raise ConfigError(f"port={self._port} is not a valid port: pass 1 to 65535, or 0 for a free one")
+        if not folder:
+            raise ConfigError("data_dir= is empty: name a directory, or leave it out for a temporary one")
+        if "," in folder:
+            raise ConfigError(
+                f"data_dir={folder}: a comma separates directories in Kafka's settings; pass another name"
+            )
         if "listeners" in settings and self._port:
             raise ConfigError("listeners and port= both name a port: pass one of them")
         for name in settings.keys() & {"log.dirs", "log.dir"}:
