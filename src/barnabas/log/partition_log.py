@@ -497,9 +497,7 @@ class PartitionLog:
         try:
             self._producers.remove_snapshots(lambda offset: offset in bases)
         except OSError as error:
-            logger.warning(
-                "%s: cannot remove old snapshots of producers, the next start will: %s", self.directory, in_words(error)
-            )
+            logger.warning("%s: the next start will remove old snapshots: %s", self.directory, in_words(error))
 
     @property
     def has_deleted_files(self) -> bool:
