@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
+import random
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from barnabas.log.disk import OsDisk, OsDiskFile, OsLock
 from barnabas.metadata.controller_view import ControllerResult
 from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.protocol.errors import ErrorCode
@@ -23,6 +28,8 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from barnabas.server.broker import CannotStart
+from barnabas.server.config import BrokerConfig
+from barnabas.server.storage import format_directory
 from tests.api.serving import Serving
 
 
@@ -207,12 +214,104 @@ def test_a_start_that_fails_gives_lock_and_port_back(tmp_path: Path) -> None:
     quorum_state = tmp_path / "data" / "__cluster_metadata-0" / "quorum-state"
     whole = quorum_state.read_bytes()
     quorum_state.write_bytes(b"{broken")
-    with pytest.raises(CannotStart, match="metadata log"):
+    with pytest.raises(CannotStart, match="quorum-state is not valid"):
         Serving(tmp_path)
     quorum_state.write_bytes(whole)
     node = Serving(tmp_path)
     assert node.server.cluster_id
     node.close()
+
+
+class FailingDisk(OsDisk):
+    """A disk that fails one call, by its name and the end of its path."""
+
+    def __init__(self, call: str, end: str, number: int) -> None:
+        self.failing = (call, end)
+        self.number = number
+
+    def _check(self, call: str, path: str) -> None:
+        if call == self.failing[0] and path.endswith(self.failing[1]):
+            raise OSError(self.number, os.strerror(self.number), path)
+
+    def mkdir(self, path: str) -> None:
+        self._check("mkdir", path)
+        super().mkdir(path)
+
+    def lock(self, path: str) -> OsLock:
+        self._check("lock", path)
+        return super().lock(path)
+
+    def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None:
+        self._check("write", path)
+        super().write_file_atomic(path, data, sync=sync)
+
+    def open(self, path: str, *, create: bool = False) -> OsDiskFile:
+        self._check("open", path)
+        return super().open(path, create=create)
+
+
+@pytest.mark.parametrize(
+    ("call", "end", "number", "words"),
+    [
+        ("mkdir", "/data", errno.EACCES, r"cannot use the data directory \S+/data: Permission denied \(pass another"),
+        ("lock", "/.lock", errno.EROFS, r"/data: \S+/\.lock: Read-only file system \(pass another"),
+        ("write", "/meta.properties", errno.ENOSPC, r"/data: \S+/meta\.properties: No space left on device \(pass"),
+        ("write", "/quorum-state", errno.ENOSPC, r"cannot open the metadata log in \S+: No space left on device"),
+        ("open", ".log", errno.ENOSPC, r"cannot open the metadata log in \S+: cannot open the log \S+: No space left"),
+    ],
+)
+def test_a_start_on_a_failing_disk_leaves_nothing_behind(
+    tmp_path: Path, call: str, end: str, number: int, words: str
+) -> None:
+    with pytest.raises(CannotStart, match=words) as refused:
+        Serving(tmp_path, disk=FailingDisk(call, end, number))
+    assert "Errno" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_directory_is_empty_again_after_a_start_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.raises(CannotStart, match="No space left"):
+        Serving(tmp_path, disk=FailingDisk("write", "/quorum-state", errno.ENOSPC))
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_a_start_that_is_cancelled_in_its_recovery_gives_everything_back(tmp_path: Path) -> None:
+    """As by a signal: the next start recovers, because the directory is as a crash left it."""
+    node = Serving(tmp_path)
+    node.create_topic("t", 3)
+    produce(node, "t", b"one")
+    node.server.fail(RuntimeError("a crash"))
+    node.close()
+    late = Serving(tmp_path, is_started=False)
+    start = late.loop.create_task(late.server.start())
+    late.loop.run_until_complete(asyncio.sleep(0))
+    while not late.server.log_manager.logs:
+        late.loop.run_until_complete(asyncio.sleep(0))
+    assert len(late.server.log_manager.logs) == 1
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        late.loop.run_until_complete(start)
+    late.loop.close()
+    assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+    again = Serving(tmp_path)
+    try:
+        assert b"one" in fetched(again, "t")
+    finally:
+        again.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"]
+)
+def test_a_damaged_file_of_the_metadata_is_one_line(tmp_path: Path, name: str) -> None:
+    config = BrokerConfig.from_properties({"log.dirs": f"{tmp_path}/data"})
+    format_directory(OsDisk(), f"{tmp_path}/data", None, 1, config, random.Random(1))
+    (tmp_path / "data" / name).write_bytes(b"x" * 100)
+    with pytest.raises(
+        CannotStart, match=r"cannot read the metadata in \S+/data: .* \(a file is damaged: restore it from"
+    ):
+        Serving(tmp_path)
 
 
 def test_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:

@@ -169,6 +169,4 @@ def _check_python_packages() -> None:
 
     missing = [name for name in ("pyspark", "pyarrow", "pandas", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise click.ClickException(
-            f"the demo needs {', '.join(missing)}: {install_command()}"
-        )
+        raise click.ClickException(f"the demo needs {', '.join(missing)}: {install_command()}")

@@ -30,7 +30,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.security_settings import REMEDY, shown, unserved
+from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -317,7 +317,7 @@ def _check_broker_values(
             keys[key].parse(text)
     for key, value in changed.items():
         if value is not None and unserved(key, value, keys):
-            raise ConfigError(f"{shown(key, value, keys)} asks for protection: {REMEDY}.")
+            raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}.")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:
             raise KafkaError(

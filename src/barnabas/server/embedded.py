@@ -64,8 +64,9 @@ class Broker:
         port: 0 for a free port.
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
-    use, belongs to another node or cannot be read, if the port is taken, or if the broker is already running. On a system where no
-    broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises `RuntimeError` without one.
+    use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
+    On a system where no broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises
+    `RuntimeError` without one.
     """
 
     def __init__(
