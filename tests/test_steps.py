@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 import pytest
@@ -13,7 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.steps import SLICE, Waiting, gather, in_background, in_slices, observe, shielded, sleep, start, step, turn
+from barnabas.steps import (
+    PIECE,
+    SLICE,
+    Waiting,
+    gather,
+    in_background,
+    in_order,
+    in_pieces,
+    in_slices,
+    observe,
+    shielded,
+    sleep,
+    start,
+    step,
+    turn,
+)
 from tests.coordinator.virtual_loop import VirtualLoop
 
 ERROR = KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -419,3 +435,63 @@ def test_an_observed_failure_still_reaches_who_awaits_it() -> None:
     del failed, dropped, answer
     gc.collect()
     assert loop.reported == []
+
+
+def turns_of(coroutine: Coroutine[Any, Any, Any]) -> tuple[int, Any]:
+    """How many turns a coroutine gives the loop, and its result."""
+    for count in itertools.count():
+        try:
+            coroutine.send(None)
+        except StopIteration as finished:
+            return count, finished.value
+    raise AssertionError("unreachable")
+
+
+def test_arrays_within_an_array_count_with_it() -> None:
+    async def walk() -> int:
+        seen = 0
+        outer = in_slices(range(SLICE))
+        async for _ in outer:
+            async for _ in in_slices(range(SLICE), outer):
+                seen += 1
+        return seen
+
+    assert turns_of(walk()) == (SLICE, SLICE * SLICE)
+
+
+def test_slices_may_be_of_another_size() -> None:
+    async def walk() -> list[int]:
+        return [each async for each in in_slices(range(10), per_turn=3)]
+
+    assert turns_of(walk()) == (3, list(range(10)))
+
+
+@pytest.mark.parametrize(("count", "turns"), [(0, 0), (1, 0), (PIECE, 0), (PIECE + 1, 1), (3 * PIECE, 2)])
+def test_pieces_have_a_turn_between_them(count: int, turns: int) -> None:
+    async def walk() -> list[int]:
+        return [each async for piece in in_pieces(range(count)) for each in piece]
+
+    assert turns_of(walk()) == (turns, list(range(count)))
+
+
+def test_coroutines_in_order_do_not_overlap() -> None:
+    told: list[str] = []
+
+    async def one(name: str) -> str:
+        told.append(f"{name} begins")
+        await turn()
+        told.append(f"{name} ends")
+        return name
+
+    assert turns_of(in_order(one(name) for name in "ab")) == (2, ["a", "b"])
+    assert told == ["a begins", "a ends", "b begins", "b ends"]
+
+
+def test_many_results_are_collected_in_pieces() -> None:
+    async def one(number: int) -> int:
+        return number
+
+    loop = VirtualLoop()
+    turns, results = turns_of(gather(map(one, range(PIECE)), loop))
+    assert results == list(range(PIECE))
+    assert turns == PIECE // SLICE + 1

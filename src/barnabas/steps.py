@@ -11,6 +11,7 @@ it returns. A task for each request would put every answer off to a later turn o
 - Cancelling a `Waiting` cancels what the coroutine waits for; the coroutine sees `CancelledError`, as in a task.
 - `turn()` gives the loop a turn. `in_slices` and `gather` do so after each `SLICE` elements, so that a request with a
   long array does not keep other clients waiting. The slices are counted, not timed: the same input runs the same way in every run.
+  An array within another one is counted with it (`within`), else 16 times 16 elements would be one slice.
 
 Invariant: a coroutine that is stepped never runs in two places; after `step` returned a `Waiting`, only callbacks of the loop run it.
 
@@ -23,14 +24,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator, Iterable, Iterator
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 __all__ = [
+    "PIECE",
     "Loop",
     "Waiting",
     "gather",
     "in_background",
+    "in_order",
+    "in_pieces",
     "in_slices",
     "observe",
     "shielded",
@@ -47,6 +51,9 @@ T = TypeVar("T")
 
 SLICE = 16
 """Elements of a long array that are handled in one turn of the loop."""
+
+PIECE = 1_000
+"""Elements that are handled in one turn if each takes a few microseconds."""
 
 
 class Loop(Protocol):
@@ -186,7 +193,12 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, pe
             started.append(start(coroutine, loop))
             if len(started) % per_turn == 0:
                 await turn()
-        return [await one for one in started]
+        results = []
+        for one in started:
+            results.append(await one)
+            if len(results) % PIECE == 0:
+                await turn()
+        return results
     except GeneratorExit:
         raise  # The loop is gone, and nothing can be cancelled.
     except BaseException:
@@ -194,6 +206,14 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, pe
             one.cancel()
             observe(one)  # It may still fail, on the way out.
         raise
+
+
+async def in_order(coroutines: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
+    """Run coroutines one after the other and return their results.
+
+    For coroutines that give the loop turns themselves: side by side, each would handle a slice in the same turn.
+    """
+    return [await coroutine async for coroutine in in_slices(coroutines)]
 
 
 async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop) -> R:
@@ -245,22 +265,51 @@ class turn:
 
 
 class in_slices(Generic[T]):
-    """`async for item in in_slices(items)` gives the loop a turn after each `SLICE` elements."""
+    """`async for item in in_slices(items)` gives the loop a turn after each `SLICE` elements.
 
-    __slots__ = ("_items", "_left")
+    Args:
+        within: the slices of the array that this one is in; their elements count together.
+        per_turn: how many elements make a slice.
+    """
 
-    def __init__(self, items: Iterable[T]) -> None:
+    __slots__ = ("_items", "_left", "_per_turn")
+
+    def __init__(self, items: Iterable[T], within: in_slices[Any] | None = None, *, per_turn: int = SLICE) -> None:
         self._items: Iterator[T] = iter(items)
-        self._left = SLICE
+        self._per_turn: int = per_turn if within is None else within._per_turn
+        self._left: list[int] = [per_turn] if within is None else within._left
 
     def __aiter__(self) -> in_slices[T]:
         return self
 
     async def __anext__(self) -> T:
+        left = self._left
         for item in self._items:
-            if not self._left:
-                self._left = SLICE
+            if not left[0]:
+                left[0] = self._per_turn
                 await turn()
-            self._left -= 1
+            left[0] -= 1
             return item
         raise StopAsyncIteration
+
+
+class in_pieces(Generic[T]):
+    """`async for piece in in_pieces(items)` gives the loop a turn after each `PIECE` elements; a piece is a list of them."""
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self, items: Sequence[T]) -> None:
+        self._items = items
+        self._start = 0
+
+    def __aiter__(self) -> in_pieces[T]:
+        return self
+
+    async def __anext__(self) -> Sequence[T]:
+        start = self._start
+        if start >= len(self._items):
+            raise StopAsyncIteration
+        if start:
+            await turn()
+        self._start = start + PIECE
+        return self._items[start : start + PIECE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.api import alter_replica_log_dirs
@@ -21,7 +23,7 @@ def ask(hosting: Hosting, *wanted: tuple[str, str, list[int]], version: int = 2)
         ]
     )
     request = AlterReplicaLogDirsRequest.decode(request.encode(version), version)
-    response = alter_replica_log_dirs.handle(hosting.context(34, version), request)
+    response = asyncio.run(alter_replica_log_dirs.handle(hosting.context(34, version), request))
     response = AlterReplicaLogDirsResponse.decode(response.encode(version), version)
     return [(t.topic_name, p.partition_index, ErrorCode(p.error_code)) for t in response.results for p in t.partitions]
 

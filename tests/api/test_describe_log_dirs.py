@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.api import describe_log_dirs
@@ -11,7 +13,7 @@ Wanted = list[DescribeLogDirsRequest.DescribableLogDirTopic] | None
 
 def ask(hosting: Hosting, topics: Wanted, version: int = 4) -> DescribeLogDirsResponse.DescribeLogDirsResult:
     request = DescribeLogDirsRequest.decode(DescribeLogDirsRequest(topics=topics).encode(version), version)
-    response = describe_log_dirs.handle(hosting.context(35, version), request)
+    response = asyncio.run(describe_log_dirs.handle(hosting.context(35, version), request))
     (result,) = DescribeLogDirsResponse.decode(response.encode(version), version).results
     assert result.error_code == 0
     return result

@@ -139,8 +139,8 @@ class HeldService:
 class Late:
     """A node whose collaborators keep their answers back while they are held."""
 
-    def __init__(self, folder: Path) -> None:
-        self.node = Serving(folder, loop=QuietClock(), **SETTINGS)
+    def __init__(self, folder: Path, loop: QuietClock | None = None) -> None:
+        self.node = Serving(folder, loop=loop or QuietClock(), **SETTINGS)
         self.held: list[asyncio.Future[Any]] = []
         self.values: Values = {}
         self._prepare()

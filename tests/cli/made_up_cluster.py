@@ -42,6 +42,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = bytes(range(16))
+LEADERLESS = 5
 HOSTILE = "g\x1b]0;owned\x07\x1b[2J\n2026 INFO forged\u202e"
 W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
@@ -59,11 +60,29 @@ GROUPS = {
 def _topic(name: str) -> TopicMetadata:
     found = [
         PartitionMetadata(
-            partition=each, leader=1 if each != 5 else -1, leader_epoch=3, replicas=[1, 2, 3], isr=[1, 2], offline=[]
+            partition=each,
+            leader=1 if each != LEADERLESS else -1,
+            leader_epoch=3,
+            replicas=[1, 2, 3],
+            isr=[1, 2] if each != LEADERLESS else [],
+            offline=[] if each != LEADERLESS else [1, 2],
         )
         for each in range(PARTITIONS[name])
     ]
     return TopicMetadata(name, TOPIC_ID, False, found)
+
+
+def _described(found: PartitionMetadata) -> PartitionDescription:
+    without = found.partition == LEADERLESS
+    return PartitionDescription(
+        leader=found.leader,
+        leader_epoch=found.leader_epoch,
+        replicas=found.replicas,
+        isr=found.isr,
+        elr=[1, 2] if without else [],
+        last_known_elr=[1] if without else [],
+        offline=found.offline,
+    )
 
 
 def _member(member_id: str, client_id: str, *partitions: int) -> GroupMember:
@@ -115,13 +134,9 @@ class MadeUpAdmin:
             for name in names
         }
 
-    def describe_partitions(self, topics: Iterable[str] | None = None) -> dict[TopicPartition, PartitionDescription]:
+    def describe_partitions(self, names: Iterable[str]) -> dict[TopicPartition, PartitionDescription]:
         return {
-            TopicPartition(name, each.partition): PartitionDescription(
-                each.leader, each.leader_epoch, each.replicas, each.isr, [3] if each.partition == 4 else [], [], []
-            )
-            for name in topics or PARTITIONS
-            for each in _topic(name).partitions
+            TopicPartition(name, each.partition): _described(each) for name in names for each in _topic(name).partitions
         }
 
     def create_topics(self, wanted: Iterable[Any], **_: object) -> dict[str, Any]:
@@ -142,7 +157,7 @@ class MadeUpAdmin:
         self, wanted: Mapping[TopicPartition, int], *, isolation_level: int = 0
     ) -> dict[TopicPartition, Any]:
         def answer(where: TopicPartition, position: int) -> OffsetAndTimestamp | KafkaError:
-            if where.partition == 5:
+            if where.partition == LEADERLESS:
                 return error_for(ErrorCode.LEADER_NOT_AVAILABLE)
             if position == EARLIEST:
                 return OffsetAndTimestamp(1_200_000, -1, -1)

@@ -148,6 +148,7 @@ class ControllerHarness:
         *,
         static: dict[str, str] | None = None,
         snapshots: SnapshotPolicy | None = None,
+        loop: Any = None,
         **settings: Any,
     ) -> None:
         self.settings = ControllerSettings(node_id=1, cluster_id=CLUSTER_ID, **settings)
@@ -158,6 +159,7 @@ class ControllerHarness:
         self.snapshots = snapshots
         self.commits: list[Any] = []
         self.faults: list[BaseException] = []
+        self.loop = loop
         self.start()
 
     def start(self) -> None:
@@ -176,6 +178,7 @@ class ControllerHarness:
             now_ms=lambda: self.now_ms,
             random=random.Random(7),
             on_fault=self.faults.append,
+            loop=self.loop,
             snapshots=self.snapshots,
         )
         self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))

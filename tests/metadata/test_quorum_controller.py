@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from barnabas.metadata import quorum_controller
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.record_codec import UnknownRecord
@@ -15,6 +18,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.raft.seams import SnapshotId
+from tests.api.held_executor import HeldExecutor
 from tests.metadata.memory_log import ControllerHarness
 
 
@@ -240,3 +244,60 @@ def test_min_insync_replicas_is_pinned_from_the_nodes_own_setting() -> None:
     for static, expected in (({}, "1"), ({"min.insync.replicas": "2"}, "2")):
         harness = ControllerHarness(static=static)
         assert harness.controller.image.configs.for_resource(4, "") == {"min.insync.replicas": expected}
+
+
+@pytest.fixture
+def apart() -> Iterator[ControllerHarness]:
+    """A controller whose loop has an executor that waits."""
+    loop = HeldExecutor()
+    harness = ControllerHarness(loop=loop)
+    harness.register()
+    loop.held = []
+    yield harness
+    loop.close()
+
+
+def let_go(harness: ControllerHarness) -> None:
+    harness.loop.let_go()
+    harness.loop.run_until_complete(asyncio.sleep(0.001))
+
+
+def test_later_requests_wait_for_a_long_one(apart: ControllerHarness) -> None:
+    first = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
+    second = apart.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert (first.done(), second.done()) == (False, False)
+    let_go(apart)
+    assert first.result().topics[0].error_code == ErrorCode.NONE
+    assert second.result().topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_a_long_request_is_computed_again_when_the_controller_has_written_meanwhile(apart: ControllerHarness) -> None:
+    future = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
+    apart.now_ms += 60_000
+    apart.controller.tick()  # Fences the broker, whose session is over.
+    let_go(apart)
+    assert len(apart.loop.apart) == 2
+    assert future.result().topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_long_request_fails_when_the_controller_closes(apart: ControllerHarness) -> None:
+    first = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
+    second = apart.later(ApiKey.CREATE_TOPICS, create("b"))
+    apart.controller.close()
+    let_go(apart)
+    assert [future.exception().code for future in (first, second)] == [ErrorCode.NOT_CONTROLLER] * 2
+
+
+def test_a_change_of_many_records_is_prepared_apart(apart: ControllerHarness) -> None:
+    future = apart.later(ApiKey.CREATE_TOPICS, create("a", partitions=1_000))
+    assert not future.done()
+    let_go(apart)
+    assert len(apart.controller.image.topics.by_name["a"].partitions) == 1_000
+
+
+def test_a_change_of_too_many_records_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = registered()
+    monkeypatch.setattr(quorum_controller, "MAX_RECORDS_PER_REQUEST", 5)
+    error = harness.later(ApiKey.CREATE_TOPICS, create("a", partitions=6)).exception()
+    assert error.code is ErrorCode.POLICY_VIOLATION
+    assert "a" not in harness.controller.image.topics.by_name

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.errors import LongMessage, MalformedMessage
 from barnabas.protocol.messages import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupMemberMetadataValue,
+    DescribeGroupsRequest,
     FetchRequest,
     MetadataRequest,
     OffsetCommitKey,
@@ -314,3 +315,31 @@ def test_compact_lengths_are_one_more_and_null_is_zero() -> None:
 def test_never_flexible() -> None:
     for name in ("SaslHandshakeRequest", "SaslHandshakeResponse", "OffsetDeleteRequest", "OffsetDeleteResponse"):
         assert message_class(name).FLEXIBLE_FROM is None
+
+
+def test_a_long_message_is_told_from_its_counts() -> None:
+    groups = DescribeGroupsRequest(groups=["g"] * 10).encode(5)
+    assert DescribeGroupsRequest.read(groups, 0, 5, 10)[0].groups == ["g"] * 10
+    with pytest.raises(LongMessage):
+        DescribeGroupsRequest.read(groups, 0, 5, 9)
+    # The count alone: what follows it is not looked at.
+    with pytest.raises(LongMessage):
+        DescribeGroupsRequest.read(groups[:1] + b"\xff" * 10, 0, 5, 9)
+
+
+def test_arrays_within_arrays_count_together() -> None:
+    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+    partition = OffsetDeleteRequest.OffsetDeleteRequestPartition
+    topics = [topic(name="t", partitions=[partition(partition_index=index) for index in range(3)]) for _ in range(4)]
+    data = OffsetDeleteRequest(group_id="g", topics=topics).encode(0)
+    assert OffsetDeleteRequest.read(data, 0, 0, 4 + 4 * 3)[0].topics == topics
+    with pytest.raises(LongMessage):
+        OffsetDeleteRequest.read(data, 0, 0, 4 + 4 * 3 - 1)
+
+
+def test_unknown_tags_count() -> None:
+    head = DescribeGroupsRequest(groups=[]).encode(5)[:-1]
+    few = head + b"\x02" + b"\x00\x00" + b"\x01\x00"
+    assert DescribeGroupsRequest.read(few, 0, 5, 2)[1] == len(few)
+    with pytest.raises(LongMessage):
+        DescribeGroupsRequest.read(few, 0, 5, 1)

@@ -87,11 +87,14 @@ def test_the_front_page_links_to_the_others(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_start_that_fails_leaves_no_port_behind(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file where the directory should be")
-
+def test_a_start_that_fails_leaves_no_port_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         server = node(tmp_path, asyncio.get_running_loop())
+
+        async def bind() -> None:
+            raise CannotStart("the port is in use")
+
+        monkeypatch.setattr(server, "_bind", bind)
         with pytest.raises(CannotStart):
             await server.start()
         with pytest.raises(ConnectionError):

@@ -17,7 +17,7 @@ from barnabas.api.producer_errors import producer_error
 from barnabas.metadata.topic_names import is_internal
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from barnabas.steps import gather
+from barnabas.steps import PIECE, gather, in_order, in_slices
 
 BATCHED_SINCE = 4
 FENCED_SINCE = 2
@@ -43,20 +43,29 @@ async def handle(context: RequestContext, request: AddPartitionsToTxnRequest) ->
                 topics=request.v3_and_below_topics,
             )
         ]
-    results = await gather((_one(context, transaction) for transaction in transactions), context.services.loop)
+    added = (_one(context, transaction) for transaction in transactions)
+    results = await (in_order(added) if context.is_long else gather(added, context.services.loop))
     if context.version >= BATCHED_SINCE:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
 
 
 async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
-    partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-    topics = context.services.image().topics
-    missing = {tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for tp in partitions if topics.partition(*tp) is None}
-    if context.version < BATCHED_SINCE:
-        missing |= {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in partitions if is_internal(tp[0])}
+    image = context.services.image().topics
+    partitions: dict[_Partition, ErrorCode] = {}
+    missing: dict[_Partition, ErrorCode] = {}
+    topics = in_slices(transaction.topics, per_turn=PIECE)
+    async for topic in topics:
+        is_refused = context.version < BATCHED_SINCE and is_internal(topic.name)
+        async for index in in_slices(topic.partitions, topics):
+            partition = (topic.name, index)
+            partitions[partition] = ErrorCode.NONE
+            if is_refused:
+                missing[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif image.partition(topic.name, index) is None:
+                missing[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if missing:
-        return _result(transaction, {tp: missing.get(tp, ErrorCode.OPERATION_NOT_ATTEMPTED) for tp in partitions})
+        return await _result(transaction, missing, ErrorCode.OPERATION_NOT_ATTEMPTED)
     coordinator = context.services.transaction_coordinator
     asked = (
         transaction.transactional_id,
@@ -66,25 +75,22 @@ async def _one(context: RequestContext, transaction: _Transaction) -> _Result:
     )
     try:
         if transaction.verify_only:
-            return _result(transaction, await coordinator.verify_partitions(*asked))
+            return await _result(transaction, await coordinator.verify_partitions(*asked), ErrorCode.NONE)
         await coordinator.add_partitions(*asked, EPOCH_BUMP_VERSION if context.version >= BATCHED_SINCE else 0)
         code = ErrorCode.NONE
     except KafkaError as error:
         code = producer_error(error, context.version, fenced_since=FENCED_SINCE)
-    return _result(transaction, dict.fromkeys(partitions, code))
+    return await _result(transaction, {}, code)
 
 
-def _result(transaction: _Transaction, codes: dict[_Partition, ErrorCode]) -> _Result:
-    return _Result(
-        transactional_id=transaction.transactional_id,
-        topic_results=[
-            _TopicResult(
-                name=topic.name,
-                results_by_partition=[
-                    _PartitionResult(partition_index=index, partition_error_code=codes[topic.name, index])
-                    for index in topic.partitions
-                ],
-            )
-            for topic in transaction.topics
-        ],
-    )
+async def _result(transaction: _Transaction, codes: dict[_Partition, ErrorCode], other: ErrorCode) -> _Result:
+    """Return the result of each partition: its own code, or that of the others."""
+    result = _Result(transactional_id=transaction.transactional_id)
+    topics = in_slices(transaction.topics, per_turn=PIECE)
+    async for topic in topics:
+        answered = _TopicResult(name=topic.name)
+        result.topic_results.append(answered)
+        async for index in in_slices(topic.partitions, topics):
+            code = codes.get((topic.name, index), other)
+            answered.results_by_partition.append(_PartitionResult(partition_index=index, partition_error_code=code))
+    return result

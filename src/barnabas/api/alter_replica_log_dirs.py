@@ -17,33 +17,32 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.steps import PIECE, in_slices
+
+_Result = AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
 
 _MAX_NAME = 255
 _MOVING_SUFFIX = len(".") + 32 + len("-future")
 """Kafka adds a hexadecimal id and a word to the name of a partition's directory while the replica moves."""
 
 
-def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Check for each replica whether it is in the requested directory."""
     wanted: dict[str, dict[int, str]] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
+    directories = in_slices(request.dirs, per_turn=PIECE)
+    async for directory in directories:
+        async for topic in in_slices(directory.topics, directories):
             wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
     replicas = context.services.replica_manager
-    return AlterReplicaLogDirsResponse(
-        results=[
-            AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(
-                topic_name=name,
-                partitions=[
-                    AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
-                        partition_index=index, error_code=_check(replicas, name, index, path)
-                    )
-                    for index, path in partitions.items()
-                ],
-            )
-            for name, partitions in wanted.items()
-        ]
-    )
+    response = AlterReplicaLogDirsResponse()
+    topics = in_slices(wanted.items(), per_turn=PIECE)
+    async for name, partitions in topics:
+        result = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(topic_name=name)
+        response.results.append(result)
+        async for index, path in in_slices(partitions.items(), topics):
+            code = _check(replicas, name, index, path)
+            result.partitions.append(_Result(partition_index=index, error_code=code))
+    return response
 
 
 def _check(replicas: ReplicaManager, topic: str, index: int, path: str) -> ErrorCode:

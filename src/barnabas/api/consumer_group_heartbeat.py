@@ -11,6 +11,7 @@ Version 0 lets the coordinator make the member id; from 1 the client makes it (K
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.excess import check_subscription
 from barnabas.group.consumer import requests
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -30,4 +31,5 @@ def check_consumer_groups_enabled(context: RequestContext) -> None:
 async def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Answer a member of a consumer group."""
     check_consumer_groups_enabled(context)
+    await check_subscription(context, request.subscribed_topic_names)
     return await requests.heartbeat(context.services.group_coordinator, request, context.sender)

@@ -106,6 +106,7 @@ class Controller(Protocol):
         principal: str = ANONYMOUS,
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
+        is_long: bool = False,
     ) -> asyncio.Future[Any]: ...
 
 
@@ -224,6 +225,7 @@ class RequestContext:
         request: the decoded request until its response is made; an error response repeats parts of it.
         close_connection: a handler sets it to close the connection after this request, as a failed acks=0 produce must.
         holds_order: a handler that waits before it has done anything sets it, so that no later request overtakes this one.
+        is_long: the request's arrays have more elements than one turn of the loop should handle.
     """
 
     __slots__ = (
@@ -234,6 +236,7 @@ class RequestContext:
         "connection",
         "correlation_id",
         "holds_order",
+        "is_long",
         "request",
         "services",
         "version",
@@ -256,6 +259,7 @@ class RequestContext:
         self.client_id = client_id
         self.close_connection = False
         self.holds_order = False
+        self.is_long = False
         self.request: Any = None
         self.accounting: Accounting | None = None
 

@@ -26,9 +26,10 @@ _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Delete records in each partition; an error in one does not stop the others."""
     response = DeleteRecordsResponse()
-    async for topic in in_slices(request.topics):
+    topics = in_slices(request.topics)
+    async for topic in topics:
         answered = []
-        async for asked in in_slices(topic.partitions):
+        async for asked in in_slices(topic.partitions, topics):
             index = asked.partition_index
             try:
                 low = _delete(context, topic.name, index, asked.offset)

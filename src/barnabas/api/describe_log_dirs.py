@@ -11,18 +11,22 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
+from barnabas.steps import in_pieces, in_slices
 
 _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 
 
-def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Describe the data directory."""
     replicas = context.services.replica_manager
-    wanted = None
+    wanted: set[tuple[str, int]] | None = None
     if request.topics is not None:
-        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+        wanted = set()
+        async for piece in in_pieces(request.topics):
+            for asked in piece:
+                wanted.update((asked.topic, index) for index in asked.partitions)
     topics = []
-    for name, topic in replicas.topics.items():
+    async for name, topic in in_slices(list(replicas.topics.items())):
         partitions = [
             _Partition(partition_index=index, partition_size=replicas.size_of(partition))
             for index, partition in topic.partitions.items()

@@ -25,10 +25,11 @@ async def handle(context: RequestContext, request: DescribeProducersRequest) -> 
     """Describe the producers of each partition."""
     response = DescribeProducersResponse()
     known = context.services.replica_manager.topics
-    async for topic in in_slices(request.topics):
+    topics = in_slices(request.topics)
+    async for topic in topics:
         answered = []
         fault = topic_names.fault(topic.name)
-        async for index in in_slices(topic.partition_indexes):
+        async for index in in_slices(topic.partition_indexes, topics):
             if fault is not None:
                 refused = _Partition(
                     partition_index=index, error_code=int(ErrorCode.INVALID_TOPIC_EXCEPTION), error_message=fault

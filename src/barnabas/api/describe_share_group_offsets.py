@@ -13,7 +13,7 @@ from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import is_share_enabled
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
-from barnabas.steps import gather
+from barnabas.steps import gather, in_order
 
 _Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 _Group = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
@@ -23,7 +23,8 @@ async def handle(
     context: RequestContext, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     """Describe the offsets of each group."""
-    groups = await gather((_describe(context, asked) for asked in request.groups), context.services.loop)
+    described = (_describe(context, asked) for asked in request.groups)
+    groups = await (in_order(described) if context.is_long else gather(described, context.services.loop))
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 

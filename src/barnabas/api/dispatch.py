@@ -5,8 +5,10 @@
 The connection is responsible for order and back-pressure, this module for one request. `Dispatcher.dispatch` steps the handler up to
 its first wait (`steps`). If the handler must wait, `dispatch` returns a future, and the connection calls `complete` when it is done.
 
-No step holds the loop for long: the executor decodes a frame above `LARGE_FRAME` and encodes its response, and encodes every response
-with more than `LARGE_RESPONSE` elements; handlers walk long arrays in slices.
+No step holds the loop for long. A request with more than `LONG_ARRAYS` elements in its arrays, or above `LARGE_FRAME`, is a long one:
+the executor decodes it and encodes its response. The executor also handles it if the handler only reads (`_READERS`); the other
+handlers walk long arrays in slices, and the controller answers in the executor. Every response with more than `LARGE_RESPONSE`
+elements is encoded there.
 
 A bad request gets the response of Apache Kafka 4.3:
 
@@ -37,9 +39,9 @@ from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext,
 from barnabas.api.error_response import error_response
 from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
-from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
-from barnabas.protocol.message import Struct
+from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
 from barnabas.steps import start, step
 
@@ -51,7 +53,10 @@ Output = list[bytearray | RecordSlice]
 """An encoded response: bytes, and slices of log files between them, in order."""
 
 LARGE_FRAME = 32 * 1024
-"""The executor decodes larger requests; 32 KB of the shortest elements take some 20 ms. Not Produce: it is all records."""
+"""The executor decodes larger requests. Not Produce: it is all records."""
+
+LONG_ARRAYS = 1_000
+"""The executor decodes requests whose arrays have more elements than these; their handlers need up to 30 µs for each."""
 
 LARGE_RESPONSE = 10_000
 """The executor encodes responses with more elements than these, which take some 15 ms."""
@@ -71,6 +76,19 @@ _LISTS = frozenset(
     }
 )
 """APIs with responses that may be far longer than their requests."""
+
+_READERS = frozenset(
+    {
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+    }
+)
+"""APIs with handlers that read nothing but the request and the metadata image, so that any thread may run them."""
 
 _API_VERSIONS = 18
 _PREFIX = struct.Struct(">ii")
@@ -106,6 +124,7 @@ class Route:
         "max_version",
         "min_version",
         "name",
+        "only_reads",
         "request",
         "response",
     )
@@ -122,6 +141,7 @@ class Route:
         self.response: Any = description.response_class
         self.carries_records = self.key in (ApiKey.FETCH, ApiKey.SHARE_FETCH)
         self.lists = self.key in _LISTS
+        self.only_reads = self.key in _READERS
 
     def __repr__(self) -> str:
         return f"<Route api={self.name} versions={self.min_version}-{self.max_version}>"
@@ -199,11 +219,16 @@ class Dispatcher:
             raise RefusedRequest(f"{route.name} version {version} is not served")
         if is_counted:
             context.accounting = Accounting(started_ns, len(frame))
-        if len(frame) > LARGE_FRAME and key != ApiKey.PRODUCE:
-            response: Any = start(self._answer_large(context, route, bytes(frame[position:])), self._services.loop)
+        request = None
+        if len(frame) <= LARGE_FRAME or key == ApiKey.PRODUCE:
+            try:
+                request = context.request = _decode(route, version, frame, position, LONG_ARRAYS)
+            except LongMessage:
+                context.holds_order = key == ApiKey.PRODUCE
+        if request is None:
+            context.is_long = True
+            response: Any = start(self._answer_long(context, route, bytearray(frame[position:])), self._services.loop)
         else:
-            request = _decode(route, version, frame, position)
-            context.request = request
             try:
                 response = route.handle(context, request)
                 if route.lists:
@@ -229,16 +254,19 @@ class Dispatcher:
             raise error
         return self._encoded(context, future.result() if error is None else self._failed(context, error))
 
-    async def _answer_large(self, context: RequestContext, route: Route, body: bytes) -> _Encoded:
+    async def _answer_long(self, context: RequestContext, route: Route, body: bytearray) -> _Encoded:
         """Handle a request, with its decoding and encoding in the executor."""
         run = self._services.loop.run_in_executor
         request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
         try:
-            response = route.handle(context, request)
+            if route.only_reads:
+                response = await run(None, route.handle, context, request)
+            else:
+                response = route.handle(context, request)
             if isinstance(response, Awaitable):
                 response = await response
         except Exception as error:
-            response = self._failed(context, error)
+            response = await run(None, self._failed, context, error)
         return await self._encode_apart(context, response)
 
     async def _answer_list(self, context: RequestContext, handled: Any) -> Any:
@@ -327,9 +355,9 @@ class Dispatcher:
         return response(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[entry])
 
 
-def _decode(route: Route, version: int, frame: memoryview, position: int) -> Any:
+def _decode(route: Route, version: int, frame: memoryview, position: int, max_elements: int = UNLIMITED) -> Any:
     try:
-        request, _ = route.request.read(frame, position, version)
+        request, _ = route.request.read(frame, position, version, max_elements)
     except MalformedMessage as error:
         raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
     return request

@@ -17,14 +17,17 @@ Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227)
 
 from __future__ import annotations
 
-import asyncio
+import copy
+from collections.abc import Awaitable
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
+from barnabas.group.pieces import pieces
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
+from barnabas.steps import PIECE, turn
 
 SESSION_VERSION = 7
 TOPIC_ID_VERSION = 13
@@ -32,12 +35,27 @@ REPLICA_STATE_VERSION = 15
 NODE_ENDPOINTS_VERSION = 16
 
 
-def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | asyncio.Future[FetchResponse]:
+def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
     """Respond now if there are enough bytes, an error, or no time to wait; else wait."""
+    return _handle_long(context, request) if context.is_long else _fetch(context, request, _wanted(context, request))
+
+
+async def _handle_long(context: RequestContext, request: FetchRequest) -> FetchResponse:
+    """As `handle`, for many partitions."""
+    wanted: list[FetchPartition] = []
+    piece = copy.copy(request)
+    for number, piece.topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        wanted += _wanted(context, piece)
+    response = _fetch(context, request, wanted)
+    return await response if isinstance(response, Awaitable) else response
+
+
+def _wanted(context: RequestContext, request: FetchRequest) -> list[FetchPartition]:
+    """Return the partitions that a request names."""
     services = context.services
-    version = context.version
-    uses_topic_ids = version >= TOPIC_ID_VERSION
-    replica_id = request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id
+    uses_topic_ids = context.version >= TOPIC_ID_VERSION
     by_id = services.replica_manager.topics_by_id
     wanted = []
     for topic in request.topics:
@@ -60,6 +78,16 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
                     asked.log_start_offset,
                 )
             )
+    return wanted
+
+
+def _fetch(
+    context: RequestContext, request: FetchRequest, wanted: list[FetchPartition]
+) -> FetchResponse | Awaitable[FetchResponse]:
+    services = context.services
+    version = context.version
+    uses_topic_ids = version >= TOPIC_ID_VERSION
+    replica_id = request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id
     session_epoch = request.session_epoch
     session = services.fetch_sessions.context(
         request.session_id,
@@ -89,19 +117,28 @@ def handle(context: RequestContext, request: FetchRequest) -> FetchResponse | as
         session.session is not None,
     )
 
-    def respond(read: FetchRead) -> FetchResponse:
-        if accounting is not None and replica_id < 0:
-            throttled = throttled_fetch(context, read, session, session_epoch)
-            if throttled is not None:
-                return throttled
-        response = session.respond(read, session_epoch)
+    def throttled(read: FetchRead) -> FetchResponse | None:
+        if accounting is None or replica_id >= 0:
+            return None
+        return throttled_fetch(context, read, session, session_epoch)
+
+    def completed(read: FetchRead, response: FetchResponse) -> FetchResponse:
         if replica_id < 0 and read.bytes_read:
             _count_bytes_out(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
             name_leaders(context, response, (data.current_leader.leader_id for _, data in read.results))
         return response
 
-    answer: FetchResponse | asyncio.Future[FetchResponse]
+    def respond(read: FetchRead) -> FetchResponse:
+        return throttled(read) or completed(read, session.respond(read, session_epoch))
+
+    async def fetch_many() -> FetchResponse:
+        read = await services.replica_manager.fetch_in_slices(params, session.partitions, session.session)
+        return throttled(read) or completed(read, await session.respond_in_slices(read, session_epoch))
+
+    if max(len(session.partitions) if session.session is None else len(session.session.ready), len(wanted)) > PIECE:
+        return fetch_many()
+    answer: FetchResponse | Awaitable[FetchResponse]
     answer = services.replica_manager.fetch(params, session.partitions, respond, session.session)
     return answer
 

@@ -28,4 +28,5 @@ def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
         principal=context.connection.principal,
         deadline_ms=None if timeout_ms is None else services.now_ms() + timeout_ms,
         mutation_quota=mutation_quota(context),
+        is_long=context.is_long,
     )

@@ -20,7 +20,7 @@ from typing import Any
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
-from barnabas.replication.offset_lookup import FoundOffset, lookup_offset
+from barnabas.replication.offset_lookup import FoundOffset, find_offset
 from barnabas.steps import in_slices
 
 LEADER_EPOCH_VERSION = 4
@@ -34,21 +34,22 @@ async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOf
     """Look up one offset per partition."""
     named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     response = ListOffsetsResponse()
-    async for topic in in_slices(request.topics):
+    topics = in_slices(request.topics)
+    async for topic in topics:
         answered = []
-        async for asked in in_slices(topic.partitions):
+        async for asked in in_slices(topic.partitions, topics):
             times = named[topic.name, asked.partition_index]
             if times != 1:
                 if times > 1:
                     answered.append(_failed(asked.partition_index, ErrorCode.INVALID_REQUEST))
                     named[topic.name, asked.partition_index] = 0
             else:
-                answered.append(_answer(context, request, topic.name, asked))
+                answered.append(await _answer(context, request, topic.name, asked))
         response.topics.append(ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name, partitions=answered))
     return response
 
 
-def _answer(context: RequestContext, request: ListOffsetsRequest, topic: str, asked: Any) -> Any:
+async def _answer(context: RequestContext, request: ListOffsetsRequest, topic: str, asked: Any) -> Any:
     timestamp = asked.timestamp
     if timestamp < 0 and context.version < _SPECIAL.get(timestamp, 1 << 15):
         return _failed(asked.partition_index, ErrorCode.UNSUPPORTED_VERSION)
@@ -59,7 +60,8 @@ def _answer(context: RequestContext, request: ListOffsetsRequest, topic: str, as
         else:
             partition.check_leader(asked.current_leader_epoch)
         isolation_level = request.isolation_level if request.replica_id == -1 else None
-        found = lookup_offset(partition, timestamp, isolation_level)
+        run = context.services.loop.run_in_executor
+        found = await find_offset(partition, timestamp, isolation_level, run)
     except KafkaError as error:
         return _failed(asked.partition_index, error.code)
     return _found(context.version, asked.partition_index, found)

@@ -16,7 +16,7 @@ import re
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
-from barnabas.steps import in_slices
+from barnabas.steps import in_pieces, in_slices
 from barnabas.transaction.transaction_metadata import TransactionMetadata
 from barnabas.transaction.transaction_state import BY_TITLE
 
@@ -24,8 +24,11 @@ from barnabas.transaction.transaction_state import BY_TITLE
 async def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """List the transactional ids that the filters match."""
     pattern = _compiled(request.transactional_id_pattern)
-    states = {BY_TITLE[name] for name in request.state_filters if name in BY_TITLE}
-    unknown = list(dict.fromkeys(name for name in request.state_filters if name not in BY_TITLE))
+    titles: dict[str, None] = {}
+    async for piece in in_pieces(request.state_filters):
+        titles.update(dict.fromkeys(piece))
+    states = {BY_TITLE[name] for name in titles if name in BY_TITLE}
+    unknown = [name for name in titles if name not in BY_TITLE]
     producer_ids = frozenset(request.producer_id_filters)
     now_ms = context.services.now_ms()
 

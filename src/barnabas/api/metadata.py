@@ -33,12 +33,12 @@ from barnabas.metadata.image import MetadataImage, PartitionRegistration, TopicI
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import MetadataRequest, MetadataResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
-from barnabas.steps import in_slices
+from barnabas.steps import PIECE, in_slices
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
     wanted = _wanted(context, request)
-    missing = _to_create(context, request, wanted)
+    missing = await _to_create(context, request, wanted)
     gone = {name for name in missing if name in context.services.recent_deletions}
     if gone:
         begin_creation(context, sorted(gone))
@@ -61,7 +61,7 @@ def _wanted(context: RequestContext, request: MetadataRequest) -> list[MetadataR
     return topics
 
 
-def _to_create(
+async def _to_create(
     context: RequestContext, request: MetadataRequest, wanted: list[MetadataRequest.MetadataRequestTopic] | None
 ) -> list[str]:
     if wanted is None or not request.allow_auto_topic_creation:
@@ -69,8 +69,12 @@ def _to_create(
     if not context.services.config.auto_create_topics_enable:
         return []
     by_name = context.services.image().topics.by_name
-    names = (topic.name for topic in wanted if topic.topic_id == ZERO_UUID)
-    return list(dict.fromkeys(name for name in names if name and name not in by_name and not topic_names.fault(name)))
+    missing: dict[str, None] = {}
+    async for topic in in_slices(wanted, per_turn=PIECE):
+        name = topic.name
+        if topic.topic_id == ZERO_UUID and name and name not in by_name and not topic_names.fault(name):
+            missing[name] = None
+    return list(missing)
 
 
 async def _response(

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.pieces import pieces
+from barnabas.group.pieces import is_one_piece, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetCommitRequest, OffsetCommitResponse
-from barnabas.steps import turn
+from barnabas.steps import in_pieces, turn
 
 TOPIC_IDS_SINCE = 10
 
@@ -32,9 +32,9 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     image = context.services.image()
     refused: list[ResponseTopic] = []
     accepted: list[RequestTopic] = []
-    cut = pieces(request.topics)
-    for topics in cut:
-        if topics is not cut[0]:
+    is_short = is_one_piece(request.topics)
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
             await turn()
         for topic in topics:
             known, unknown = _split(image, topic, context.version >= TOPIC_IDS_SINCE)
@@ -45,9 +45,9 @@ async def handle(context: RequestContext, request: OffsetCommitRequest) -> Offse
     if not accepted:
         return OffsetCommitResponse(topics=refused)
     request.topics = accepted
-    commit = requests.offset_commit if len(cut) == 1 else requests.long_offset_commit
+    commit = requests.offset_commit if is_short else requests.long_offset_commit
     response = await commit(context.services.group_coordinator, request, context.version)
-    return _merged(refused, response) if refused else response
+    return await _merged(refused, response) if refused else response
 
 
 def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[RequestTopic, ResponseTopic]:
@@ -70,14 +70,17 @@ def _split(image: MetadataImage, topic: RequestTopic, by_id: bool) -> tuple[Requ
     return topic, unknown
 
 
-def _merged(refused: list[ResponseTopic], response: OffsetCommitResponse) -> OffsetCommitResponse:
+async def _merged(refused: list[ResponseTopic], response: OffsetCommitResponse) -> OffsetCommitResponse:
     """Return each topic once, with the outcomes of all its partitions."""
-    by_name = {topic.name: topic for topic in refused}
-    for topic in response.topics:
-        earlier = by_name.get(topic.name)
-        if earlier is None:
-            refused.append(topic)
-        else:
-            earlier.partitions += topic.partitions
+    by_name = {}
+    async for refused_piece in in_pieces(refused):
+        by_name.update({topic.name: topic for topic in refused_piece})
+    async for piece in in_pieces(response.topics):
+        for topic in piece:
+            earlier = by_name.get(topic.name)
+            if earlier is None:
+                refused.append(topic)
+            else:
+                earlier.partitions += topic.partitions
     response.topics = refused
     return response

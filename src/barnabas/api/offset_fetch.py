@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from barnabas.api.context import RequestContext
 from barnabas.group import requests
-from barnabas.group.pieces import extend_topics, pieces
+from barnabas.group.pieces import extend_topics, is_one_piece, pieces
 from barnabas.metadata.image import MetadataImage
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import OffsetFetchRequest, OffsetFetchResponse
-from barnabas.steps import gather, turn
+from barnabas.steps import gather, in_order, in_pieces, turn
 
 GROUP_ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
@@ -42,17 +42,17 @@ async def handle(context: RequestContext, request: OffsetFetchRequest) -> Offset
     if len(request.groups) == 1:
         return OffsetFetchResponse(groups=[await _fetch(context, request.groups[0], request.require_stable)])
     fetching = (_fetch(context, group, request.require_stable) for group in request.groups)
-    return OffsetFetchResponse(groups=await gather(fetching, context.services.loop))
+    groups = await (in_order(fetching) if context.is_long else gather(fetching, context.services.loop))
+    return OffsetFetchResponse(groups=groups)
 
 
 async def _fetch(context: RequestContext, group: Group, require_stable: bool) -> GroupResponse:
     """Return the offsets of one group; those of many partitions are looked up in pieces."""
     one = _fetch_by_id if context.version >= TOPIC_IDS_SINCE else _fetch_by_name
-    cut = [] if group.topics is None else pieces(group.topics, "partition_indexes")
-    if len(cut) <= 1:
+    if group.topics is None or is_one_piece(group.topics, "partition_indexes"):
         return await one(context, group, require_stable)
     whole = GroupResponse(group_id=group.group_id)
-    for number, topics in enumerate(cut):
+    for number, topics in enumerate(pieces(group.topics, "partition_indexes")):
         if number:
             await turn()
         group.topics = topics
@@ -115,7 +115,9 @@ async def _fetch_old(context: RequestContext, request: OffsetFetchRequest) -> Of
     """Serve the one group of a request before version 8."""
     topics = None
     if request.topics is not None:
-        topics = [GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes) for topic in request.topics]
+        topics = []
+        async for asked in in_pieces(request.topics):
+            topics += [GroupTopic(name=topic.name, partition_indexes=topic.partition_indexes) for topic in asked]
     fetched = await _fetch(context, Group(group_id=request.group_id, topics=topics), request.require_stable)
     if fetched.error_code != ErrorCode.NONE and context.version < GROUP_ERROR_SINCE:
         fetched.topics = [_failed_topic(topic, fetched.error_code) for topic in topics or ()]

@@ -22,9 +22,10 @@ async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) 
     """Look up the epoch in each partition."""
     replicas = context.services.replica_manager
     response = OffsetForLeaderEpochResponse()
-    async for topic in in_slices(request.topics):
+    topics = in_slices(request.topics)
+    async for topic in topics:
         answered = []
-        async for asked in in_slices(topic.partitions):
+        async for asked in in_slices(topic.partitions, topics):
             try:
                 partition = replicas.partition(topic.topic, asked.partition)
                 partition.check_leader(asked.current_leader_epoch)

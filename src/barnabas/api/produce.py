@@ -7,6 +7,8 @@
 - Internal topics belong to the coordinators: INVALID_TOPIC_EXCEPTION, except for Kafka's own admin client.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION, an unknown topic id UNKNOWN_TOPIC_ID.
 - Only rejected records have an error message, as in Kafka; other errors have only their code.
+- Records that must be opened and are large are opened in the executor, see `log.append_checks`; the connection handles no later
+  request meanwhile, so that the client's records stay in order.
 - `transactional_produce` verifies transactional batches first; without a transactional id they are
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
@@ -18,13 +20,17 @@ begins transactions by producing (KIP-890), 13 adds topic ids (KIP-516).
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
-from barnabas.log.append_checks import AppendOrigin
+from barnabas.group.pieces import extend_topics, pieces
+from barnabas.log.append_checks import NOT_OPENED, AppendOrigin, RecordsToOpen
+from barnabas.log.append_info import AppendInfo
 from barnabas.log.errors import RecordsRejected
+from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ProduceRequest, ProduceResponse
 from barnabas.records.compression import Compression
@@ -42,6 +48,7 @@ from barnabas.replication.delayed_produce import AwaitedCommit
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import Partition
 from barnabas.replication.replica_manager import EXPECTED_APPEND_ERRORS
+from barnabas.steps import turn
 
 if TYPE_CHECKING:
     from barnabas.api.transactional_produce import Verified
@@ -62,10 +69,22 @@ _PartitionProduceResponse = ProduceResponse.PartitionProduceResponse
 _NO_LEADER = ProduceResponse.LeaderIdAndEpoch()
 
 
+class _ToOpen(NamedTuple):
+    """Large records of a partition, and the place of their answer."""
+
+    partition: Partition
+    guard: VerificationGuard | None
+    large: RecordsToOpen
+    answers: list[Any]
+    place: int
+
+
 def handle(
     context: RequestContext, request: ProduceRequest
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append everything; respond now, later (acks=-1 with followers), or never (acks=0)."""
+    if context.is_long:
+        return _handle_pieces(context, request)
     if not -1 <= request.acks <= 1:
         return _wrong_acks(context, request)
     if _has_transactional(request):
@@ -78,9 +97,34 @@ def handle(
     return _append(context, request, None)
 
 
+async def _handle_pieces(context: RequestContext, request: ProduceRequest) -> ProduceResponse | None:
+    """Handle the pieces of a request that has many partitions, one after the other, as requests of their own."""
+    context.is_long = False
+    whole = ProduceResponse()
+    is_failed = False
+    for number, topics in enumerate(pieces(request.topic_data, "partition_data")):
+        if number:
+            await turn()
+        piece = copy.copy(request)
+        piece.topic_data = topics
+        try:
+            response = handle(context, piece)
+            if isinstance(response, Awaitable):
+                response = await response
+        except KafkaError as error:
+            response = _all_refused(context, piece, error.code)
+        is_failed = is_failed or context.close_connection
+        if response is not None:
+            extend_topics(whole.responses, response.responses, "partition_responses")
+            known = {node.node_id for node in whole.node_endpoints}
+            whole.node_endpoints += [node for node in response.node_endpoints if node.node_id not in known]
+    context.close_connection = is_failed
+    return whole if request.acks else None
+
+
 def _append(
     context: RequestContext, request: ProduceRequest, verified: Verified | None
-) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append the batches that pass the checks.
 
     Args:
@@ -92,27 +136,28 @@ def _append(
     topics = replicas.topics
     failed = False
     waiting: list[tuple[AwaitedCommit, Any]] | None = None
+    to_open: list[_ToOpen] | None = None
     answered = []
     for data in request.topic_data:
         topic = topics.get(data.name) if version < TOPIC_ID_VERSION else replicas.topics_by_id.get(data.topic_id)
-        partitions = []
+        partitions: list[Any] = []
         for wanted in data.partition_data:
             index = wanted.index
             partition = reached = None
             try:
+                guard = None
                 partition = topic.partitions.get(index) if topic is not None else None
                 if partition is None:
                     partition = _missing(context, data, topic, index)
                 records = _checked(version, wanted.records)
                 if partition.topic.is_internal and context.client_id != ADMIN_CLIENT_ID:
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-                guard = None
                 if verified is not None:
                     if partition in verified.errors:
                         raise verified.errors[partition]
                     guard = verified.guards.get(partition)
                 reached = partition
-                info = replicas.append_to(partition, records, acks, AppendOrigin.CLIENT, guard)
+                info = replicas.append_to(partition, records, acks, AppendOrigin.CLIENT, guard, 0, NOT_OPENED)
                 answer = _PartitionProduceResponse(
                     index=index,
                     base_offset=info.base_offset,
@@ -127,11 +172,77 @@ def _append(
             except KafkaError as error:
                 failed = True
                 answer = _refused(version, index, reached, error)
+            except RecordsToOpen as large:
+                assert partition is not None, "records for no partition"
+                large.copy()
+                to_open = to_open or []
+                to_open.append(_ToOpen(partition, guard, large, partitions, len(partitions)))
+                answer = _PartitionProduceResponse(index=index)  # Replaced when the records are appended.
             partitions.append(answer)
         answered.append(_TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions))
-    if acks == 0:
+    if to_open is not None:
+        context.holds_order = True
+        return _append_opened(context, request, to_open, answered, waiting, failed=failed)
+    return _respond(context, request, answered, waiting, failed=failed)
+
+
+async def _append_opened(
+    context: RequestContext,
+    request: ProduceRequest,
+    to_open: list[_ToOpen],
+    answered: list[_TopicProduceResponse],
+    waiting: list[tuple[AwaitedCommit, Any]] | None,
+    *,
+    failed: bool,
+) -> ProduceResponse | None:
+    """Open large records in the executor and append them; then respond."""
+    for partition, guard, large, answers, place in to_open:
+        index = answers[place].index
+        try:
+            info = await _append_large(context, partition, request.acks, guard, large)
+        except KafkaError as error:
+            failed = True
+            answers[place] = _refused(context.version, index, partition, error)
+            continue
+        answer = answers[place] = _PartitionProduceResponse(
+            index=index,
+            base_offset=info.base_offset,
+            log_append_time_ms=info.log_append_time_ms,
+            log_start_offset=info.log_start_offset,
+        )
+        if request.acks == ACKS_ALL and partition.log.high_watermark <= info.last_offset:
+            waiting = waiting or []
+            waiting.append((AwaitedCommit(partition, info.last_offset + 1), answer))
+    response = _respond(context, request, answered, waiting, failed=failed)
+    return await response if isinstance(response, asyncio.Future) else response
+
+
+async def _append_large(
+    context: RequestContext, partition: Partition, acks: int, guard: VerificationGuard | None, large: RecordsToOpen
+) -> AppendInfo:
+    services = context.services
+    while True:
+        opened = await services.loop.run_in_executor(None, large.open)
+        try:
+            append_to = services.replica_manager.append_to
+            return append_to(partition, opened.view, acks, AppendOrigin.CLIENT, guard, 0, opened)
+        except RecordsToOpen as again:
+            large = again  # The settings have changed meanwhile.
+
+
+def _respond(
+    context: RequestContext,
+    request: ProduceRequest,
+    answered: list[_TopicProduceResponse],
+    waiting: list[tuple[AwaitedCommit, Any]] | None,
+    *,
+    failed: bool,
+) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+    """Return the response, or a future of it if the commit of records is waited for."""
+    if request.acks == 0:
         context.close_connection = failed
         return None
+    version = context.version
     response = ProduceResponse(responses=answered)
     if failed and version >= LEADER_HINT_VERSION:
         answers = (answer for topic in answered for answer in topic.partition_responses)

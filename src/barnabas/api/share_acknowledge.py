@@ -23,6 +23,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
+from barnabas.steps import PIECE, in_slices
 
 __all__ = ["handle"]
 
@@ -38,25 +39,25 @@ async def handle(context: RequestContext, request: ShareAcknowledgeRequest) -> S
     if epoch == INITIAL_EPOCH:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     manager.sessions.advance(group_id, member_id, epoch)
-    acknowledged = read_acknowledgements(context, request.topics, is_renew=request.is_renew_ack)
+    acknowledged = await read_acknowledgements(context, request.topics, is_renew=request.is_renew_ack)
     outcome = await acknowledge(context, group_id, member_id, acknowledged)
     if epoch == FINAL_EPOCH:
         manager.release_session(group_id, member_id)
-    return _response(context, group_id, outcome)
+    return await _response(context, group_id, outcome)
 
 
-def _response(context: RequestContext, group_id: str, outcome: AcknowledgeAnswer) -> ShareAcknowledgeResponse:
+async def _response(context: RequestContext, group_id: str, outcome: AcknowledgeAnswer) -> ShareAcknowledgeResponse:
     response = ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=context.services.share.partitions.settings.lock_duration_ms(group_id)
     )
     topics: dict[bytes, _Topic] = {}
     answered = []
-    for partition_id, error in outcome.items():
+    async for partition_id, error in in_slices(outcome.items(), per_turn=PIECE):
         data = ShareAcknowledgeResponse.PartitionData(partition_index=partition_id.partition)
         if error is not None:
             data.error_code = int(error.code)
         topics.setdefault(partition_id.topic_id, _Topic(topic_id=partition_id.topic_id)).partitions.append(data)
         answered.append((partition_id, data))
     response.responses = list(topics.values())
-    lead_hints(context, answered, response)
+    await lead_hints(context, answered, response)
     return response

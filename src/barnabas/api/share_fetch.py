@@ -34,7 +34,7 @@ from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
-from barnabas.steps import observe, sleep, start
+from barnabas.steps import PIECE, in_slices, observe, sleep, start
 
 __all__ = ["handle"]
 
@@ -54,13 +54,13 @@ async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFe
     services = context.services
     manager = services.share.partitions
     try:
-        session = _session(context, request, group_id, member_id)
+        session = await _session(context, request, group_id, member_id)
     except KafkaError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             await sleep(max(request.max_wait_ms, 0) / 1000, services.loop)
         raise
     epoch = request.share_session_epoch
-    acknowledged = read_acknowledgements(context, request.topics, is_renew=is_renew, only_with_batches=True)
+    acknowledged = await read_acknowledgements(context, request.topics, is_renew=is_renew, only_with_batches=True)
     acknowledging = start(acknowledge(context, group_id, member_id, acknowledged), services.loop)
     observe(acknowledging)  # The fetch may fail, or its client leave, before it is awaited.
     fetched: FetchAnswer = {}
@@ -78,10 +78,10 @@ async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFe
             isolation_level=manager.settings.isolation_level(group_id),
         )
         rejected: FetchAnswer = {}
-        wanted = _wanted(services.image().topics.by_id, session, rejected)
+        wanted = await _wanted(services.image().topics.by_id, session, rejected)
         fetched = {**await manager.fetch(params, wanted, epoch), **rejected}
     outcome = await acknowledging
-    response = _response(context, group_id, session, epoch, fetched, outcome)
+    response = await _response(context, group_id, session, epoch, fetched, outcome)
     if epoch == FINAL_EPOCH and manager.sessions.get(group_id, member_id) is session:
         manager.release_session(group_id, member_id)
     return response
@@ -99,7 +99,7 @@ def _check_renewal(request: ShareFetchRequest) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "".join(wrong) + "if isRenewAck is true.")
 
 
-def _session(context: RequestContext, request: ShareFetchRequest, group_id: str, member_id: str) -> ShareSession:
+async def _session(context: RequestContext, request: ShareFetchRequest, group_id: str, member_id: str) -> ShareSession:
     """Return the session that the request opens, continues or ends.
 
     Raises:
@@ -108,25 +108,30 @@ def _session(context: RequestContext, request: ShareFetchRequest, group_id: str,
     sessions = context.services.share.partitions.sessions
     epoch = request.share_session_epoch
     by_id = context.services.image().topics.by_id
-    named = [
-        (TopicPartitionId(bytes(topic.topic_id), partition.partition_index), _name(by_id, topic.topic_id))
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    if epoch == INITIAL_EPOCH:
-        if any(partition.acknowledgement_batches for topic in request.topics for partition in topic.partitions):
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
+    is_new = epoch == INITIAL_EPOCH
+    if is_new:
+        topics = in_slices(request.topics, per_turn=PIECE)
+        async for topic in topics:
+            async for partition in in_slices(topic.partitions, topics):
+                if partition.acknowledgement_batches:
+                    raise KafkaError(ErrorCode.INVALID_REQUEST)
         connection = context.connection
-        session = sessions.open(group_id, member_id, named, connection.connection_id)
+        session = sessions.open(group_id, member_id, (), connection.connection_id)
         connection.when_closed(sessions.connection_closed)
-        return session
-    session = sessions.advance(group_id, member_id, epoch)
+    else:
+        session = sessions.advance(group_id, member_id, epoch)
     if epoch != FINAL_EPOCH:
-        for partition_id, name in named:
-            session.add(partition_id, name, must_answer=True)
-        for topic in request.forgotten_topics_data:
-            for index in topic.partitions:
-                session.partitions.pop(TopicPartitionId(bytes(topic.topic_id), index), None)
+        topics = in_slices(request.topics, per_turn=PIECE)
+        async for topic in topics:
+            topic_id, name = bytes(topic.topic_id), _name(by_id, topic.topic_id)
+            async for partition in in_slices(topic.partitions, topics):
+                partition_id = TopicPartitionId(topic_id, partition.partition_index)
+                session.add(partition_id, name, must_answer=not is_new)
+    if not is_new and epoch != FINAL_EPOCH:
+        gone = in_slices(request.forgotten_topics_data, per_turn=PIECE)
+        async for forgotten in gone:
+            async for index in in_slices(forgotten.partitions, gone):
+                session.partitions.pop(TopicPartitionId(bytes(forgotten.topic_id), index), None)
     return session
 
 
@@ -135,10 +140,12 @@ def _name(by_id: Mapping[bytes, TopicImage], topic_id: bytes) -> str | None:
     return None if topic is None else topic.name
 
 
-def _wanted(by_id: Mapping[bytes, TopicImage], session: ShareSession, rejected: FetchAnswer) -> list[TopicPartitionId]:
+async def _wanted(
+    by_id: Mapping[bytes, TopicImage], session: ShareSession, rejected: FetchAnswer
+) -> list[TopicPartitionId]:
     """Return the session's partitions that exist; put an error for each other one into `rejected`."""
     wanted = []
-    for partition_id, shared in session.partitions.items():
+    async for partition_id, shared in in_slices(list(session.partitions.items()), per_turn=PIECE):
         topic = by_id.get(partition_id.topic_id)
         if shared.topic is None:
             rejected[partition_id] = _rejected(partition_id, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -153,7 +160,7 @@ def _rejected(partition_id: TopicPartitionId, error: ErrorCode) -> _Data:
     return _Data(partition_index=partition_id.partition, error_code=int(error), records=b"")
 
 
-def _response(
+async def _response(
     context: RequestContext,
     group_id: str,
     session: ShareSession,
@@ -166,28 +173,26 @@ def _response(
         # The session may have had another request while this one waited.
         if session.epoch != next_epoch(epoch):
             return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-        fetched = {
-            partition_id: data
-            for partition_id, data in fetched.items()
-            if session.note_answered(
-                partition_id, has_records=bool(data.acquired_records), has_error=bool(data.error_code)
-            )
-        }
-    for partition_id, error in acknowledged.items():
+        fetched, read = {}, fetched
+        async for partition_id, data in in_slices(read.items(), per_turn=PIECE):
+            has_records, has_error = bool(data.acquired_records), bool(data.error_code)
+            if session.note_answered(partition_id, has_records=has_records, has_error=has_error):
+                fetched[partition_id] = data
+    async for partition_id, error in in_slices(acknowledged.items(), per_turn=PIECE):
         data = fetched.setdefault(partition_id, _Data(partition_index=partition_id.partition, records=b""))
         if error is not None:
             data.acknowledge_error_code = int(error.code)
             data.acknowledge_error_message = error.message
     response = ShareFetchResponse(
         acquisition_lock_timeout_ms=context.services.share.partitions.settings.lock_duration_ms(group_id),
-        responses=_grouped(fetched.items()),
+        responses=await _grouped(fetched.items()),
     )
-    lead_hints(context, fetched.items(), response)
+    await lead_hints(context, fetched.items(), response)
     return response
 
 
-def _grouped(answered: Iterable[tuple[TopicPartitionId, _Data]]) -> list[_Topic]:
+async def _grouped(answered: Iterable[tuple[TopicPartitionId, _Data]]) -> list[_Topic]:
     topics: dict[bytes, _Topic] = {}
-    for partition_id, data in answered:
+    async for partition_id, data in in_slices(answered, per_turn=PIECE):
         topics.setdefault(partition_id.topic_id, _Topic(topic_id=partition_id.topic_id)).partitions.append(data)
     return list(topics.values())

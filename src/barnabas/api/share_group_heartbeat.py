@@ -11,6 +11,7 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.excess import check_subscription
 from barnabas.api.share_requests import check_member, check_share_groups_enabled
 from barnabas.protocol.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
@@ -19,4 +20,5 @@ async def handle(context: RequestContext, request: ShareGroupHeartbeatRequest) -
     """Handle a member's heartbeat."""
     check_share_groups_enabled(context)
     check_member(request.group_id, request.member_id)
+    await check_subscription(context, request.subscribed_topic_names)
     return await context.services.share.groups.heartbeat(request, context.sender)

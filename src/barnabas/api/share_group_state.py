@@ -9,12 +9,14 @@ Source: Kafka's `ShareCoordinatorService`; KIP-932.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from itertools import islice
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import KafkaError
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import gather
+from barnabas.steps import gather, in_pieces
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -37,7 +39,7 @@ async def answer_each(
         call: calls the coordinator, given the partition's part of the request.
         fill: puts the coordinator's result into the partition's part of the response.
     """
-    if not request.group_id or any(not topic.partitions for topic in request.topics):
+    if not request.group_id or not all(map(attrgetter("partitions"), request.topics)):
         return response()
     loop = context.services.loop
     new_response: Any = response
@@ -51,9 +53,11 @@ async def answer_each(
             result.error_message = error.message
         return result
 
-    async def of_topic(asked: Any) -> Any:
-        partitions = await gather((of_partition(asked.topic_id, each) for each in asked.partitions), loop)
-        return topic_result(topic_id=asked.topic_id, partitions=partitions)
-
-    answered: R = new_response(results=await gather((of_topic(asked) for asked in request.topics), loop))
-    return answered
+    called = (of_partition(topic.topic_id, each) for topic in request.topics for each in topic.partitions)
+    results = iter(await gather(called, loop))
+    answered: Any = new_response()
+    async for topics in in_pieces(request.topics):
+        for topic in topics:
+            partitions = list(islice(results, len(topic.partitions)))
+            answered.results.append(topic_result(topic_id=topic.topic_id, partitions=partitions))
+    return answered  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ Sources: KIP-932, KIP-1222 (renew); Kafka's `KafkaApis.handleAcknowledgements`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.api.advertised import advertised_endpoint
@@ -20,6 +20,7 @@ from barnabas.protocol.messages import ShareAcknowledgeRequest, ShareFetchReques
 from barnabas.share.acknowledgement import Acknowledgement, AcknowledgeType
 from barnabas.share.sessions import TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer
+from barnabas.steps import PIECE, in_slices
 
 __all__ = [
     "Acknowledged",
@@ -70,7 +71,7 @@ class Acknowledged(NamedTuple):
     settled: AcknowledgeAnswer
 
 
-def read_acknowledgements(
+async def read_acknowledgements(
     context: RequestContext,
     topics: Iterable[ShareFetchRequest.FetchTopic | ShareAcknowledgeRequest.AcknowledgeTopic],
     *,
@@ -86,9 +87,13 @@ def read_acknowledgements(
     batches: dict[TopicPartitionId, list[Acknowledgement]] = {}
     settled: AcknowledgeAnswer = {}
     most = AcknowledgeType.RENEW if context.version >= RENEW_VERSION else AcknowledgeType.REJECT
-    for topic in topics:
+    slices = in_slices(topics)
+    async for topic in slices:
         known = by_id.get(topic.topic_id)
-        for partition in topic.partitions:
+        asked: Sequence[ShareFetchRequest.FetchPartition | ShareAcknowledgeRequest.AcknowledgePartition] = (
+            topic.partitions
+        )
+        async for partition in in_slices(asked, slices):
             if only_with_batches and not partition.acknowledgement_batches:
                 continue
             partition_id = TopicPartitionId(bytes(topic.topic_id), partition.partition_index)
@@ -135,11 +140,11 @@ async def acknowledge(
     return {**outcome, **acknowledged.settled}
 
 
-def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionId, Any]], response: Any) -> None:
+async def lead_hints(context: RequestContext, answered: Iterable[tuple[TopicPartitionId, Any]], response: Any) -> None:
     """Name the leaders of the partitions that this broker does not lead (KIP-951)."""
     topics = context.services.image().topics.by_id
     leaders = set()
-    for partition_id, data in answered:
+    async for partition_id, data in in_slices(answered, per_turn=PIECE):
         topic = topics.get(partition_id.topic_id)
         registration = None if topic is None else topic.partitions.get(partition_id.partition)
         if data.error_code in POINTS_TO_LEADER and registration is not None:

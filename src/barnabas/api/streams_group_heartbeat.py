@@ -11,6 +11,7 @@ Version 1 reports missing client tags and can ask for a topology description, wh
 from __future__ import annotations
 
 from barnabas.api.context import RequestContext
+from barnabas.api.excess import check_elements
 from barnabas.api.streams_internal_topics import create_internal_topics
 from barnabas.group.streams import requests
 from barnabas.metadata.topic_names import fault, is_internal
@@ -32,6 +33,7 @@ def check_streams_enabled(context: RequestContext) -> None:
 async def handle(context: RequestContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Answer a member of a streams group."""
     check_streams_enabled(context)
+    check_elements(context, request)
     wrong = None if request.topology is None else _wrong_topics(request.topology)
     if wrong is not None:
         return StreamsGroupHeartbeatResponse(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=wrong)

@@ -15,16 +15,18 @@ Source: Kafka's `DefaultAutoTopicCreationManager`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.throttling import mutation_quota
+from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
-from barnabas.steps import in_background, in_slices, shielded
+from barnabas.steps import in_background, in_pieces, in_slices, shielded
 
 __all__ = ["begin_creation", "create_internal_topic", "create_topics"]
 
@@ -67,11 +69,17 @@ async def create_topics(context: RequestContext, names: list[str]) -> dict[str, 
     Returns: an error code for each name that the image may still lack: LEADER_NOT_AVAILABLE for a topic that was created, the
         controller's code for one that it rejected.
     """
-    creations = begin_creation(context, names)
-    return {name: (await shielded(creations[name], context.services.loop))[name] for name in names}
+    if len(names) > MAX_RECORDS_PER_REQUEST:
+        return dict.fromkeys(names, ErrorCode.POLICY_VIOLATION)  # As the controller would answer.
+    codes: dict[str, int] = {}
+    async for piece in in_pieces(names):
+        creations = begin_creation(context, piece)
+        for name in piece:
+            codes[name] = (await shielded(creations[name], context.services.loop))[name]
+    return codes
 
 
-def begin_creation(context: RequestContext, names: list[str]) -> dict[str, Creation]:
+def begin_creation(context: RequestContext, names: Sequence[str]) -> dict[str, Creation]:
     """Begin to create topics with the broker's defaults; return each one's creation, for which others may wait too."""
     creating = context.services.creating_topics
     new = [name for name in names if name not in creating]
@@ -102,7 +110,11 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
     codes: dict[str, int] = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
     try:
         response = await services.controller.handle(
-            ApiKey.CREATE_TOPICS, _VERSION, _request(services, names), principal=principal, mutation_quota=quota
+            ApiKey.CREATE_TOPICS,
+            _VERSION,
+            _request(services, names),
+            principal=principal,
+            mutation_quota=quota,
         )
         if client is not None:
             await _log(client, [topic.name for topic in response.topics if not topic.error_code])
@@ -116,24 +128,23 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
 
 
 async def _log(client: RequestContext, created: list[str]) -> None:
-    client_id, host = printable(client.client_id or ""), printable(client.connection.peer_host)
+    who = f"client {printable(client.client_id)}" if client.client_id else "a client"
+    host = printable(client.connection.peer_host)
     async for name in in_slices(created):
         logger.info(
-            "Created topic %s, which client %s at %s asked for; auto.create.topics.enable=false prevents this",
-            name,
-            client_id,
-            host,
+            "Created topic %s, which %s at %s asked for; auto.create.topics.enable=false prevents this", name, who, host
         )
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
+    live = max(1, len(services.image().cluster.live_brokers()))
     return CreateTopicsRequest(
-        topics=[_creatable(services, name) for name in names], timeout_ms=services.config.request_timeout_ms
+        topics=[_creatable(services, name, live) for name in names], timeout_ms=services.config.request_timeout_ms
     )
 
 
-def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
-    config, live = services.config, max(1, len(services.image().cluster.live_brokers()))
+def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRequest.CreatableTopic:
+    config = services.config
     internal = _INTERNAL.get(name)
     if internal is None:
         return CreateTopicsRequest.CreatableTopic(

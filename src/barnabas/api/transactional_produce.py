@@ -19,8 +19,7 @@ Sources: Kafka's `ReplicaManager.handleProduceAppend`; KIP-890.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from barnabas.api.context import RequestContext
@@ -77,7 +76,7 @@ async def handle(context: RequestContext, request: Any, find: Find, append: Appe
         batches = [b for b in batches if b.partition.topic.config.transaction_partition_verification_enable]
     verified = await _verify(context, request, batches, operation) if batches else None
     response = append(context, request, verified)
-    return await response if isinstance(response, asyncio.Future) else response
+    return await response if isinstance(response, Awaitable) else response
 
 
 def _transactional_batches(context: RequestContext, request: Any, find: Find) -> list[_Batch]:

@@ -17,10 +17,13 @@ from typing import Any
 
 from barnabas.api.context import RequestContext
 from barnabas.coordinator.append_error import append_error
+from barnabas.group import requests
+from barnabas.group.pieces import extend_topics, pieces
 from barnabas.log.transaction_verification import VerificationGuard
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.steps import PIECE, in_pieces, in_slices, turn
 from barnabas.transaction.partitions import TransactionSupportedOperation, add_or_verify
 
 LOADING_SINCE = 2
@@ -43,7 +46,9 @@ _Partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
 async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Commit the offsets of partitions that exist."""
     services = context.services
-    known, refused = _split(context, request)
+    known, refused = await _split(context, request)
+    if not known:
+        return await _response(context, [], refused)
     accepted = TxnOffsetCommitRequest(
         transactional_id=request.transactional_id,
         group_id=request.group_id,
@@ -52,26 +57,31 @@ async def handle(context: RequestContext, request: TxnOffsetCommitRequest) -> Tx
         generation_id_or_member_epoch=request.generation_id_or_member_epoch,
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
-        topics=known,
     )
-    if not known:
-        return _response(context, [], refused)
     if not request.group_id:
-        return _response(context, _all_with(known, ErrorCode.INVALID_GROUP_ID), refused)
+        return await _response(context, await _all_with(known, ErrorCode.INVALID_GROUP_ID), refused)
+    answered: list[_Topic] = []
     try:
+        if not requests.fits_batch(services.group_coordinator, known):
+            raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)
         guard = await _verified(context, accepted)
-        answer = await services.group_coordinator.commit_transactional_offsets(accepted, context.version, guard)
+        for number, accepted.topics in enumerate(pieces(known)):
+            if number:
+                await turn()
+            answer = await services.group_coordinator.commit_transactional_offsets(accepted, context.version, guard)
+            extend_topics(answered, answer.topics)
     except KafkaError as error:
-        return _response(context, _all_with(known, _translated(context, error)), refused)
-    return _response(context, answer.topics, refused)
+        # Also of the pieces that are written: the producer must abort the transaction.
+        return await _response(context, await _all_with(known, _translated(context, error)), refused)
+    return await _response(context, answered, refused)
 
 
-def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[Any], list[_Topic]]:
+async def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[list[Any], list[_Topic]]:
     """Return the partitions that exist, by topic name, and the errors of the others."""
     topics = context.services.image().topics
     known: list[Any] = []
     refused: list[_Topic] = []
-    for topic in request.topics:
+    async for topic in in_slices(request.topics, per_turn=PIECE):
         name = topic.name
         if context.version >= TOPIC_ID_SINCE:
             found = topics.name_of(topic.topic_id)
@@ -79,8 +89,12 @@ def _split(context: RequestContext, request: TxnOffsetCommitRequest) -> tuple[li
                 refused.append(_answers(topic, topic.partitions, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             name = found
-        exist = [p for p in topic.partitions if topics.partition(name, p.partition_index) is not None]
-        missing = [p for p in topic.partitions if topics.partition(name, p.partition_index) is None]
+        exist: list[Any] = []
+        missing: list[Any] = []
+        async for piece in in_pieces(topic.partitions):
+            for partition in piece:
+                is_known = topics.partition(name, partition.partition_index) is not None
+                (exist if is_known else missing).append(partition)
         if missing:
             refused.append(_answers(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         if exist:
@@ -144,14 +158,14 @@ def _answers(topic: Any, partitions: list[Any], code: ErrorCode) -> _Topic:
     )
 
 
-def _all_with(topics: list[Any], code: ErrorCode) -> list[_Topic]:
-    return [_answers(topic, topic.partitions, code) for topic in topics]
+async def _all_with(topics: list[Any], code: ErrorCode) -> list[_Topic]:
+    return [_answers(topic, topic.partitions, code) async for topic in in_slices(topics, per_turn=PIECE)]
 
 
-def _response(context: RequestContext, topics: list[_Topic], refused: list[_Topic]) -> TxnOffsetCommitResponse:
+async def _response(context: RequestContext, topics: list[_Topic], refused: list[_Topic]) -> TxnOffsetCommitResponse:
     """Merge the answers with the errors found before; a topic with both has one entry."""
     merged: dict[Any, _Topic] = {}
-    for topic in [*refused, *topics]:
+    async for topic in in_slices([*refused, *topics], per_turn=PIECE):
         key = topic.topic_id if context.version >= TOPIC_ID_SINCE else topic.name
         if key in merged:
             merged[key].partitions.extend(topic.partitions)

@@ -19,7 +19,7 @@ from barnabas.api.context import RequestContext
 from barnabas.metadata.topic_names import GROUP_METADATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from barnabas.steps import gather
+from barnabas.steps import gather, in_pieces
 from barnabas.transaction.marker_writer import Marker
 
 TRANSACTION_VERSION_SINCE = 2
@@ -63,7 +63,7 @@ async def handle(context: RequestContext, request: WriteTxnMarkersRequest) -> Wr
                 for index in topic.partition_indexes:
                     yield _write(context, marker, topic.name, index)
 
-    return _response(await gather(writes(), context.services.loop))
+    return await _response(await gather(writes(), context.services.loop))
 
 
 async def _write(context: RequestContext, marker: Marker, topic: str, index: int) -> _Outcome:
@@ -82,12 +82,13 @@ async def _write(context: RequestContext, marker: Marker, topic: str, index: int
     return _Outcome(marker.producer_id, topic, index, code)
 
 
-def _response(outcomes: list[_Outcome]) -> WriteTxnMarkersResponse:
+async def _response(outcomes: list[_Outcome]) -> WriteTxnMarkersResponse:
     """Group the outcomes by producer and topic; a producer named twice has one entry, as in Kafka."""
     producers: dict[int, dict[str, list[_PartitionResult]]] = {}
-    for producer_id, topic, index, code in outcomes:
-        partition = _PartitionResult(partition_index=index, error_code=code)
-        producers.setdefault(producer_id, {}).setdefault(topic, []).append(partition)
+    async for piece in in_pieces(outcomes):
+        for producer_id, topic, index, code in piece:
+            partition = _PartitionResult(partition_index=index, error_code=code)
+            producers.setdefault(producer_id, {}).setdefault(topic, []).append(partition)
     return WriteTxnMarkersResponse(
         markers=[
             _MarkerResult(

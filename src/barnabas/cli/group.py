@@ -69,7 +69,7 @@ def _named(
 
 
 @group.command()
-@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.argument("groups", nargs=-1, metavar="GROUP…", shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
 @click.option("-s", "--print-summary", "--state", "summary_only", is_flag=True, help="Only the summary.")
@@ -179,7 +179,7 @@ def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
 
 
 @group.command()
-@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.argument("groups", nargs=-1, metavar="GROUP…", shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")

@@ -17,18 +17,20 @@ PIECE = 1_000
 """Partitions, or other elements, of a piece."""
 
 
-def pieces(topics: list[T], field: str = "partitions") -> list[list[T]]:
+def is_one_piece(topics: list[Any], field: str = "partitions") -> bool:
+    """Return whether a request has so few partitions that they are one piece."""
+    if len(topics) == 1:
+        return len(getattr(topics[0], field)) <= PIECE
+    return len(topics) <= PIECE and len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE
+
+
+def pieces(topics: list[T], field: str = "partitions") -> Iterator[list[T]]:
     """Cut the topics of a request into pieces; a request of few partitions is one piece.
 
     Args:
         field: holds a topic's partitions.
     """
-    if len(topics) == 1:
-        if len(getattr(topics[0], field)) <= PIECE:
-            return [topics]
-    elif len(topics) + sum(map(len, map(attrgetter(field), topics))) <= PIECE:
-        return [topics]
-    return list(_cut(topics, field))
+    return iter((topics,)) if is_one_piece(topics, field) else _cut(topics, field)
 
 
 def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
@@ -53,10 +55,14 @@ def _cut(topics: list[T], field: str) -> Iterator[list[T]]:
         yield piece
 
 
-def extend_topics(topics: list[Any], more: list[Any]) -> None:
-    """Add the topics of the next piece; the first may go on with the last topic."""
+def extend_topics(topics: list[Any], more: list[Any], field: str = "partitions") -> None:
+    """Add the topics of the next piece; the first may go on with the last topic.
+
+    Args:
+        field: holds a topic's partitions.
+    """
     if topics and more and _key(topics[-1]) == _key(more[0]):
-        topics[-1].partitions += more[0].partitions
+        getattr(topics[-1], field).extend(getattr(more[0], field))
         more = more[1:]
     topics += more
 

@@ -6,7 +6,10 @@ Source: Kafka class `GroupCoordinatorService` (`commitOffsets`, `fetchOffsets`, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.group_coordinator import GroupCoordinator
@@ -23,7 +26,7 @@ from barnabas.protocol.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from barnabas.steps import gather, turn
+from barnabas.steps import gather, in_pieces, turn
 
 CommittedTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 DeletedGroup = DeleteGroupsResponse.DeletableGroupResult
@@ -47,12 +50,24 @@ async def offset_commit(
 async def long_offset_commit(
     coordinator: GroupCoordinator, request: OffsetCommitRequest, version: int
 ) -> OffsetCommitResponse:
-    """As `offset_commit`, but reject a commit that no batch can hold before its records are built."""
-    config = coordinator.config
-    partitions = sum(len(topic.partitions) for topic in request.topics)
-    if partitions * SMALLEST_RECORD_BYTES > config.max_batch_bytes and not config.offsets_topic_compression_codec:
+    """As `offset_commit`, but one piece after the other; a commit that no batch can hold is rejected before."""
+    if not fits_batch(coordinator, request.topics):
         return await _offset_commit_error(request, append_error(KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE)))
-    return await offset_commit(coordinator, request, version)
+    response = OffsetCommitResponse()
+    piece = copy.copy(request)
+    for number, topics in enumerate(pieces(request.topics)):
+        if number:
+            await turn()
+        piece.topics = topics
+        extend_topics(response.topics, (await offset_commit(coordinator, piece, version)).topics)
+    return response
+
+
+def fits_batch(coordinator: GroupCoordinator, topics: list[Any]) -> bool:
+    """Return False if the offsets of the topics' partitions can be in no batch of the coordinator's topic."""
+    config = coordinator.config
+    partitions = sum(map(len, map(attrgetter("partitions"), topics)))
+    return partitions * SMALLEST_RECORD_BYTES <= config.max_batch_bytes or bool(config.offsets_topic_compression_codec)
 
 
 async def offset_fetch(
@@ -80,8 +95,8 @@ async def offset_delete(coordinator: GroupCoordinator, request: OffsetDeleteRequ
 
 async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest) -> ListGroupsResponse:
     """List the groups of this broker, by state and type."""
-    states = frozenset(state.lower().strip() for state in request.states_filter)
-    types = frozenset(kind.lower() for kind in request.types_filter)
+    states = await _distinct(request.states_filter, lambda piece: (state.lower().strip() for state in piece))
+    types = await _distinct(request.types_filter, lambda piece: map(str.lower, piece))
 
     async def one(listed: asyncio.Future[list[ListedGroup]]) -> list[ListedGroup]:
         try:
@@ -99,6 +114,14 @@ async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest)
     return ListGroupsResponse(groups=[group for groups in listed for group in groups])
 
 
+async def _distinct(names: Sequence[str], prepare: Callable[[Sequence[str]], Iterable[str]]) -> frozenset[str]:
+    """Return the different names of a filter, prepared for the comparison."""
+    found: set[str] = set()
+    async for piece in in_pieces(names):
+        found.update(prepare(piece))
+    return frozenset(found)
+
+
 async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str]) -> list[DeletedGroup]:
     """Delete groups with their offsets, in the order asked; a group that is named twice is deleted once."""
 
@@ -109,7 +132,10 @@ async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str])
             code = append_error(error)
         return DeletedGroup(group_id=group_id, error_code=code)
 
-    return await gather(map(one, dict.fromkeys(group_ids)), coordinator.loop)
+    different: dict[str, None] = {}
+    async for piece in in_pieces(group_ids):
+        different.update(dict.fromkeys(piece))
+    return await gather(map(one, different), coordinator.loop)
 
 
 async def _offset_commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:

@@ -10,6 +10,12 @@ Records are decoded only if
 - message.timestamp.before.max.ms is finite, or the header's timestamps are out of bounds: the error names the records;
 - the topic's codec differs from the batch's: the batch is compressed again.
 
+Opening a large batch takes too long for the event loop. If the caller can open records elsewhere, `check` raises `RecordsToOpen` in
+place of opening them: the caller runs `open` in an executor and appends again with its result. Nothing is appended before, so a crash
+meanwhile loses nothing that was acknowledged. The caller sees to it that no later request of the client overtakes this one. Whatever
+may change in between (the end of the log, the producer's sequence, the leader) is checked by the append itself; if the settings
+have changed, the records are opened once more.
+
 A producer whose header contradicts its records harms only those records: readers check them.
 
 Source: Kafka's `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; KIP-32, KIP-467, KIP-937.
@@ -18,13 +24,16 @@ Source: Kafka's `UnifiedLog.analyzeAndValidateRecords`, `LogValidator`; KIP-32, 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from barnabas.log.errors import InvalidRecords, InvalidTimestamp, MessageTooLarge
+from barnabas.log.large_batch import is_large
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
-from barnabas.records.errors import CorruptRecord, InvalidRecord
-from barnabas.records.record import iter_records
+from barnabas.records.errors import CorruptRecord, DecompressedTooLarge, InvalidRecord
+from barnabas.records.record import Record, iter_records
 from barnabas.records.record_batch import (
     COMPRESSION_MASK,
     LOG_APPEND_TIME,
@@ -39,6 +48,9 @@ from barnabas.records.record_batch import (
 
 RECORD_ERRORS_SHOWN = 3
 
+RECOMPRESSED_ON_THE_SPOT = 16_384
+"""Bytes of a batch that is compressed again."""
+
 Batch = tuple[int, BatchHeader]
 
 
@@ -48,6 +60,41 @@ class AppendOrigin(enum.Enum):
     CLIENT = "client"
     COORDINATOR = "coordinator"
     RAFT = "raft"
+
+
+class Opened(NamedTuple):
+    """Records that `RecordsToOpen.open` has opened.
+
+    Attributes:
+        checks: the checks they have passed; None if they are not opened yet, but can be.
+        view: the bytes to append.
+        batches: position and header of each batch in them.
+    """
+
+    checks: AppendChecks | None
+    view: memoryview = memoryview(b"")
+    batches: list[tuple[int, BatchHeader]] = []
+
+
+NOT_OPENED = Opened(None)
+
+
+class RecordsToOpen(Exception):
+    """Records that must be opened before their append, and that are too large for the event loop."""
+
+    def __init__(self, checks: AppendChecks, view: memoryview, now_ms: int) -> None:
+        super().__init__()
+        self._checks = checks
+        self._view = view
+        self._now_ms = now_ms
+
+    def copy(self) -> None:
+        """Copy the records: the connection uses its buffer again after this turn of the loop."""
+        self._view = memoryview(bytearray(self._view))
+
+    def open(self) -> Opened:
+        """Open the records; blocks, and may run in any thread. Raises as `AppendChecks.check`."""
+        return self._checks.open(self._view, self._now_ms)
 
 
 class AppendChecks:
@@ -63,16 +110,25 @@ class AppendChecks:
         self._open_records = config.compact or config.message_timestamp_before_max_ms != INT64_MAX
         self._after_max_ms = config.message_timestamp_after_max_ms
 
-    def check(self, view: memoryview, origin: AppendOrigin, now_ms: int) -> tuple[memoryview, list[Batch]]:
+    def check(
+        self, view: memoryview, origin: AppendOrigin, now_ms: int, opened: Opened | None = None
+    ) -> tuple[memoryview, list[Batch]]:
         """Check every batch of a set, and stamp or recompress it if the settings say so.
+
+        Args:
+            opened: the records if they are opened already; None if the caller cannot open them elsewhere.
 
         Returns:
             The bytes to append, the caller's own unless recompressed, and position and header of each batch in them.
 
         Raises:
             CorruptRecord, InvalidRecord, MessageTooLarge, InvalidTimestamp, InvalidRecords.
+            RecordsToOpen: only with `opened`.
         """
         config = self._config
+        if opened is not None and opened.checks is self:
+            stamped = self._stamp(opened.view, opened.batches, now_ms) if config.log_append_time else opened.batches
+            return opened.view, stamped
         batches: list[Batch] = []
         from_client = origin is AppendOrigin.CLIENT
         unlimited = origin is AppendOrigin.RAFT
@@ -106,20 +162,31 @@ class AppendChecks:
         if from_client:
             if config.message_timestamp_type == "LogAppendTime":
                 if config.compact:
-                    self._check_records(view, batches, now_ms)
+                    self._check_records(view, batches, now_ms, opened)
             elif self._open_records:
-                self._check_records(view, batches, now_ms)
+                self._check_records(view, batches, now_ms, opened)
             else:
                 latest = now_ms + self._after_max_ms
                 for _, header in batches:
                     if header.max_timestamp > latest or header.base_timestamp > latest:
-                        self._check_records(view, batches, now_ms)
+                        self._check_records(view, batches, now_ms, opened)
                         raise InvalidTimestamp(self._timestamp_out_of_range(header.max_timestamp, 0, now_ms))
         if recompress:
+            if opened is not None:
+                self._leave_if_large(view, batches, now_ms, RECOMPRESSED_ON_THE_SPOT)
             view, batches = self._recompress(view, batches)
         if config.message_timestamp_type == "LogAppendTime" and not unlimited:
             batches = self._stamp(view, batches, now_ms)
         return view, batches
+
+    def open(self, view: memoryview, now_ms: int) -> Opened:
+        """Check a client's batches with their records; see `RecordsToOpen`."""
+        return Opened(self, *self.check(view, AppendOrigin.CLIENT, now_ms))
+
+    def _leave_if_large(self, view: memoryview, batches: list[Batch], now_ms: int, max_bytes: int = INT64_MAX) -> None:
+        """Raise RecordsToOpen if a batch is large."""
+        if any(is_large(header, max_bytes) for _, header in batches):
+            raise RecordsToOpen(self, view, now_ms)
 
     def _too_large(self, size: int) -> MessageTooLarge:
         return MessageTooLarge(
@@ -136,8 +203,10 @@ class AppendChecks:
             f"The timestamp should be within [{max(earliest, -(2**63))}, {min(latest, INT64_MAX)}]"
         )
 
-    def _check_records(self, view: memoryview, batches: list[Batch], now_ms: int) -> None:
+    def _check_records(self, view: memoryview, batches: list[Batch], now_ms: int, opened: Opened | None) -> None:
         """Decode the records; raise the error that names each bad record."""
+        if opened is not None:
+            self._leave_if_large(view, batches, now_ms)
         config = self._config
         earliest = now_ms - config.message_timestamp_before_max_ms
         latest = now_ms + config.message_timestamp_after_max_ms
@@ -145,7 +214,7 @@ class AppendChecks:
         keyless: list[tuple[int, str]] = []
         untimely: list[tuple[int, str]] = []
         for position, header in batches:
-            for index, record in enumerate(iter_records(view, position, header=header)):
+            for index, record in enumerate(self._records(view, position, header)):
                 if config.compact and record.key is None:
                     message = f"Compacted topic cannot accept message without key in topic partition {self._where}"
                     keyless.append((index, message))
@@ -158,6 +227,12 @@ class AppendChecks:
             raise InvalidRecords(_summary(keyless), keyless)
         if untimely:
             raise InvalidTimestamp("One or more records have been rejected due to invalid timestamp", untimely)
+
+    def _records(self, view: memoryview, position: int, header: BatchHeader) -> Iterator[Record]:
+        try:
+            yield from iter_records(view, position, header=header, max_bytes=self._config.max_decompressed_bytes)
+        except DecompressedTooLarge as error:
+            raise MessageTooLarge(f"{self._where}: {error.message}") from None
 
     def _stamp(self, view: memoryview, batches: list[Batch], now_ms: int) -> list[Batch]:
         stamped: list[Batch] = []
@@ -182,7 +257,7 @@ class AppendChecks:
             batch = build_batch(
                 (
                     (record.timestamp, record.key, record.value, record.headers)
-                    for record in iter_records(view, position, header=header)
+                    for record in self._records(view, position, header)
                 ),
                 base_offset=header.base_offset,
                 leader_epoch=header.partition_leader_epoch,

@@ -15,9 +15,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch
+from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch, Opened
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
-from barnabas.log.errors import KafkaStorageError, RecordListTooLarge
+from barnabas.log.errors import KafkaStorageError, RecordListTooLarge, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_config import INT64_MAX, LogConfig
@@ -101,13 +101,14 @@ class LogAppender:
         origin: AppendOrigin,
         guard: VerificationGuard | None,
         transaction_version: int,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append a set of whole batches under the next offsets; see `PartitionLog.append_as_leader`."""
         # Before the look for duplicates: a batch whose sync failed is in the log, but a retry of it must not be acknowledged.
         self._check_writable()
         now_ms = self._now_ms()
         view = records if type(records) is memoryview else memoryview(records)
-        view, batches = self._checks.check(view, origin, now_ms)
+        view, batches = self._checks.check(view, origin, now_ms, opened)
         config = self._config
         size = len(view)
         if size > config.segment_bytes:
@@ -219,7 +220,7 @@ class LogAppender:
             self._epochs.assign(leader_epoch, start_offset)
         except OSError as error:
             # The next change writes the file, or the next start reads the epochs from the batches.
-            logger.warning("%s: cannot write the leader epochs: %s", self._name, error)
+            logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
 
     def _check_writable(self) -> None:
         if self._flusher.failure is not None or self._local.is_closed:

@@ -18,6 +18,7 @@ class LogConfig:
 
     `compression_type` is `producer` (keep the client's codec), `uncompressed`, or a codec's name with its level in
     `compression_gzip_level`, `compression_lz4_level`, `compression_zstd_level`.
+    `barnabas_max_decompressed_factor` times `max_message_bytes` bytes of records may be in a compressed batch.
     `message_timestamp_type` is `CreateTime` or `LogAppendTime`.
     """
 
@@ -48,6 +49,7 @@ class LogConfig:
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
     producer_id_expiration_ms: int = 86_400_000
+    barnabas_max_decompressed_factor: int = 64
     # Off unless the broker sets it: a log alone has no coordinator to ask.
     transaction_partition_verification_enable: bool = False
 
@@ -62,6 +64,11 @@ class LogConfig:
     @property
     def log_append_time(self) -> bool:
         return self.message_timestamp_type == "LogAppendTime"
+
+    @property
+    def max_decompressed_bytes(self) -> int:
+        """How many bytes of records a batch may open into."""
+        return self.barnabas_max_decompressed_factor * self.max_message_bytes
 
     def compression_level(self, codec: str) -> int | None:
         """Return the configured level of a codec by its name, None if the codec has no levels."""

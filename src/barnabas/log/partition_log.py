@@ -32,11 +32,11 @@ import logging
 from collections.abc import Callable
 
 from barnabas.log import log_files, timestamp_lookup
-from barnabas.log.append_checks import AppendOrigin
+from barnabas.log.append_checks import AppendOrigin, Opened
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
-from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange
+from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_appender import LogAppender
@@ -50,7 +50,7 @@ from barnabas.log.producer_state_entry import ProducerStateEntry
 from barnabas.log.recovery import LogLoader, replay_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
-from barnabas.log.timestamp_lookup import TimestampAndOffset
+from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transaction_verification import VerificationGuard
 
@@ -66,7 +66,7 @@ class PartitionLog:
         name: topic and partition, as its directory is called.
         config: the settings; `reconfigure` changes them.
         high_watermark: moved by the partition; at most the log's end.
-        recovered_bytes_cut: how many bytes recovery cut off.
+        recovered: what recovery read and cut off when the log was opened.
         on_truncate: called before a truncation removes anything. Compaction then does not put the removed records back.
     """
 
@@ -85,7 +85,7 @@ class PartitionLog:
         "log_start_offset",
         "name",
         "on_truncate",
-        "recovered_bytes_cut",
+        "recovered",
     )
 
     def __init__(
@@ -149,7 +149,7 @@ class PartitionLog:
         )
         self.log_start_offset = loaded.log_start_offset
         self.high_watermark = min(max(high_watermark, loaded.log_start_offset), loaded.log_end_offset)
-        self.recovered_bytes_cut = loaded.bytes_cut
+        self.recovered = loaded.recovered
         self.on_truncate: Callable[[int], None] | None = None
 
     def __repr__(self) -> str:
@@ -178,6 +178,7 @@ class PartitionLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append a set of whole batches under the next offsets.
 
@@ -187,14 +188,13 @@ class PartitionLog:
             origin: clients may not write control batches, and only their batches have sequences.
             guard: from `begin_verification`, for the first batch of a transaction.
             transaction_version: of the transaction that a marker ends.
+            opened: see `AppendChecks.check`.
 
         Raises:
-            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge,
-            OutOfOrderSequence, InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced: nothing was appended,
-            the codes are Kafka's.
-            KafkaStorageError: the disk failed; nothing was appended.
+            CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge, OutOfOrderSequence,
+            InvalidProducerEpoch, InvalidTxnState, TransactionCoordinatorFenced, KafkaStorageError: nothing was appended.
         """
-        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version)
+        info = self._appender.append_as_leader(records, leader_epoch, origin, guard, transaction_version, opened)
         info.log_start_offset = self.log_start_offset
         return info
 
@@ -271,13 +271,15 @@ class PartitionLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, local.log_end_offset, self.name)
         return local.read(offset, max_bytes, max_offset, min_one)
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Return the first record at or after `timestamp`, exact to the record; None if all are older."""
-        return timestamp_lookup.first_at_or_after(self._segments, timestamp, self.log_start_offset)
+    def offset_for_timestamp(self, timestamp: int, from_offset: int = 0, is_apart: bool = False) -> Found:
+        """Return the first record at or after `timestamp`, exact to the record; `timestamp_lookup.Lookup` has the rest."""
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_at_or_after(self._segments, timestamp, lookup)
 
-    def max_timestamp_offset(self) -> TimestampAndOffset | None:
+    def max_timestamp_offset(self, from_offset: int = 0, is_apart: bool = False) -> Found:
         """Return the first record with the log's largest timestamp (ListOffsets -3); None if no record has one."""
-        return timestamp_lookup.first_with_largest(self._segments, self.log_start_offset)
+        lookup = Lookup(max(self.log_start_offset, from_offset), self.config.max_decompressed_bytes, is_apart)
+        return timestamp_lookup.first_with_largest(self._segments, lookup)
 
     # Offsets and epochs
 
@@ -377,7 +379,7 @@ class PartitionLog:
         try:
             self._epochs.truncate_from_start(offset)
         except OSError as error:
-            logger.warning("%s: cannot write the leader epochs: %s", self.name, error)
+            logger.warning("%s: cannot write the leader epochs: %s", self.directory, in_words(error))
 
     def truncate_to(self, offset: int) -> bool:
         """Remove every batch that ends at or after `offset`; return whether anything was removed.
@@ -495,7 +497,9 @@ class PartitionLog:
         try:
             self._producers.remove_snapshots(lambda offset: offset in bases)
         except OSError as error:
-            logger.warning("%s: cannot remove old snapshots of producers, the next start will: %s", self.name, error)
+            logger.warning(
+                "%s: cannot remove old snapshots of producers, the next start will: %s", self.directory, in_words(error)
+            )
 
     @property
     def has_deleted_files(self) -> bool:

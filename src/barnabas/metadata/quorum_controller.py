@@ -9,6 +9,7 @@ Invariants
 - State moves only by replaying records, in the order of their offsets.
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
+- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
   first `tick` after its time is over, or with NOT_CONTROLLER when the controller closes.
 - Listeners receive each commit once and in order, with the delta and the image it led to.
@@ -29,15 +30,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.controller_view import ControllerResult, ControllerSettings, ControllerView, PartitionQuota
+from barnabas.metadata.controller_view import (
+    MAX_RECORDS_PER_REQUEST,
+    ControllerResult,
+    ControllerSettings,
+    ControllerView,
+    PartitionQuota,
+)
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
-from barnabas.metadata.managers import manager_of
+from barnabas.metadata.managers import Manager, manager_of
 from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
@@ -47,6 +55,7 @@ from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
 from barnabas.raft.seams import SnapshotId
+from barnabas.steps import in_background
 
 if TYPE_CHECKING:
     import asyncio
@@ -55,6 +64,8 @@ logger = logging.getLogger(__name__)
 
 # How long a request may wait for its commit: as long as Kafka's brokers wait for the controller.
 FORWARDING_TIMEOUT_MS = 60_000
+RECORDS_PER_TURN = 1_000
+"""The executor replays and encodes the records of a change with more of them."""
 LATE = "The request's time was over before it was handled."
 UNCOMMITTED = "The change was not committed in time; it may still be."
 
@@ -70,6 +81,7 @@ class _Request(NamedTuple):
     deadline_ms: int | None
     expires_ms: int
     mutation_quota: PartitionQuota | None
+    is_long: bool
     future: asyncio.Future[Any]
 
     def is_late(self, now_ms: int) -> bool:
@@ -91,6 +103,39 @@ class _Pending(NamedTuple):
     request: _Request | None
 
 
+class _Change(NamedTuple):
+    """What a request does: its records replayed into an image, which has no provenance yet, and encoded."""
+
+    result: ControllerResult[Any]
+    delta: MetadataDelta
+    image: MetadataImage
+    values: list[bytes]
+
+
+def _change(view: ControllerView, result: ControllerResult[Any]) -> _Change:
+    """Replay and encode the records of a result."""
+    delta = MetadataDelta(view.image)
+    for record in result.records:
+        delta.replay(record)
+    if not result.records:
+        return _Change(result, delta, view.image, [])
+    image = delta.apply()
+    metadata_version = image.features.metadata_version
+    assert metadata_version is not None, "the first record of a log finalizes metadata.version"
+    return _Change(result, delta, image, [encode_record(record, metadata_version) for record in result.records])
+
+
+def _bounded(result: ControllerResult[Any]) -> ControllerResult[Any]:
+    """Return the result of a request.
+
+    Raises:
+        KafkaError: POLICY_VIOLATION, it has too many records.
+    """
+    if len(result.records) > MAX_RECORDS_PER_REQUEST:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+    return result
+
+
 class QuorumController:
     """The controller of one node. It is `RaftDriver`'s listener; `attach` ties the two together.
 
@@ -100,6 +145,7 @@ class QuorumController:
         now_ms: the wall clock.
         random: topic ids and replica placement are drawn from it.
         on_fault: called with the error when the node must stop.
+        loop: its executor runs the managers of long requests; None runs them on the spot.
         snapshots: when to write a snapshot.
         bootstrap: the records that a fresh log begins with; Kafka's defaults when None.
 
@@ -118,6 +164,7 @@ class QuorumController:
         now_ms: Callable[[], int],
         random: random.Random,
         on_fault: Callable[[BaseException], None],
+        loop: asyncio.AbstractEventLoop | None = None,
         snapshots: SnapshotPolicy | None = None,
         bootstrap: list[MetadataRecord] | None = None,
     ) -> None:
@@ -133,7 +180,10 @@ class QuorumController:
         self._loaded_to = 0
         self._loader = MetadataLoader()
         self._pending: deque[_Pending] = deque()
+        # Requests that wait for the epoch's first record, or for the answer to a long request before them.
         self._early: list[_Request] = []
+        self._is_computing = False
+        self._loop = loop
         self._closed = False
         # The message of NOT_CONTROLLER.
         self._reason = "This node is not the active controller."
@@ -169,12 +219,14 @@ class QuorumController:
         principal: str = "User:ANONYMOUS",
         deadline_ms: int | None = None,
         mutation_quota: PartitionQuota | None = None,
+        is_long: bool = False,
     ) -> asyncio.Future[Any]:
         """Answer a request.
 
         Args:
             deadline_ms: until when the request may begin; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
+            is_long: the request takes too long for one turn of the loop.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
@@ -182,7 +234,8 @@ class QuorumController:
             may then still be committed), or what the API's manager raises.
         """
         expires_ms = self._now_ms() + FORWARDING_TIMEOUT_MS
-        asked = _Request(api_key, version, request, deadline_ms, expires_ms, mutation_quota, self._create_future())
+        future = self._create_future()
+        asked = _Request(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
         if not self.is_active and not self._closed and self.driver.node.is_leader:
             # Elected, but the epoch's first record is not committed yet: the answer waits for that.
             self._early.append(asked)
@@ -193,6 +246,9 @@ class QuorumController:
     def _answer(self, request: _Request) -> None:
         if request.future.done():
             return
+        if self._is_computing and not self._closed:
+            self._early.append(request)
+            return
         try:
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
@@ -202,19 +258,59 @@ class QuorumController:
             if manager is None:
                 message = f"The controller does not serve API key {request.api_key}."
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
-            result = manager(self._view(request.version, request.mutation_quota), request.body)
-            if result.records:
-                self._append(result, request)
-            elif self._pending:
-                last = self._pending[-1]
-                delta = MetadataDelta(last.image)
-                self._pending.append(_Pending(last.last_offset, delta, last.image, result.response, request))
+            if request.is_long and self._loop is not None:
+                in_background(self._answer_apart(request, manager, self._loop), self._loop)
+                return
+            view = self._view(request.version, request.mutation_quota)
+            result = _bounded(manager(view, request.body))
+            if len(result.records) > RECORDS_PER_TURN and self._loop is not None:
+                in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
-                request.future.set_result(result.response)
-        except BatchTooLarge as error:
-            request.fail(KafkaError(ErrorCode.POLICY_VIOLATION, str(error)))
+                self._finish(request, _change(view, result))
         except Exception as error:
             request.fail(error)
+
+    async def _answer_apart(self, request: _Request, manager: Manager, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer a long request, whose change is computed in the executor; later requests wait until it is."""
+
+        def compute(view: ControllerView) -> _Change:
+            return _change(view, _bounded(manager(view, request.body)))
+
+        self._is_computing = True
+        try:
+            view = None
+            # Again if the controller's own records came between: the answer must follow from the latest state.
+            while view is None or (view.image is not self._latest and self.is_active):
+                view = self._view(request.version, request.mutation_quota)
+                change = await loop.run_in_executor(None, compute, view)
+            if not self.is_active:
+                raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
+            if not request.future.done():
+                self._finish(request, change)
+        except Exception as error:
+            request.fail(error)
+        finally:
+            self._is_computing = False
+            self._answer_early()
+
+    def _finish(self, request: _Request, change: _Change) -> None:
+        """Append the records of a change and give its response, or the response alone when all before it is committed.
+
+        Raises:
+            KafkaError: POLICY_VIOLATION for too many bytes, KAFKA_STORAGE_ERROR; nothing was appended.
+        """
+        result = change.result
+        if result.records:
+            try:
+                self._append(change, request)
+            except BatchTooLarge as error:
+                raise KafkaError(ErrorCode.POLICY_VIOLATION, str(error)) from None
+        elif self._pending:
+            last = self._pending[-1]
+            delta = MetadataDelta(last.image)
+            self._pending.append(_Pending(last.last_offset, delta, last.image, result.response, request))
+        else:
+            request.future.set_result(result.response)
 
     def _view(self, version: int = 0, mutation_quota: PartitionQuota | None = None) -> ControllerView:
         return ControllerView(
@@ -229,21 +325,16 @@ class QuorumController:
             mutation_quota,
         )
 
-    def _append(self, result: ControllerResult[Any], request: _Request | None) -> None:
+    def _append(self, change: _Change, request: _Request | None) -> None:
         """Append records; the request is answered after their commit.
 
         Raises:
             BatchTooLarge: nothing was appended.
             KafkaError: KAFKA_STORAGE_ERROR; nothing was appended.
         """
-        delta = MetadataDelta(self._latest)
-        for record in result.records:
-            delta.replay(record)
+        result, delta, image, values = change
         last_offset = self.driver.node.end_offset + len(result.records) - 1
-        image = delta.apply(MetadataProvenance(last_offset, self.driver.node.epoch, self._now_ms()))
-        metadata_version = image.features.metadata_version
-        assert metadata_version is not None, "the first record of a log finalizes metadata.version"
-        values = [encode_record(record, metadata_version) for record in result.records]
+        image = image._replace(provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._now_ms()))
         before = self._latest
         # In the queue before the append, because the commit may come before the append returns.
         self._latest = image
@@ -286,7 +377,7 @@ class QuorumController:
         if self.image.features.metadata_version is None:
             try:
                 records = activation_records(self._bootstrap, self._min_insync_replicas())
-                self._append(ControllerResult(None, records), None)
+                self._append(_change(self._view(), ControllerResult(None, records)), None)
             except Exception as error:
                 self._stop_on(error)
         self._answer_early()
@@ -352,7 +443,9 @@ class QuorumController:
         except Exception as error:
             # The log still holds everything, so a snapshot that fails costs space and nothing else.
             logger.warning(
-                "Cannot write a snapshot of the metadata, the log goes on without: %s", error, exc_info=error
+                "Cannot write a snapshot of the metadata, the log goes on without: %s",
+                in_words(error),
+                exc_info=None if isinstance(error, OSError) else error,
             )
             self._snapshots.written(self._now_ms())
 
@@ -381,9 +474,9 @@ class QuorumController:
         for pending in self._pending:
             if pending.request is not None and pending.request.expires_ms < now_ms:
                 pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
-        while self.is_active and (records := self._due(self._view())):
+        while self.is_active and (records := self._due(view := self._view())):
             try:
-                self._append(ControllerResult(None, records), None)
+                self._append(_change(view, ControllerResult(None, records)), None)
             except KafkaError as error:
                 logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
                 return

@@ -33,7 +33,7 @@ import struct
 from typing import Any
 
 from barnabas.protocol import primitives
-from barnabas.protocol.errors import EncodeError, MalformedMessage, UnsupportedVersionField
+from barnabas.protocol.errors import EncodeError, LongMessage, MalformedMessage, UnsupportedVersionField
 from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec
 
 FORMATS = {
@@ -139,6 +139,7 @@ BUILTINS: dict[str, object] = {
     "write_uvarint": primitives.write_uvarint,
     "read_tag": primitives.read_tag,
     "skip_tags": primitives.skip_tags,
+    "LongMessage": LongMessage,
     "malformed": malformed,
     "unsupported": unsupported,
     "EncodeError": EncodeError,

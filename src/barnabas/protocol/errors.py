@@ -9,6 +9,7 @@ The tree:
     │   └── FrameTooLarge           a frame longer than the listener allows
     └── EncodeError                 a message that cannot be written: the caller's fault
         └── UnsupportedVersionField a field is set that this version cannot carry
+    LongMessage                     not an error: a message to be read apart from the event loop
 
 A message of a version outside its range raises `KafkaError` with `UNSUPPORTED_VERSION`.
 
@@ -251,6 +252,10 @@ class MalformedMessage(KafkaError):
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(ErrorCode.INVALID_REQUEST, message)
+
+
+class LongMessage(Exception):
+    """A message has more elements than the reader was asked to read at once."""
 
 
 class FrameTooLarge(MalformedMessage):

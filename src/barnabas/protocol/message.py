@@ -29,6 +29,8 @@ MODULE = "barnabas.protocol.messages"
 FRESH: Any = object()
 """Default of array and struct parameters: make a new one."""
 
+UNLIMITED = 1 << 62
+
 READ_ERRORS = (struct.error, IndexError, UnicodeDecodeError)
 WRITE_ERRORS = (struct.error, UnicodeEncodeError, AttributeError, TypeError, OverflowError)
 
@@ -89,14 +91,22 @@ class Message(Struct):
         return message
 
     @classmethod
-    def read(cls, buf: Buffer, pos: int, version: int) -> tuple[Self, int]:
-        """Read a message at a position; returns it and the position after it. Raises as `decode`."""
+    def read(cls, buf: Buffer, pos: int, version: int, max_elements: int = UNLIMITED) -> tuple[Self, int]:
+        """Read a message at a position; returns it and the position after it.
+
+        Args:
+            max_elements: how many elements all its arrays may have together.
+
+        Raises:
+            LongMessage: it has more; little time was spent to find that out.
+            MalformedMessage, KafkaError: as `decode`.
+        """
         reader = cls._readers.get(version)
         if reader is None:
             reader = cls._readers[version] = cls._make_reader(version)
         view = buf if type(buf) is memoryview else memoryview(buf)
         try:
-            return reader(view, pos, len(view))
+            return reader(view, pos, len(view), max_elements)
         except READ_ERRORS as error:
             raise MalformedMessage(f"{cls.NAME} v{version}: {error}") from error
 

@@ -30,11 +30,22 @@ from typing import Any
 from barnabas.protocol.codec import FORMATS, NUMBERS, Source
 from barnabas.protocol.schema import FieldSpec, MessageSpec, StructSpec
 
-Reader = Callable[[memoryview, int, int], "tuple[Any, int]"]
+Reader = Callable[[memoryview, int, int, int], "tuple[Any, int]"]
+
+
+UNCOUNTED = 1
+"""Arrays of one element do not count: what holds them counts."""
+
+MANY_TAGS = 1 << 20
+"""What a tag buffer counts whose number of tags takes more than one byte; no message defines so many."""
 
 
 class ReaderSource(Source):
-    """Writes the function that reads one version of one message."""
+    """Writes the function that reads one version of one message.
+
+    The function raises `LongMessage` when the message has more elements, in all its arrays, than its last argument says. It looks at
+    the counts alone, before it reads the elements.
+    """
 
     def __init__(self, spec: MessageSpec, version: int, classes: Mapping[str, type]) -> None:
         super().__init__(spec, version)
@@ -44,7 +55,7 @@ class ReaderSource(Source):
         self.struct(self.spec.root, "message")
         self.flush()
         self.add("return message, pos")
-        function: Reader = self.compile("def read(buf, pos, end):")
+        function: Reader = self.compile("def read(buf, pos, end, budget):")
         return function
 
     def flush(self) -> None:
@@ -139,6 +150,11 @@ class ReaderSource(Source):
             self.add(f"{name} -= 1")
         self.add(f"if {name} < 0 or {name} * {smallest} > end - pos:")
         self.add(f"    raise malformed({field.kafka_name!r})")
+        # Most arrays are short, and need only this comparison.
+        self.add(f"if {name} > {UNCOUNTED}:")
+        self.add(f"    budget -= {name}")
+        self.add("    if budget < 0:")
+        self.add("        raise LongMessage")
         if field.type in NUMBERS:
             self.add(f"{target} = list(unpack_from(f'>{{{name}}}{FORMATS[field.type]}', buf, pos))")
             self.add(f"pos += {name} * {smallest}")
@@ -189,6 +205,9 @@ class ReaderSource(Source):
         tagged = self.tagged(spec.fields)
         self.add(f"if {count}:")
         self.depth += 1
+        self.add(f"budget -= {count} if {count} < 128 else {MANY_TAGS}")
+        self.add("if budget < 0:")
+        self.add("    raise LongMessage")
         if not tagged:
             self.add("pos = skip_tags(buf, pos - 1, end)")
         else:

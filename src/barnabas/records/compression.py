@@ -10,7 +10,7 @@
 
 A few compressed bytes can claim gigabytes. So nothing is decompressed into a buffer that grows: the containers of lz4
 and zstd are walked first (their block headers bound the result), snappy states its length, gzip is inflated up to a
-limit. More than `max_bytes` is a `CorruptRecord` before the memory is taken.
+limit. More than `max_bytes` is a `DecompressedTooLarge` before the memory is taken.
 
 Limits: no dictionaries; levels follow each codec's own scale (KIP-390).
 Sources: org.apache.kafka.common.compress.*, xerial SnappyOutputStream, LZ4 frame format 1.6, RFC 8878.
@@ -25,7 +25,7 @@ from enum import IntEnum
 import cramjam
 
 from barnabas.records.checksum import Buffer
-from barnabas.records.errors import CorruptRecord
+from barnabas.records.errors import CorruptRecord, DecompressedTooLarge
 
 MAX_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 """Default ceiling of one decompressed batch: well above any message.max.bytes in use."""
@@ -93,7 +93,8 @@ def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES
     """Decompress one batch's records.
 
     Raises:
-        CorruptRecord: not valid for the codec, an unknown codec, or more than `max_bytes` of output.
+        CorruptRecord: not valid for the codec, or an unknown codec.
+        DecompressedTooLarge: more than `max_bytes` of output.
     """
     try:
         match codec:
@@ -106,10 +107,10 @@ def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES
             case Compression.LZ4:
                 view = memoryview(data)
                 frame_end, bound = _lz4_frame_bound(view)
-                result = _decompress_into(cramjam.lz4, view[:frame_end], min(bound, max_bytes))
+                result = _decompress_into(codec, cramjam.lz4, view[:frame_end], bound, max_bytes)
             case Compression.ZSTD:
                 view = memoryview(data)
-                result = _decompress_into(cramjam.zstd, view, min(_zstd_bound(view, max_bytes), max_bytes))
+                result = _decompress_into(codec, cramjam.zstd, view, _zstd_bound(view, max_bytes), max_bytes)
             case _:
                 raise CorruptRecord(f"unknown compression type id {codec}")
     except (cramjam.DecompressionError, zlib.error, struct.error, IndexError) as error:
@@ -123,14 +124,19 @@ def _name(codec: int) -> str:
     return Compression(codec).codec_name
 
 
-def _too_large(codec: int, max_bytes: int) -> CorruptRecord:
-    return CorruptRecord(f"{_name(codec)}: more than the allowed {max_bytes} bytes after decompression")
+def _too_large(codec: int, max_bytes: int) -> DecompressedTooLarge:
+    return DecompressedTooLarge(f"{_name(codec)}: more than the allowed {max_bytes} bytes after decompression")
 
 
-def _decompress_into(module: object, data: memoryview, bound: int) -> bytearray:
+def _decompress_into(codec: int, module: object, data: memoryview, bound: int, max_bytes: int) -> bytearray:
     # One byte more than allowed, to tell a result of exactly the limit from a larger one.
-    out = bytearray(bound + 1)
-    size: int = module.decompress_into(data, out)  # type: ignore[attr-defined]
+    out = bytearray(min(bound, max_bytes) + 1)
+    try:
+        size: int = module.decompress_into(data, out)  # type: ignore[attr-defined]
+    except cramjam.DecompressionError:
+        if bound > max_bytes:
+            raise _too_large(codec, max_bytes) from None
+        raise
     del out[size:]
     return out
 
@@ -260,7 +266,7 @@ def _zstd_bound(data: memoryview, max_bytes: int) -> int:
             bound += _ZSTD_BLOCK_BYTES if kind == 2 else size
             pos += 1 if kind == 1 else size
             if bound > max_bytes:
-                return max_bytes
+                return bound
             if last:
                 break
         pos += 4 if descriptor & 0x04 else 0

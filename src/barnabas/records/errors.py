@@ -3,6 +3,7 @@
     KafkaError
     └─ RecordError                     every error of this room
        ├─ CorruptRecord                CORRUPT_MESSAGE: the bytes are not what the sender wrote, or not a batch
+       │  └─ DecompressedTooLarge      … or a batch that opens into more bytes than the reader allows
        ├─ InvalidRecord                INVALID_RECORD: arrived intact, but breaks a rule of the format
        └─ UnsupportedRecordFormat      UNSUPPORTED_FOR_MESSAGE_FORMAT: magic 0 or 1
 
@@ -21,6 +22,10 @@ class CorruptRecord(RecordError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
+
+
+class DecompressedTooLarge(CorruptRecord):
+    """The records decompress to more bytes than allowed."""
 
 
 class InvalidRecord(RecordError):

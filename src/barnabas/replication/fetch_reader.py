@@ -18,7 +18,7 @@ Source: Kafka's `ReplicaManager.readFromLog`, `Partition.fetchRecords`, `FetchPa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.log.errors import OffsetOutOfRange
@@ -27,6 +27,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
+from barnabas.steps import SLICE, turn
 
 if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSession
@@ -158,15 +159,40 @@ class PartitionLookup(Protocol):
         ...
 
 
+async def read_in_slices(
+    params: FetchParams, partitions: Sequence[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool
+) -> FetchRead:
+    """As `read_partitions`, for many partitions: the loop gets a turn after each few, since a read may open a log."""
+    reading = _Reading(params, lookup)
+    results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
+    idle: list[FetchPartition] = []
+    found_one = are_others_idle
+    for start in range(0, len(partitions), SLICE):
+        if start:
+            await turn()
+        piece = partitions[start : start + SLICE]
+        read = read_partitions(params, piece, lookup, are_others_idle=True, reading=reading)
+        results += read.results
+        idle += read.idle
+        found_one = found_one or any(wanted.partition is not None for wanted in piece)
+    return FetchRead(results, reading.bytes_read, reading.must_respond or not found_one, idle)
+
+
 def read_partitions(
-    params: FetchParams, partitions: Iterable[FetchPartition], lookup: PartitionLookup, *, are_others_idle: bool = False
+    params: FetchParams,
+    partitions: Iterable[FetchPartition],
+    lookup: PartitionLookup,
+    *,
+    are_others_idle: bool = False,
+    reading: _Reading | None = None,
 ) -> FetchRead:
     """Read each partition up to the limits; errors are results and never raised.
 
     Args:
         are_others_idle: the request also waits for partitions that are known to be idle.
+        reading: goes on with the limits of earlier partitions.
     """
-    reading = _Reading(params, lookup)
+    reading = reading or _Reading(params, lookup)
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
     idle: list[FetchPartition] = []
     found_one = are_others_idle

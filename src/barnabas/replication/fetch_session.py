@@ -32,6 +32,7 @@ from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.replication.fetch_reader import FetchPartition, FetchRead
 from barnabas.replication.partition import Partition
+from barnabas.steps import in_pieces
 
 __all__ = ["FetchContext", "FetchSession", "FetchSessionCache"]
 
@@ -168,12 +169,13 @@ class FetchContext:
         self.session = session
         self._opens = opens
 
-    def respond(self, read: FetchRead | None, request_epoch: int) -> FetchResponse:
+    def respond(self, read: FetchRead | None, request_epoch: int, *, is_updated: bool = False) -> FetchResponse:
         """Make the response and update the session.
 
         Args:
             read: None if `error` is set.
             request_epoch: the session epoch in the request.
+            is_updated: a session that the request opens has its partitions already.
         """
         if self.error is not ErrorCode.NONE:
             return FetchResponse(error_code=self.error)
@@ -186,7 +188,7 @@ class FetchContext:
                 return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id)
         elif self._opens is not None:
             session = self._opens(len(self.partitions))
-            if session is not None:
+            if session is not None and not is_updated:
                 session.update(self.partitions, ())
                 session.cached_size = len(session.partitions)
         if session is not None:
@@ -197,6 +199,26 @@ class FetchContext:
         return FetchResponse(
             session_id=INVALID_SESSION_ID if session is None else session.session_id, responses=grouped(read)
         )
+
+    async def respond_in_slices(self, read: FetchRead, request_epoch: int) -> FetchResponse:
+        """As `respond`, for many partitions."""
+        whole: FetchResponse | None = None
+        if self.session is None and self._opens is not None:
+            session = self._opens(len(self.partitions))
+            if session is not None:
+                async for partitions in in_pieces(list(self.partitions)):
+                    session.update(partitions, ())
+                session.cached_size = len(session.partitions)
+            self._opens = lambda _: session
+        async for results in in_pieces(read.results):
+            response = self.respond(read._replace(results=list(results)), request_epoch, is_updated=True)
+            if whole is None or response.error_code:
+                whole = response
+            else:
+                extend(whole.responses, response.responses)
+            if response.error_code:
+                break
+        return whole or self.respond(read, request_epoch)
 
     def respond_empty(self, request_epoch: int) -> FetchResponse:
         """Make a response without partitions, for a client over its quota; the next request reads the same records.
@@ -210,6 +232,16 @@ class FetchContext:
         if session.epoch != next_epoch(request_epoch):
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id)
         return FetchResponse(session_id=session.session_id)
+
+
+def extend(
+    topics: list[FetchResponse.FetchableTopicResponse], more: list[FetchResponse.FetchableTopicResponse]
+) -> None:
+    """Add further topics; the first may go on with the last one."""
+    if topics and more and (topics[-1].topic, topics[-1].topic_id) == (more[0].topic, more[0].topic_id):
+        topics[-1].partitions += more[0].partitions
+        more = more[1:]
+    topics += more
 
 
 def grouped(read: FetchRead) -> list[FetchResponse.FetchableTopicResponse]:

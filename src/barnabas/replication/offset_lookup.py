@@ -14,11 +14,13 @@ Source: Kafka's `Partition.fetchOffsetForTimestamp`, `UnifiedLog.fetchOffsetByTi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
+from barnabas.log.timestamp_lookup import RecordsToSearch, TimestampAndOffset
 from barnabas.replication.partition import Partition
 
-__all__ = ["FoundOffset", "lookup_offset"]
+__all__ = ["FoundOffset", "find_offset", "lookup_offset"]
 
 LATEST = -1
 EARLIEST = -2
@@ -35,33 +37,64 @@ class FoundOffset(NamedTuple):
     leader_epoch: int = -1
 
 
-def lookup_offset(partition: Partition, timestamp: int, isolation_level: int | None) -> FoundOffset:
+async def find_offset(
+    partition: Partition, timestamp: int, isolation_level: int | None, run: Callable[..., Awaitable[Any]]
+) -> FoundOffset:
+    """As `lookup_offset`, but search large batches in an executor.
+
+    Args:
+        run: the loop's `run_in_executor`.
+    """
+    from_offset = 0
+    while True:
+        try:
+            return lookup_offset(partition, timestamp, isolation_level, from_offset=from_offset, is_apart=True)
+        except RecordsToSearch as large:
+            found = await run(None, large.search)
+            if found is not None:
+                return _visible(partition, found, isolation_level)
+            from_offset = large.next_offset
+
+
+def lookup_offset(
+    partition: Partition,
+    timestamp: int,
+    isolation_level: int | None,
+    *,
+    from_offset: int = 0,
+    is_apart: bool = False,
+) -> FoundOffset:
     """Return the offset of a timestamp.
 
     Args:
         isolation_level: 0 or 1 for a consumer; None for a reader that may see the whole log.
+        from_offset, is_apart: as `PartitionLog.offset_for_timestamp`.
 
     Raises:
         KafkaError: reading the log failed.
+        RecordsToSearch: only with `is_apart`.
     """
     log = partition.log
-    if isolation_level is None:
-        visible_end = log.log_end_offset
-    elif isolation_level == READ_COMMITTED:
-        visible_end = log.last_stable_offset
-    else:
-        visible_end = log.high_watermark
     if timestamp == LATEST:
-        return FoundOffset(visible_end, -1, partition.leader_epoch)
+        return FoundOffset(_visible_end(partition, isolation_level), -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
         return FoundOffset(start, -1, log.epoch_for_offset(start))
     if timestamp == MAX_TIMESTAMP:
-        found = log.max_timestamp_offset()
+        found = log.max_timestamp_offset(from_offset=from_offset, is_apart=is_apart)
     elif timestamp < 0:
         return FoundOffset()
     else:
-        found = log.offset_for_timestamp(timestamp)
-    if found is None or found[0] >= visible_end:
-        return FoundOffset()
-    return FoundOffset(*found)
+        found = log.offset_for_timestamp(timestamp, from_offset=from_offset, is_apart=is_apart)
+    return FoundOffset() if found is None else _visible(partition, found, isolation_level)
+
+
+def _visible(partition: Partition, found: TimestampAndOffset, isolation_level: int | None) -> FoundOffset:
+    return FoundOffset(*found) if found.offset < _visible_end(partition, isolation_level) else FoundOffset()
+
+
+def _visible_end(partition: Partition, isolation_level: int | None) -> int:
+    log = partition.log
+    if isolation_level is None:
+        return log.log_end_offset
+    return log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark

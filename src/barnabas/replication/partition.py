@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.log.append_checks import Opened
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 
@@ -185,6 +186,7 @@ class Partition:
         origin: AppendOrigin,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append batches at the log's end, and advance the high watermark if the in-sync replicas allow it.
 
@@ -193,8 +195,10 @@ class Partition:
             acks: -1 demands enough in-sync replicas.
             guard: proves that a transaction includes this partition; see `begin_verification`.
             transaction_version: of the transaction that a marker ends.
+            opened: as `PartitionLog.append_as_leader`.
 
         Raises:
+            RecordsToOpen: only with `opened`.
             KafkaError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, or an error of the log.
         """
         if not self.is_leader:
@@ -207,7 +211,12 @@ class Partition:
             )
         log = self._log or self._open()
         info = log.append_as_leader(
-            records, self.leader_epoch, origin=origin, guard=guard, transaction_version=transaction_version
+            records,
+            self.leader_epoch,
+            origin=origin,
+            guard=guard,
+            transaction_version=transaction_version,
+            opened=opened,
         )
         if self._is_sole_replica:
             log.high_watermark = log.log_end_offset

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from barnabas.log.append_checks import Opened, RecordsToOpen
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
@@ -28,7 +29,7 @@ from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.delayed_fetch import DelayedFetch
 from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce, settle_all
-from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_in_slices, read_partitions
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
@@ -62,6 +63,10 @@ EXPECTED_APPEND_ERRORS = frozenset(
 """Appends with these errors do not count as failed produce requests, and their responses lack the log start, as in Kafka."""
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+
+
+NO_READ = FetchRead([], 0, True, [])
+"""What ends the wait of a fetch whose partitions are read in slices."""
 
 
 class ReplicaManager:
@@ -299,23 +304,29 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        opened: Opened | None = None,
     ) -> AppendInfo:
         """Append whole batches and wake the fetches that wait for them.
 
         Args:
             records: writable; offset and leader epoch are set in place.
             acks: -1 demands enough in-sync replicas; `await_commits` waits for them.
+            opened: as `PartitionLog.append_as_leader`.
 
         Raises:
+            RecordsToOpen: only with `opened`.
             KafkaError: nothing was appended.
         """
         traffic = partition.topic.traffic
         traffic.produces += 1
         try:
-            info = partition.append_as_leader(records, acks, origin, guard, transaction_version)
+            info = partition.append_as_leader(records, acks, origin, guard, transaction_version, opened)
         except KafkaError as error:
             if error.code not in EXPECTED_APPEND_ERRORS:
                 traffic.failed_produces += 1
+            raise
+        except RecordsToOpen:
+            traffic.produces -= 1  # It is tried again.
             raise
         traffic.bytes_in += len(records)
         traffic.messages_in += info.last_offset - info.base_offset + 1
@@ -439,6 +450,33 @@ class ReplicaManager:
             keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
         self.delayed_fetches.watch(operation, keys, params.max_wait_ms)
         return operation.future
+
+    async def fetch_in_slices(
+        self, params: FetchParams, partitions: Collection[FetchPartition], session: FetchSession | None = None
+    ) -> FetchRead:
+        """As `fetch`, for many partitions: they are read in slices, again after each change until there is enough to respond."""
+        deadline = self._loop.time() + params.max_wait_ms / 1000
+        while True:
+            # Before the read, so that a change between two slices counts.
+            operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
+            left_ms = max(0, int((deadline - self._loop.time()) * 1000))
+            keys: Sequence[Hashable] = (session,)
+            if session is None:
+                keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+            self.delayed_fetches.watch(operation, keys, left_ms)
+            try:
+                if session is None:
+                    read = await read_in_slices(params, list(partitions), self, are_others_idle=False)
+                else:
+                    are_others_idle = len(session.ready) < len(session.partitions)
+                    read = await read_in_slices(params, list(session.ready), self, are_others_idle=are_others_idle)
+                    for wanted in read.idle:
+                        session.ready.pop(wanted, None)
+                if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
+                    return read
+                await operation.future
+            finally:
+                operation.finish(None)
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
         ready = session.ready

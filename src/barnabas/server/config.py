@@ -29,7 +29,7 @@ from barnabas.metadata.config_schema import (
     ConfigValue,
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
-from barnabas.server.config_checks import check_assignors, check_is_alone, check_protection
+from barnabas.server.config_checks import check_advertised, check_assignors, check_is_alone, check_protection
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.server.endpoints import Listener, endpoints
 
@@ -178,6 +178,8 @@ class BrokerConfig:
         fields["properties"] = given
         if served:
             check_is_alone(value)
+            own = (*(found["listeners"] or ()), *(found["controller_listeners"] or ()))
+            check_advertised(own, found["advertised_listeners"] or ())
             check_protection(given, keys, found["listeners"] or ())
         fields["unknown"] = tuple(sorted(name for name in given if not is_setting(name)))
         fields["without_effect"] = tuple(
@@ -298,7 +300,11 @@ def _broker_fields(broker: Mapping[str, str]) -> dict[str, ConfigValue]:
     """Return the fields of a log's configuration that only the broker's settings decide."""
     keys = config_schema().of(ConfigResourceType.BROKER)
     fields = {}
-    for name in ("producer.id.expiration.ms", "transaction.partition.verification.enable"):
+    for name in (
+        "barnabas.max.decompressed.factor",
+        "producer.id.expiration.ms",
+        "transaction.partition.verification.enable",
+    ):
         text = broker.get(name)
         fields[name.replace(".", "_")] = keys[name].default_value() if text is None else keys[name].parse(text)
     return fields

@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
+from barnabas.log.errors import in_words
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.server.arrival import ARRIVAL_SECONDS, Arrival
@@ -374,7 +375,9 @@ class Connection(asyncio.BufferedProtocol):
             self._cannot_send(error)
 
     def _cannot_send(self, error: OSError) -> None:
-        self._refuse(f"cannot send: {error}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING)
+        self._refuse(
+            f"cannot send: {in_words(error)}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING
+        )
 
     def _rest_for(self, throttle_ms: int) -> None:
         """Handle no further request before `throttle_ms` have passed; a rest that ends later is kept."""

@@ -60,6 +60,7 @@ class Listener:
         descriptors: those that connections may use, shared by the listeners of a broker.
 
     Attributes:
+        bound_hosts: the addresses that `bind` has bound; a name has one or more.
         metrics_url: where this broker serves `/metrics`; empty if it does not.
     """
 
@@ -85,6 +86,7 @@ class Listener:
         self.name = name
         self.host = host
         self.port = port
+        self.bound_hosts: tuple[str, ...] = ()
         self._is_named = bool(host) and not _is_address(host)
         self.max_frame_bytes = max_frame_bytes
         self.tick = 0
@@ -127,7 +129,9 @@ class Listener:
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+        names = [bound.getsockname() for bound in self._server.sockets]
+        self.port = names[0][1]
+        self.bound_hosts = tuple(name[0] for name in names)
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""

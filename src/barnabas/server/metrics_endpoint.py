@@ -18,6 +18,7 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.quota.connection_quotas import ConnectionQuotas
+from barnabas.server.addresses import dialable, why_not
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
@@ -50,27 +51,23 @@ class MetricsEndpoint:
         return f"<MetricsEndpoint {self.http!r}>"
 
     @classmethod
-    async def bound(cls, loop: asyncio.AbstractEventLoop, address: str, not_ready: Callable[[], str]) -> Self:
-        """Bind to an address, as `barnabas.metrics.listen` has it.
+    async def bound(cls, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> Self:
+        """Make one, and bind it.
 
         Raises:
-            CannotStart: the address is not valid, or cannot be bound.
+            CannotStart: the address cannot be bound.
         """
-        host, separator, port = address.rpartition(":")
-        if not separator or not port.isdigit() or int(port) > 65535:
-            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
-        made = cls(loop, host.strip("[]"), int(port), not_ready)
+        made = cls(loop, host, port, not_ready)
         try:
             await made.http.bind()
         except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
+            raise CannotStart(f"cannot serve metrics on {host}:{port}: {why_not(error)}") from None
         return made
 
     @property
     def url(self) -> str:
         """Where a client on this machine, or one that knows the host, finds the metrics."""
-        host = "localhost" if self.http.host in ("", "0.0.0.0", "::") else self.http.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.http.port}/metrics"
+        return f"http://{dialable(self.http.host, self.http.port)}/metrics"
 
     def measure(
         self,

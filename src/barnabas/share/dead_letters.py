@@ -24,6 +24,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from barnabas.log.large_batch import is_large
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.records.builder import build_batch
@@ -205,7 +206,7 @@ class _Letters:
         replicas = self._writer.replicas
         hosted = replicas.topics[topic]
         partition = replicas.partition(topic, self._source.index % max(1, len(hosted.partitions)))
-        batch, last = self._batch(hosted.config.max_message_bytes)
+        batch, last = await self._batch(hosted.config.max_message_bytes)
         info = replicas.append_to(partition, memoryview(batch), ACKS_ALL)
         committed: asyncio.Future[Sequence[AwaitedCommit]] = self._writer.loop.create_future()
         commit = AwaitedCommit(partition, info.last_offset + 1)
@@ -216,10 +217,10 @@ class _Letters:
             raise KafkaError(commit.error_code)
         self._next = last + 1
 
-    def _batch(self, max_bytes: int) -> tuple[bytearray, int]:
+    async def _batch(self, max_bytes: int) -> tuple[bytearray, int]:
         """Return a batch of as many letters as the topic takes, at least one, and the offset of the last."""
         copies = bool(self._writer.groups.value(self._group_id, "errors.deadletterqueue.copy.record.enable"))
-        originals, known_to = self._originals(max_bytes) if copies else ({}, self._last)
+        originals, known_to = await self._originals(max_bytes) if copies else ({}, self._last)
         now_ms = self._writer.now_ms()
         letters: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]] = []
         size = BATCH_OVERHEAD
@@ -244,7 +245,7 @@ class _Letters:
         }
         return [(f"__dlq.errors.{name}", str(value).encode()) for name, value in fields.items()]
 
-    def _originals(self, max_bytes: int) -> tuple[dict[int, KeyAndValue], int]:
+    async def _originals(self, max_bytes: int) -> tuple[dict[int, KeyAndValue], int]:
         """Return keys and values from the next offset on, up to about `max_bytes`, and the offset up to which they are known.
 
         A record that is larger, or can no longer be read, is left out: its letter has only headers.
@@ -260,7 +261,12 @@ class _Letters:
                 for position, header in iter_batches(chunk):
                     if header.base_offset > self._last:
                         return found, self._last
-                    for key, value, at in _small_records(chunk[position : position + header.size], max_bytes):
+                    batch = chunk[position : position + header.size]
+                    if is_large(header):
+                        records = await self._writer.loop.run_in_executor(None, _small_records, batch, max_bytes)
+                    else:
+                        records = _small_records(batch, max_bytes)
+                    for key, value, at in records:
                         if not offset <= at <= self._last:
                             continue
                         length = len(key or b"") + len(value or b"") + RECORD_OVERHEAD_MAX

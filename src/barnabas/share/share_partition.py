@@ -25,7 +25,7 @@ from enum import Enum
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.record_batch import BatchHeader
 from barnabas.replication.fetch_reader import READ_UNCOMMITTED
-from barnabas.replication.offset_lookup import lookup_offset
+from barnabas.replication.offset_lookup import find_offset, lookup_offset
 from barnabas.replication.partition import Partition
 from barnabas.share.aborted import aborted_ranges, without
 from barnabas.share.acknowledgement import Acknowledgement, Change, acknowledge, expire, release, settle
@@ -151,9 +151,9 @@ class SharePartition:
         self.state = SharePartitionState.INITIALIZING
         try:
             persisted = await self._persister.read_state(self.key, self.leader_epoch)
+            start_offset = persisted.start_offset if persisted.start_offset >= 0 else await self._first_offset()
             if self.state is not SharePartitionState.INITIALIZING:
                 raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-            start_offset = persisted.start_offset if persisted.start_offset >= 0 else self._first_offset()
             self.window = ShareWindow.restored(start_offset, persisted.state_batches)
         except Exception as error:
             if self.state is SharePartitionState.INITIALIZING:
@@ -167,10 +167,10 @@ class SharePartition:
             rejected = run.delivery_count < max_delivery_count
             in_background(self._bury(run.first, run.last, run.delivery_count, rejected=rejected), self._loop)
 
-    def _first_offset(self) -> int:
+    async def _first_offset(self) -> int:
         """Return where a group without state starts, by its share.auto.offset.reset."""
         timestamp = self._settings.reset_timestamp(self.key.group_id, self._now_ms())
-        found = lookup_offset(self.partition, timestamp, READ_UNCOMMITTED)
+        found = await find_offset(self.partition, timestamp, READ_UNCOMMITTED, self._loop.run_in_executor)
         if found.offset >= 0:
             return found.offset
         return lookup_offset(self.partition, -1, READ_UNCOMMITTED).offset

@@ -9,7 +9,8 @@ Source: Kafka class `GroupCoordinatorService` (`describeShareGroupOffsets`); KIP
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from barnabas.coordinator.append_error import append_error
 from barnabas.group.group import GroupType
@@ -21,7 +22,7 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 from barnabas.share.persister import Persister
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import Loop, gather
+from barnabas.steps import PIECE, Loop, gather, in_pieces, in_slices
 
 UNINITIALIZED = -1
 LAG_MAX = 2**63 - 1
@@ -68,7 +69,7 @@ class DescribedOffsets:
     ) -> OffsetsOfGroup:
         """Return start offsets and lags of the named partitions, or of all that the group has; errors are in the answer."""
         group_id, topics = request.group_id, self._image().topics
-        wanted: list[tuple[str, bytes, Iterable[int]]] = []
+        wanted: list[tuple[str, bytes, Sequence[int]]] = []
         unknown = []
         if request.topics is None:
             try:
@@ -81,7 +82,7 @@ class DescribedOffsets:
             for topic_id, partitions in initialized.items():
                 if topic_id in topics.by_id:
                     wanted.append((topics.by_id[topic_id].name, topic_id, sorted(partitions)))
-        for topic in request.topics or ():
+        async for topic in in_slices(request.topics or (), per_turn=PIECE):
             known = topics.by_name.get(topic.topic_name)
             if known is not None:
                 wanted.append((topic.topic_name, bytes(known.topic_id), topic.partitions))
@@ -90,14 +91,18 @@ class DescribedOffsets:
                     OffsetsOfPartition(partition_index=index, start_offset=UNINITIALIZED) for index in topic.partitions
                 ]
                 unknown.append(OffsetsOfTopic(topic_name=topic.topic_name, partitions=nothing))
-        described = await gather((self._topic(group_id, *each) for each in wanted), self._loop)
-        return OffsetsOfGroup(group_id=group_id, topics=[*described, *unknown])
-
-    async def _topic(self, group_id: str, name: str, topic_id: bytes, partitions: Iterable[int]) -> OffsetsOfTopic:
-        offsets = await gather(
-            (self._partition(name, SharePartitionKey(group_id, topic_id, index)) for index in partitions), self._loop
+        reads = (
+            self._partition(name, SharePartitionKey(group_id, topic_id, index))
+            for name, topic_id, partitions in wanted
+            for index in partitions
         )
-        return OffsetsOfTopic(topic_name=name, topic_id=topic_id, partitions=offsets)
+        offsets = iter(await gather(reads, self._loop))
+        described = []
+        async for piece in in_pieces(wanted):
+            for name, topic_id, indexes in piece:
+                found = list(islice(offsets, len(indexes)))
+                described.append(OffsetsOfTopic(topic_name=name, topic_id=topic_id, partitions=found))
+        return OffsetsOfGroup(group_id=group_id, topics=[*described, *unknown])
 
     async def _partition(self, topic: str, key: SharePartitionKey) -> OffsetsOfPartition:
         found = OffsetsOfPartition(partition_index=key.partition, start_offset=UNINITIALIZED, lag=UNINITIALIZED)

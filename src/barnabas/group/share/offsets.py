@@ -21,7 +21,6 @@ from barnabas.group.share.group import ShareGroup, StatePartitions, TopicPartiti
 from barnabas.group.share.partitions import PartitionIds, add_initializing
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
-    AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
     DeleteShareGroupOffsetsResponse,
 )
@@ -31,14 +30,6 @@ NO_OFFSETS = "There is no offset information to delete."
 AlteredTopic = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
 AlteredPartition = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponsePartition
 DeletedTopic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
-
-
-class Alteration(NamedTuple):
-    """The response so far, and the offsets to initialize partitions with."""
-
-    topics: list[AlteredTopic]
-    state_epoch: int
-    offsets: Mapping[bytes, Mapping[int, int]]
 
 
 class Deletion(NamedTuple):
@@ -51,9 +42,12 @@ class Deletion(NamedTuple):
 def alter(
     env: GroupEnvironment,
     group_id: str,
-    topics: Iterable[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic],
-) -> CoordinatorResult[Alteration]:
-    """Record partitions as initializing, at new offsets.
+    offsets: Mapping[bytes, Mapping[int, int]],
+) -> CoordinatorResult[int]:
+    """Record partitions as initializing; the response is the epoch of their states.
+
+    Args:
+        offsets: the new offsets, by topic id and partition; the topics exist.
 
     Raises:
         KafkaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another type.
@@ -61,32 +55,16 @@ def alter(
     group = env.require(group_id, ShareGroup) if group_id in env.groups else ShareGroup(group_id, env.subscribers)
     if not group.is_empty:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-    answers = []
-    noted: dict[bytes, TopicPartitions] = {}
-    offsets: dict[bytes, dict[int, int]] = {}
-    for topic in topics:
-        known = env.image().topics.by_name.get(topic.topic_name)
-        answer = AlteredTopic(topic_name=topic.topic_name)
-        if known is not None:
-            answer.topic_id = known.topic_id
-        for partition in topic.partitions:
-            index = partition.partition_index
-            answered = AlteredPartition(partition_index=index)
-            if known is None or index not in known.partitions:
-                answered.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                answered.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.default_message
-            else:
-                offsets.setdefault(bytes(known.topic_id), {})[index] = partition.start_offset
-            answer.partitions.append(answered)
-        answers.append(answer)
-        if known is not None:
-            begun = frozenset(offsets.get(bytes(known.topic_id), ()))
-            noted[bytes(known.topic_id)] = TopicPartitions(known.name, begun, env.now_ms())
-    found = Alteration(answers, group.group_epoch, offsets)
+    by_id = env.image().topics.by_id
+    noted = {
+        topic_id: TopicPartitions(by_id[topic_id].name, frozenset(partitions), env.now_ms())
+        for topic_id, partitions in offsets.items()
+        if topic_id in by_id
+    }
     if not noted:
-        return CoordinatorResult(found)
+        return CoordinatorResult(group.group_epoch)
     state = add_initializing(group.state_partitions, noted)
-    return CoordinatorResult(found, [records.state_partitions_record(group_id, state)])
+    return CoordinatorResult(group.group_epoch, [records.state_partitions_record(group_id, state)])
 
 
 def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> CoordinatorResult[Deletion]:
@@ -105,8 +83,7 @@ def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> Coord
         known = env.image().topics.by_name.get(name)
         topic_id = None if known is None else bytes(known.topic_id)
         if known is None or topic_id is None:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            rejected.append(DeletedTopic(topic_name=name, error_code=error, error_message=error.default_message))
+            rejected.append(unknown_topic(name))
         elif topic_id in initialized:
             partitions[topic_id] = initialized.pop(topic_id).partitions
             deleting[topic_id] = name
@@ -121,6 +98,12 @@ def delete(env: GroupEnvironment, group_id: str, topics: Iterable[str]) -> Coord
         return CoordinatorResult(found)
     new = StatePartitions(state.initializing, initialized, deleting)
     return CoordinatorResult(found, [records.state_partitions_record(group_id, new)])
+
+
+def unknown_topic(name: str) -> DeletedTopic:
+    """Return the answer for a topic that does not exist."""
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DeletedTopic(topic_name=name, error_code=error, error_message=error.default_message)
 
 
 def complete_delete(env: GroupEnvironment, group_id: str, topic_ids: Iterable[bytes]) -> CoordinatorResult[None]:

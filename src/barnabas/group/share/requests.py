@@ -41,7 +41,7 @@ from barnabas.protocol.messages import (
 )
 from barnabas.share.persister import Persister
 from barnabas.share.state_records import SharePartitionKey
-from barnabas.steps import Loop, gather, in_background, shielded
+from barnabas.steps import PIECE, Loop, gather, in_background, in_pieces, in_slices, shielded
 
 __all__ = ["ShareGroupService"]
 
@@ -158,34 +158,67 @@ class ShareGroupService:
         return await shielded(self._alter_offsets(group_id, topics), self._loop)
 
     async def _alter_offsets(self, group_id: str, topics: Sequence[AlteredTopic]) -> AlterShareGroupOffsetsResponse:
+        altered, starts = await self._altered(topics)
         try:
             _check_group_id(group_id)
-            alteration = await self._coordinator.write(
-                group_id, lambda shard: offsets.alter(shard.environment, group_id, topics)
+            state_epoch = await self._coordinator.write(
+                group_id, lambda shard: offsets.alter(shard.environment, group_id, starts)
             )
         except KafkaError as error:
             code = append_error(error)
             return AlterShareGroupOffsetsResponse(
                 error_code=code, error_message=append_message(error) or code.default_message
             )
-        outcome = await self._initialize(group_id, alteration.state_epoch, alteration.offsets)
-        for topic in alteration.topics:
-            for partition in topic.partitions:
+        outcome = await self._initialize(group_id, state_epoch, starts)
+        slices = in_slices(altered, per_turn=PIECE)
+        async for topic in slices:
+            async for partition in in_slices(topic.partitions, slices):
                 key = SharePartitionKey(group_id, bytes(topic.topic_id), partition.partition_index)
                 if (failure := outcome.get(key)) is not None:
                     partition.error_code = failure.code
                     partition.error_message = failure.message
-        return AlterShareGroupOffsetsResponse(responses=alteration.topics)
+        return AlterShareGroupOffsetsResponse(responses=altered)
+
+    async def _altered(
+        self, topics: Sequence[AlteredTopic]
+    ) -> tuple[list[offsets.AlteredTopic], dict[bytes, dict[int, int]]]:
+        """Return the response so far, and the new offsets of the partitions that exist, by topic id."""
+        by_name = self._image().topics.by_name
+        altered = []
+        starts: dict[bytes, dict[int, int]] = {}
+        slices = in_slices(topics, per_turn=PIECE)
+        async for topic in slices:
+            known = by_name.get(topic.topic_name)
+            answer = offsets.AlteredTopic(topic_name=topic.topic_name)
+            altered.append(answer)
+            of_topic: dict[int, int] = {}
+            if known is not None:
+                answer.topic_id = known.topic_id
+                of_topic = starts.setdefault(bytes(known.topic_id), of_topic)
+            async for partition in in_slices(topic.partitions, slices):
+                index = partition.partition_index
+                answered = offsets.AlteredPartition(partition_index=index)
+                if known is None or index not in known.partitions:
+                    answered.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    answered.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.default_message
+                else:
+                    of_topic[index] = partition.start_offset
+                answer.partitions.append(answered)
+        return altered, starts
 
     async def delete_offsets(self, group_id: str, topics: Sequence[str]) -> DeleteShareGroupOffsetsResponse:
         """Delete an empty group's offsets in topics; errors are in the response."""
         return await shielded(self._delete_offsets(group_id, topics), self._loop)
 
     async def _delete_offsets(self, group_id: str, topics: Sequence[str]) -> DeleteShareGroupOffsetsResponse:
+        by_name = self._image().topics.by_name
+        known: dict[str, None] = {}
+        async for piece in in_pieces(topics):
+            known.update((name, None) for name in piece if name in by_name)
         try:
             _check_group_id(group_id)
             deletion = await self._coordinator.write(
-                group_id, lambda shard: offsets.delete(shard.environment, group_id, topics)
+                group_id, lambda shard: offsets.delete(shard.environment, group_id, known)
             )
         except KafkaError as error:
             code = append_error(error)
@@ -206,7 +239,13 @@ class ShareGroupService:
         deleted = [topic_id for topic_id, failure in failures.items() if failure is None]
         if deleted:
             await self._record(group_id, lambda shard: offsets.complete_delete(shard.environment, group_id, deleted))
-        return DeleteShareGroupOffsetsResponse(responses=[*results, *deletion.rejected])
+        rejected = {topic.topic_name: topic for topic in deletion.rejected}
+        async for name in in_slices(topics, per_turn=PIECE):
+            if name not in known:
+                results.append(offsets.unknown_topic(name))
+            elif name in rejected:
+                results.append(rejected.pop(name))
+        return DeleteShareGroupOffsetsResponse(responses=results)
 
     async def _delete_states_of(self, group_id: str, partitions: PartitionIds) -> dict[bytes, KafkaError | None]:
         """Delete states; returns each topic's first error."""
