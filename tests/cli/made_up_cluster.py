@@ -14,6 +14,7 @@ from unittest import mock
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     EARLIEST,
+    ClusterDescription,
     CommittedOffset,
     ConfigEntry,
     ConfigResource,
@@ -23,10 +24,15 @@ from barnabas.client.admin import (
     GroupListing,
     GroupMember,
     GroupRebalance,
+    LogDir,
     Node,
     OffsetAndTimestamp,
     PartitionMetadata,
     ProducerState,
+    Quorum,
+    QuorumReplica,
+    Quota,
+    ReplicaSize,
     ResourceType,
     TopicMetadata,
     TopicPartition,
@@ -173,7 +179,34 @@ class MadeUpAdmin:
         return dict.fromkeys(changes)
 
     def describe_cluster(self) -> Any:
-        return SimpleNamespace(brokers=[NODE])
+        return ClusterDescription(
+            "AAECAwQFBgcICQoLDA0ODw", 1, [NODE, Node(2, "kafka-2.warehouse.example.com", 9092)], [3]
+        )
+
+    def describe_quorum(self) -> Quorum:
+        return Quorum(1, 7, 48_211, [QuorumReplica(1, 48_211, True), QuorumReplica(2, 48_209, False)])
+
+    def describe_log_dirs(self, broker_ids: Iterable[int] | None = None, **_: object) -> dict[int, list[LogDir]]:
+        sizes = [ReplicaSize(TopicPartition("orders", each), 1_073_741_824 + each, 0, False) for each in range(6)]
+        healthy = LogDir("/var/lib/kafka/data", None, sizes, 500_107_862_016, 381_554_061_312)
+        failed = LogDir("/mnt/disk-2", error_for(ErrorCode.KAFKA_STORAGE_ERROR), [], -1, -1)
+        return {each: [healthy] if each == 1 else [healthy, failed] for each in broker_ids or (1, 2)}
+
+    def list_quotas(self) -> list[Quota]:
+        return [
+            Quota((("client-id", "reporting"),), {"consumer_byte_rate": 1_048_576.0}),
+            Quota((("client-id", None), ("user", "alice@EXAMPLE.COM")), {"request_percentage": 12.5}),
+            Quota((("ip", "192.168.10.21"),), {"connection_creation_rate": 20.0}),
+        ]
+
+    def alter_quotas(self, *_: object, **__: object) -> None:
+        return None
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return dict(before)
+
+    def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, None]:
+        return dict.fromkeys(partitions)
 
     def list_groups(self, **_: object) -> list[GroupListing]:
         return [

@@ -22,7 +22,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, delete."),
+    "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, trim, delete."),
     "produce": Command("barnabas.cli.produce:produce", "Produce records from standard input, a line each."),
     "consume": Command("barnabas.cli.consume:consume", "Print the records of TOPICS."),
     "group": Command(
@@ -30,6 +30,9 @@ COMMANDS = {
         "Groups: list, describe with lag, show why they rebalanced, reset offsets, delete.",
     ),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, describe, abort, find those that hold readers back."),
+    "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and whether it is healthy."),
+    "broker": Command("barnabas.cli.broker:broker", "Brokers: list, describe, sizes of their log directories."),
+    "quota": Command("barnabas.cli.quota:quota", "Quotas of users, client ids and addresses: list, set, delete."),
     "config": Command("barnabas.cli.config:config", "Settings: describe and alter, of topics, brokers, groups."),
     "verify": Command(
         "barnabas.cli.verify:verify",

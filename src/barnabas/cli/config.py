@@ -63,7 +63,7 @@ def _resources(
             meant = did_you_mean(words[0], _TYPES) if words else ""
             raise click.UsageError(
                 "Name a type and its names: topic, broker, group or client-metrics"
-                f" (quotas of users, clients and addresses: kafka-configs.sh){meant}."
+                f" (quotas of users, clients and addresses: `barnabas quota list`){meant}."
             )
         entity_type, words = words[0], words[1:]
     kind = ResourceType[_TYPES[entity_type]]

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from barnabas.cli.failure import failure_of, report_failures
+from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
@@ -253,3 +254,4 @@ def _rebalance_row(rebalance: GroupRebalance) -> tuple[object, ...]:
 
 
 group.add_command(reset_offsets)
+group.add_command(delete_offsets)

@@ -22,6 +22,7 @@ from barnabas.cli.session import (
     session_options,
 )
 from barnabas.cli.topic_configs import configs
+from barnabas.cli.topic_trim import trim
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -58,7 +59,7 @@ def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
 
 @click.group()
 def topic() -> None:
-    """Topics: create, list, describe, alter, delete."""
+    """Topics: create, list, describe, alter, trim, delete."""
 
 
 @topic.command()
@@ -390,3 +391,4 @@ def which_partition(
 
 
 topic.add_command(configs)
+topic.add_command(trim)

@@ -27,6 +27,8 @@ from barnabas.client import (
     groups,
     offsets,
     partition_descriptions,
+    quorum,
+    quotas,
     topics,
     transactions,
 )
@@ -41,6 +43,8 @@ from barnabas.client.groups import GroupListing, GroupRebalance
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from barnabas.client.outcome import result
 from barnabas.client.partition_descriptions import PartitionDescription
+from barnabas.client.quorum import Quorum, QuorumReplica
+from barnabas.client.quotas import Quota
 from barnabas.client.topics import CreatedTopic, NewTopic
 from barnabas.client.transactions import TransactionDescription, TransactionListing
 
@@ -67,6 +71,9 @@ __all__ = [
     "PartitionDescription",
     "PartitionMetadata",
     "ProducerState",
+    "Quorum",
+    "QuorumReplica",
+    "Quota",
     "ReplicaSize",
     "ResourceType",
     "TopicMetadata",
@@ -140,3 +147,7 @@ class Admin(Closeable):
     describe_cluster = _method(brokers.describe_cluster)
     describe_log_dirs = _method(brokers.describe_log_dirs)
     describe_producers = _method(brokers.describe_producers)
+    describe_quorum = _method(quorum.describe_quorum)
+
+    list_quotas = _method(quotas.list_quotas)
+    alter_quotas = _method(quotas.alter_quotas)

@@ -186,9 +186,8 @@ class PartitionLog:
             records: the batches, in a writable buffer; offsets and epoch are written into it.
             leader_epoch: the epoch this replica leads in.
             origin: clients may not write control batches, and only their batches have sequences.
-            guard: from `begin_verification`, for the first batch of a transaction.
-            transaction_version: of the transaction that a marker ends.
-            opened: see `AppendChecks.check`.
+            guard, transaction_version: from `begin_verification`, for a transaction's first batch; of one that a marker ends.
+            opened: as in `AppendChecks.check`.
 
         Raises:
             CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge, OutOfOrderSequence,
@@ -213,8 +212,9 @@ class PartitionLog:
         self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """Begin to verify the first batch of a transaction; see `ProducerStateManager.begin_verification`."""
+        now_ms, bump = self._now_ms(), supports_epoch_bump
         return self._producers.begin_verification(
-            producer_id, sequence, producer_epoch, self._now_ms(), supports_epoch_bump=supports_epoch_bump
+            producer_id, sequence, producer_epoch, now_ms, supports_epoch_bump=bump
         )
 
     def roll(self) -> None:
