@@ -28,6 +28,7 @@ TYPED = {
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",
     "barnabas topic delete {} -b {}": "barnabas topic delete orders",
+    "barnabas topic describe NAME": "barnabas topic describe orders",
     "barnabas topic describe {}": "barnabas topic describe orders",
     "barnabas verify --check {}": "barnabas verify --check run.jsonl",
 }
