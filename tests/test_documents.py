@@ -40,7 +40,7 @@ def broker() -> Iterator[barnabas.Broker]:
 
 
 def a_topic_orders(typing: Typist) -> None:
-    typing.type("barnabas topic create orders -p 6")
+    typing.type("barnabas topic create orders -p 6 --if-not-exists")
     typing.type("printf 'alice:one\\nbob:two\\n' | barnabas produce orders -K :")
 
 

@@ -18,30 +18,28 @@ from tests.verify import model
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "barnabas"
 
-# What stands in braces in the source is filled in here, as a user would see it.
+# What the source fills in, `{}`, is filled in here, as a user would see it.
 TYPED = {
     "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",
-    "barnabas config describe {_label(resource)} --all": "barnabas config describe topic orders --all",
-    "barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all": "barnabas config describe broker --all",
-    "barnabas group describe {group_id}": "barnabas group describe shop",
+    "barnabas config describe {} --all": "barnabas config describe broker --all",
+    "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
+    "barnabas group describe {}": "barnabas group describe shop",
     "barnabas start": "barnabas start --data-dir data",
-    "barnabas topic alter {topic} -c {SETTING}={enough}": "barnabas topic alter orders -c max.message.bytes=2000000",
-    "barnabas topic create {topic}": "barnabas topic create another",
-    "barnabas topic delete {names} -b {servers}": "barnabas topic delete orders",
-    "barnabas topic describe {topic}": "barnabas topic describe orders",
-    "barnabas verify --check {history}": "barnabas verify --check run.jsonl",
+    "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
+    "barnabas topic create {}": "barnabas topic create another",
+    "barnabas topic delete {} -b {}": "barnabas topic delete orders",
+    "barnabas topic describe NAME": "barnabas topic describe orders",
+    "barnabas topic describe {}": "barnabas topic describe orders",
+    "barnabas verify --check {}": "barnabas verify --check run.jsonl",
 }
 
 
 def shown(node: ast.expr) -> str:
-    """Return a literal text; what an f-string fills in stands in braces."""
+    """Return a literal text; what an f-string fills in, or a later `format`, is `{}`."""
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
+        return re.sub(r"\{\w+\}", "{}", node.value) if isinstance(node.value, str) else ""
     assert isinstance(node, ast.JoinedStr)
-    return "".join(
-        f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else shown(part)
-        for part in node.values
-    )
+    return "".join("{}" if isinstance(part, ast.FormattedValue) else shown(part) for part in node.values)
 
 
 def texts(tree: ast.Module) -> Iterator[str]:

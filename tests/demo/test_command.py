@@ -89,7 +89,7 @@ def test_invalid_numbers_are_rejected(arguments):
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("demo") / "output"
-    command = [sys.executable, "-m", "barnabas", "demo", "--rows", "3000", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "barnabas", "demo", "--rows", "3000", "--seconds", "2", "--data-dir", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1000, env=os.environ | {"NO_COLOR": "1"})
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert done.stderr == "", "Spark's noise belongs into its log"

@@ -146,5 +146,5 @@ def _of_partitions(partitions: dict[TopicPartition, PartitionDescription]) -> It
     for (reason, remedy), where in leaderless.items():
         yield Problem(f"partition without a leader: {reason}", where, remedy)
     if lagging:
-        remedy = "`barnabas topic describe` shows which replicas are not in sync: start their brokers, or wait"
+        remedy = "`barnabas topic describe NAME` shows which replicas are not in sync: start their brokers, or wait"
         yield Problem("under-replicated partition", lagging, remedy)

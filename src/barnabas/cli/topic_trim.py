@@ -82,7 +82,7 @@ def _offsets(admin: Admin, point: Point, bounds: dict[TopicPartition, Bounds]) -
     wanted = {}
     for where, (start, end) in bounds.items():
         if start is None or end is None:
-            raise Failure(f"partition {where} has no leader now", "`barnabas topic describe` says why")
+            raise Failure(f"partition {where} has no leader now", f"`barnabas topic describe {where.topic}` says why")
         offset = point.resolve(start, end, times.get(where))
         if offset > end:
             raise Failure(f"partition {where} ends at offset {end}, before {offset}", "--before end deletes all")
