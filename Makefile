@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check screens simulate fuzz mutants conform card bench docs changelog serve clean
+.PHONY: help install java demo test check screens simulate fuzz mutants conform card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -26,11 +26,8 @@ $(VENV)/.installed: pyproject.toml uv.lock
 java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java
 
-# Half a million real lines where the file is at hand, a made-up shop elsewhere.
-ORDER_LINES := $(firstword $(wildcard $(BARNABAS_ONLINE_RETAIL) ../shared/data/online-retail/online-retail.csv.gz))
-
 demo: install java  ## send a shop's order lines through the broker and Spark
-	@$(BIN)/barnabas demo $(if $(ORDER_LINES),--input $(ORDER_LINES)) $(ARGS)
+	@$(BIN)/barnabas demo $(ARGS)
 
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)
@@ -70,6 +67,11 @@ docs: install  ## write the generated files: docs/configuration.md, type stubs
 	$(BIN)/python tools/write_stubs.py
 	$(BIN)/python tools/write_configuration_docs.py
 
+dist: install  ## build the wheel and the source package, in dist/
+	rm -rf dist
+	$(UV) build -q
+	@ls dist
+
 changelog: install  ## print the next release's changelog, from the fragments in changes/
 	@$(BIN)/towncrier build --draft
 
@@ -77,4 +79,4 @@ serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

@@ -12,8 +12,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def blocks(page: str, language: str = "python") -> list[str]:
-    """Return the fenced blocks of a page below the root, such as README.md."""
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    """Return the fenced blocks of a page below the root, such as README.md; "" names blocks without a language."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    return [text for named, text in fenced if named == language]
 
 
 def write_files(page: str, folder: Path) -> list[str]:

@@ -36,3 +36,9 @@ def test_an_error_is_loaded_without_the_broker() -> None:
 def test_a_bad_setting_raises_the_exported_error() -> None:
     with pytest.raises(barnabas.ConfigError, match=r"num\.partitions"), barnabas.Broker(config={"num.partitions": "x"}):
         pass
+
+
+def test_the_pytest_plugin_loads_nothing_else() -> None:
+    assert [name for name in loaded_by("import barnabas.pytest_plugin") if name.startswith("barnabas")] == [
+        "barnabas.pytest_plugin"
+    ]

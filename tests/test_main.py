@@ -28,7 +28,7 @@ def test_the_listed_line_of_a_command_is_the_first_of_its_help(name: str) -> Non
 def test_help_lists_every_command() -> None:
     shown = CliRunner().invoke(command_group(), ["--help"]).output
     listed = [line.split()[0] for line in shown.partition("Commands:\n")[2].splitlines()]
-    assert listed == ["start", "storage", *COMMANDS, "demo"]
+    assert listed == ["start", "storage", *COMMANDS, "demo", "help"]
 
 
 @pytest.mark.slow
@@ -55,4 +55,4 @@ def test_completion_reaches_every_level(words: list[str], incomplete: str, compl
 def test_an_unknown_command_is_a_usage_error() -> None:
     result = CliRunner().invoke(command_group(), ["nope"])
     assert result.exit_code == 2
-    assert "No such command 'nope'" in result.stderr
+    assert "error: no such command: nope" in result.stderr

@@ -11,6 +11,7 @@ from barnabas.pytest_plugin import BrokerLog
 from tests.pages import run_pytest
 
 FAILING = """
+import barnabas as package
 from confluent_kafka import Consumer, Producer
 
 
@@ -24,6 +25,11 @@ def read(broker, group):
     value = consumer.poll(60).value()
     consumer.close()
     return value
+
+
+def test_a_broker_of_its_own():
+    with package.Broker() as broker:
+        assert broker.cluster_id == ""
 
 
 def test_passes(barnabas, caplog):
@@ -41,8 +47,9 @@ def test_fails(barnabas):
 def test_a_failed_test_shows_the_brokers_log_of_that_test(options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "test_shop.py").write_text(FAILING)
     done = run_pytest(tmp_path, *options)
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    section = done.stdout.partition("Captured barnabas log call")[2]
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    _, own, section = done.stdout.split("Captured barnabas log call")
+    assert "INFO barnabas.server.broker: Stopped" in own
     assert "INFO barnabas.group.classic.rebalance: group group-of-the-second: generation 1" in section
     assert "group-of-the-first" not in done.stdout
     assert "Captured stderr" not in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 from collections.abc import Awaitable, Coroutine
@@ -22,6 +23,7 @@ from barnabas.steps import (
     in_order,
     in_pieces,
     in_slices,
+    observe,
     shielded,
     sleep,
     start,
@@ -361,6 +363,78 @@ def test_background_work_that_fails_is_logged(early: bool, caplog: pytest.LogCap
         loop.run_ready()
     assert "passed_on" in caplog.text
     assert "a bug" in caplog.text
+
+
+class Reporting(VirtualLoop):
+    """A loop that keeps what asyncio reports, such as an exception that was never retrieved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reported: list[str] = []
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.reported.append(context["message"])
+
+
+def test_a_failed_answer_that_is_cancelled_is_not_reported() -> None:
+    """A connection that closes cancels its answers, also those that have just failed."""
+    loop = Reporting()
+    awaited = loop.create_future()
+    answer = start(passed_on(awaited), loop)
+    awaited.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR))
+    loop.run_ready()
+    assert answer.done()
+    assert not answer.cancel()
+    del answer, awaited
+    gc.collect()
+    assert loop.reported == []
+
+
+def test_a_gather_that_fails_reports_none_of_the_others() -> None:
+    loop = Reporting()
+    first, second = loop.create_future(), loop.create_future()
+
+    async def fails_on_the_way_out() -> None:
+        try:
+            await second
+        except asyncio.CancelledError:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR) from None
+
+    gathered = start(gather([passed_on(first), fails_on_the_way_out()], loop), loop)
+    first.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR))
+    loop.run_ready()
+    assert isinstance(gathered.exception(), KafkaError)
+    del first, gathered
+    gc.collect()
+    assert loop.reported == []
+
+
+def test_shielded_work_that_fails_just_as_its_waiter_is_cancelled_is_not_reported() -> None:
+    loop = Reporting()
+    work = loop.create_future()
+    waiting = start(shielded(work, loop), loop)
+    work.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR))
+    loop.run_one_turn()  # The waiter is woken; the coroutine would run in the next turn.
+    waiting.cancel()
+    loop.run_ready()
+    assert waiting.cancelled()
+    del work, waiting
+    gc.collect()
+    assert loop.reported == []
+
+
+def test_an_observed_failure_still_reaches_who_awaits_it() -> None:
+    loop = Reporting()
+    failed, dropped = loop.create_future(), loop.create_future()
+    for future in (failed, dropped):
+        observe(future)
+        future.set_exception(KafkaError(ErrorCode.NOT_COORDINATOR))
+    loop.run_ready()
+    answer = start(passed_on(failed), loop)
+    assert isinstance(outcome(answer), KafkaError)
+    del failed, dropped, answer
+    gc.collect()
+    assert loop.reported == []
 
 
 def turns_of(coroutine: Coroutine[Any, Any, Any]) -> tuple[int, Any]:

@@ -36,7 +36,11 @@ def why_leaderless(
         isr, elr, last_known: the in-sync replicas, the eligible leader replicas and the last known leader.
     """
     waited_for: Sequence[int] = ()
-    for kind, candidates in (("in-sync replica", isr), ("eligible leader replica", elr), ("last known leader", last_known)):
+    for kind, candidates in (
+        ("in-sync replica", isr),
+        ("eligible leader replica", elr),
+        ("last known leader", last_known),
+    ):
         if candidates:
             waited_for = candidates
             reason = f"{_counted(kind, candidates)} {_be(candidates)} offline"

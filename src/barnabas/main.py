@@ -13,9 +13,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     import click
 
 __all__ = ["main"]
@@ -24,7 +27,10 @@ _SERVER = {
     "start": "Run one node: a broker and its controller.",
     "storage": "Format or describe a data directory.",
 }
-_HELP = {"help": "Show the help of a command."}
+_PARSERS = {
+    "start": "barnabas.server.commands:_start_parser",
+    "storage": "barnabas.server.storage_commands:_parser",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,6 +60,15 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
+def _parser_of(name: str) -> argparse.ArgumentParser | None:
+    """Return the parser of a command that does without click; None if it is another."""
+    if name not in _PARSERS:
+        return None
+    module, _, attribute = _PARSERS[name].partition(":")
+    parser: argparse.ArgumentParser = getattr(import_module(module), attribute)()
+    return parser
+
+
 def command_group() -> click.Group:
     """Return the click group of all commands."""
     import click
@@ -65,7 +80,8 @@ def command_group() -> click.Group:
     )
     group = LazyCommands(
         {**COMMANDS, "demo": demo},
-        _SERVER | _HELP,
+        _SERVER,
+        _parser_of,
         name="barnabas",
         help="A distributed commit log that speaks Apache Kafka's protocol.",
         context_settings={"help_option_names": ["-h", "--help"]},

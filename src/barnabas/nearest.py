@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 __all__ = ["did_you_mean", "nearest"]
@@ -12,6 +11,9 @@ _CUTOFF = 0.75
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the name most like `word`, or None if no name is like it. Case does not count."""
+    # A broker imports this module, and starts without a mistake to explain.
+    import difflib
+
     by_lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=_CUTOFF)
     return by_lower[found[0]] if found else None

@@ -16,7 +16,6 @@ Pytest imports this module in every run, so it imports nothing else of barnabas,
 from __future__ import annotations
 
 import logging
-import sys
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -26,7 +25,6 @@ import pytest
 if TYPE_CHECKING:
     from barnabas.server.embedded import Broker
 
-_BROKER_MODULE = "barnabas.server.embedded"
 _MAX_LINES = 2_000
 
 
@@ -83,8 +81,7 @@ _log = BrokerLog()
 
 
 def _with_log(item: pytest.Item, phase: str) -> Generator[None, object, None]:
-    if _BROKER_MODULE in sys.modules:
-        _log.install()
+    _log.install()
     _log.take()
     yield
     if lines := _log.take():
@@ -120,7 +117,6 @@ class _Brokers:
         """Return a running broker; a test may have stopped it."""
         from barnabas.server.embedded import Broker
 
-        _log.install()
         key = frozenset((name, str(value)) for name, value in settings.items())
         broker = self._by_settings.get(key)
         if broker is None:

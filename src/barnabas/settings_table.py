@@ -17,7 +17,7 @@ __all__ = ["TABLE", "Row", "Setting", "near_setting", "rows", "setting_names", "
 
 TABLE = Path(__file__).with_name("settings.tsv")
 # What brokers of this project and of Apache Kafka say of a name that they do not know.
-_UNKNOWN = re.compile(r"Unknown (topic|group) config name: (\S+)")
+_UNKNOWN = r"Unknown (topic|group) config name: (\S+)"
 
 
 class Row(NamedTuple):
@@ -81,5 +81,5 @@ def near_setting(scope: str, name: str) -> str:
 
 def suggestion(message: str) -> str:
     """Return `"; did you mean NAME?"` for a broker's error about an unknown setting; empty for any other error."""
-    found = _UNKNOWN.search(message)
+    found = re.search(_UNKNOWN, message)
     return "" if found is None else near_setting(found[1], found[2])

@@ -36,6 +36,7 @@ __all__ = [
     "in_order",
     "in_pieces",
     "in_slices",
+    "observe",
     "shielded",
     "sleep",
     "start",
@@ -81,7 +82,7 @@ class Waiting(asyncio.Future[R]):
     def cancel(self, msg: Any | None = None) -> bool:
         """Cancel what the coroutine waits for; returns False if the coroutine has ended."""
         if self.done():
-            return False
+            return super().cancel(msg)  # An exception that nobody has asked for is dropped, as with any future.
         if self._awaited is None or not self._awaited.cancel(msg):
             self._is_cancel_requested = True
         return True
@@ -155,6 +156,16 @@ def _cancelled(loop: Loop) -> asyncio.Future[Any]:
     return future
 
 
+def observe(future: asyncio.Future[Any]) -> None:
+    """Keep the loop from reporting a failure of a future that perhaps nobody awaits to its end; who awaits it still gets the error."""
+    future.add_done_callback(_ask_for_exception)
+
+
+def _ask_for_exception(done: asyncio.Future[Any]) -> None:
+    if not done.cancelled():
+        done.exception()
+
+
 def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio.Future[Any]:
     """Run a coroutine for which nobody waits; an exception is logged."""
 
@@ -192,8 +203,8 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, pe
         raise  # The loop is gone, and nothing can be cancelled.
     except BaseException:
         for one in started:
-            if not one.cancel() and not one.cancelled():
-                one.exception()  # Seen, so that the loop does not report it.
+            one.cancel()
+            observe(one)  # It may still fail, on the way out.
         raise
 
 
@@ -217,9 +228,11 @@ async def shielded(work: Coroutine[Any, Any, R] | asyncio.Future[R], loop: Loop)
     waiter: asyncio.Future[None] = loop.create_future()
 
     def wake(done: asyncio.Future[R]) -> None:
+        # Asked for here, because the one who waits may be cancelled before it asks.
+        error = None if done.cancelled() else done.exception()
         if not waiter.done():
             waiter.set_result(None)
-        elif not done.cancelled() and (error := done.exception()) is not None:
+        elif error is not None:
             logger.info("%r failed after its waiter was cancelled: %s", done, error)
 
     work.add_done_callback(wake)

@@ -10,7 +10,7 @@ from typing import Any
 
 from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
-from barnabas.log.disk import OsDisk
+from barnabas.log.disk import Disk, OsDisk
 from barnabas.protocol.api_keys import api, request_header_version, response_header_version
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.server.broker import BrokerServer
@@ -22,7 +22,15 @@ DIALLED = ("dialled.example", 19092)
 class Serving:
     """A node in memory of one loop; `ask` is a client's round trip."""
 
-    def __init__(self, folder: Path, *, loop: asyncio.AbstractEventLoop | None = None, **settings: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        disk: Disk | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+        is_started: bool = True,
+        **settings: str,
+    ) -> None:
         self.loop = loop or asyncio.new_event_loop()
         self.now_ms = 1_700_000_000_000
         properties = {
@@ -33,13 +41,14 @@ class Serving:
         self.server = BrokerServer(
             BrokerConfig.from_properties(properties, embedded=True),
             loop=self.loop,
-            disk=OsDisk(),
+            disk=disk or OsDisk(),
             now_ms=lambda: self.now_ms,
             random=random.Random(1),
         )
-        self.loop.run_until_complete(self.server.start())
-        self.dispatcher = Dispatcher(self.server.services)
         self.connection = ConnectionInfo("test", "PLAINTEXT", "10.0.0.9", 50000, *DIALLED)
+        if is_started:
+            self.loop.run_until_complete(self.server.start())
+            self.dispatcher = Dispatcher(self.server.services)
 
     def close(self) -> None:
         self.loop.run_until_complete(self.server.stop())

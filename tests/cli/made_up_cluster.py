@@ -14,6 +14,7 @@ from unittest import mock
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     EARLIEST,
+    ClusterDescription,
     CommittedOffset,
     ConfigEntry,
     ConfigResource,
@@ -23,10 +24,15 @@ from barnabas.client.admin import (
     GroupListing,
     GroupMember,
     GroupRebalance,
+    LogDir,
     Node,
     OffsetAndTimestamp,
     PartitionMetadata,
     ProducerState,
+    Quorum,
+    QuorumReplica,
+    Quota,
+    ReplicaSize,
     ResourceType,
     TopicMetadata,
     TopicPartition,
@@ -42,6 +48,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = bytes(range(16))
+LEADERLESS = 5
 HOSTILE = "g\x1b]0;owned\x07\x1b[2J\n2026 INFO forged\u202e"
 W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
@@ -59,11 +66,29 @@ GROUPS = {
 def _topic(name: str) -> TopicMetadata:
     found = [
         PartitionMetadata(
-            partition=each, leader=1 if each != 5 else -1, leader_epoch=3, replicas=[1, 2, 3], isr=[1, 2], offline=[]
+            partition=each,
+            leader=1 if each != LEADERLESS else -1,
+            leader_epoch=3,
+            replicas=[1, 2, 3],
+            isr=[1, 2] if each != LEADERLESS else [],
+            offline=[] if each != LEADERLESS else [1, 2],
         )
         for each in range(PARTITIONS[name])
     ]
     return TopicMetadata(name, TOPIC_ID, False, found)
+
+
+def _described(found: PartitionMetadata) -> PartitionDescription:
+    without = found.partition == LEADERLESS
+    return PartitionDescription(
+        leader=found.leader,
+        leader_epoch=found.leader_epoch,
+        replicas=found.replicas,
+        isr=found.isr,
+        elr=[1, 2] if without else [],
+        last_known_elr=[1] if without else [],
+        offline=found.offline,
+    )
 
 
 def _member(member_id: str, client_id: str, *partitions: int) -> GroupMember:
@@ -115,13 +140,9 @@ class MadeUpAdmin:
             for name in names
         }
 
-    def describe_partitions(self, topics: Iterable[str] | None = None) -> dict[TopicPartition, PartitionDescription]:
+    def describe_partitions(self, names: Iterable[str]) -> dict[TopicPartition, PartitionDescription]:
         return {
-            TopicPartition(name, each.partition): PartitionDescription(
-                each.leader, each.leader_epoch, each.replicas, each.isr, [3] if each.partition == 4 else [], [], []
-            )
-            for name in topics or PARTITIONS
-            for each in _topic(name).partitions
+            TopicPartition(name, each.partition): _described(each) for name in names for each in _topic(name).partitions
         }
 
     def create_topics(self, wanted: Iterable[Any], **_: object) -> dict[str, Any]:
@@ -142,7 +163,7 @@ class MadeUpAdmin:
         self, wanted: Mapping[TopicPartition, int], *, isolation_level: int = 0
     ) -> dict[TopicPartition, Any]:
         def answer(where: TopicPartition, position: int) -> OffsetAndTimestamp | KafkaError:
-            if where.partition == 5:
+            if where.partition == LEADERLESS:
                 return error_for(ErrorCode.LEADER_NOT_AVAILABLE)
             if position == EARLIEST:
                 return OffsetAndTimestamp(1_200_000, -1, -1)
@@ -158,7 +179,34 @@ class MadeUpAdmin:
         return dict.fromkeys(changes)
 
     def describe_cluster(self) -> Any:
-        return SimpleNamespace(brokers=[NODE])
+        return ClusterDescription(
+            "AAECAwQFBgcICQoLDA0ODw", 1, [NODE, Node(2, "kafka-2.warehouse.example.com", 9092)], [3]
+        )
+
+    def describe_quorum(self) -> Quorum:
+        return Quorum(1, 7, 48_211, [QuorumReplica(1, 48_211, True), QuorumReplica(2, 48_209, False)])
+
+    def describe_log_dirs(self, broker_ids: Iterable[int] | None = None, **_: object) -> dict[int, list[LogDir]]:
+        sizes = [ReplicaSize(TopicPartition("orders", each), 1_073_741_824 + each, 0, False) for each in range(6)]
+        healthy = LogDir("/var/lib/kafka/data", None, sizes, 500_107_862_016, 381_554_061_312)
+        failed = LogDir("/mnt/disk-2", error_for(ErrorCode.KAFKA_STORAGE_ERROR), [], -1, -1)
+        return {each: [healthy] if each == 1 else [healthy, failed] for each in broker_ids or (1, 2)}
+
+    def list_quotas(self) -> list[Quota]:
+        return [
+            Quota((("client-id", "reporting"),), {"consumer_byte_rate": 1_048_576.0}),
+            Quota((("client-id", None), ("user", "alice@EXAMPLE.COM")), {"request_percentage": 12.5}),
+            Quota((("ip", "192.168.10.21"),), {"connection_creation_rate": 20.0}),
+        ]
+
+    def alter_quotas(self, *_: object, **__: object) -> None:
+        return None
+
+    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return dict(before)
+
+    def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, None]:
+        return dict.fromkeys(partitions)
 
     def list_groups(self, **_: object) -> list[GroupListing]:
         return [

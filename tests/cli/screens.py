@@ -19,13 +19,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from unittest import mock
 
 from barnabas.cli.layout import width_of
 from barnabas.main import command_group
+from barnabas.verify.history import write_history
 from tests.cli.made_up_cluster import HOSTILE, at_noon, pretend
+from tests.verify.stories import history
 
 FOLDER = Path(__file__).with_name("screens")
 WIDTHS = (60, 80, 120)
@@ -59,13 +61,28 @@ SCREENS = {
     "config-describe-documentation": "config describe topic orders --all --documentation",
     "config-describe-synonyms": "config describe broker 1 -k retention.ms --synonyms",
     "config-alter": "config alter topic orders --set retention.ms=1 --set segment.ms=60000 --delete max.message.bytes",
+    "config-alter-unknown-setting": "config alter broker 1 --set log.cleaner.thread=2",
+    "topic-trim": "topic trim orders:0,1 --before -1000",
+    "group-delete-offsets": "group delete-offsets orders-app --topic orders:0,1",
+    "cluster-info": "cluster info",
+    "cluster-health": "cluster health",
+    "broker-list": "broker list",
+    "broker-describe": "broker describe 1",
+    "broker-logdirs": "broker logdirs --partitions",
+    "quota-list": "quota list",
+    "quota-set": "quota set --client-id reporting consumer_byte_rate=1048576",
+    "quota-delete": "quota delete --client-id reporting",
     "txn-list": "txn list",
     "txn-describe": "txn describe billing-7",
     "txn-describe-unknown": "txn describe biling-7",
     "txn-abort": "txn abort billing-7",
     "txn-abort-hanging": "txn abort --topic orders:2 --start-offset 1284009",
     "txn-doctor": "txn doctor",
+    "verify-check": "verify --check run.jsonl",
 }  # fmt: skip
+
+
+HISTORY = history("p0 ok txn s0:1@0 s0:3@2", "p1 ok send s0:2@1", "p2 fail txn s1:4", "final r0:1@0,2@1,3@2 r1:4@0")
 
 
 def path_of(name: str) -> Path:
@@ -156,7 +173,8 @@ class Tmux:
 
 def run(name: str) -> None:
     """Run a command against the made-up cluster, in this process."""
-    with pretend(), at_noon(), mock.patch.dict(os.environ):
+    with pretend(), at_noon(), mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as folder, chdir(folder):
+        write_history(Path("run.jsonl"), HISTORY)
         os.environ.pop("BARNABAS_BOOTSTRAP_SERVERS", None)
         with suppress(SystemExit):
             command_group().main(args=shlex.split(SCREENS[name]), prog_name="barnabas")

@@ -44,17 +44,17 @@ def test_all_errors_are_printed_before_the_command_ends(capsys: pytest.CaptureFi
     ("code", "message", "subject", "line"),
     [
         (MISSING.code, "topic ordrs does not exist", None, "topic ordrs does not exist; did you mean orders?"),
-        (MISSING.code, "The topic 'ordrs' does not exist.", None, "The topic 'ordrs' does not exist; did you mean orders?"),
-        (MISSING.code, "Unknown topic or partition", "topic ordrs", "topic ordrs: Unknown topic or partition; did you mean orders?"),
-        (MISSING.code, "Unknown topic or partition", "topic orders", "topic orders: Unknown topic or partition"),
-        (ErrorCode.GROUP_ID_NOT_FOUND, "Group my bilings not found.", None, "Group my bilings not found; did you mean my billings?"),
+        (MISSING.code, "The topic 'ordrs' does not exist.", None, "the topic 'ordrs' does not exist; did you mean orders?"),
+        (MISSING.code, "Unknown topic or partition", "topic ordrs", "topic ordrs: unknown topic or partition; did you mean orders?"),
+        (MISSING.code, "Unknown topic or partition", "topic orders", "topic orders: unknown topic or partition"),
+        (ErrorCode.GROUP_ID_NOT_FOUND, "Group my bilings not found.", None, "group my bilings not found; did you mean my billings?"),
         (ErrorCode.GROUP_ID_NOT_FOUND, "group x does not exist", "group x", "group x does not exist"),
-        (ErrorCode.INVALID_CONFIG, "Unknown topic config name: a.mss", "topic t",
-         "topic t: Unknown topic config name: a.mss; did you mean a.ms?"),
+        (ErrorCode.INVALID_CONFIG, "Unknown topic config name: retention.mss", "topic t",
+         "topic t: unknown topic config name: retention.mss; did you mean retention.ms?"),
     ],
 )  # fmt: skip
 def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, subject: str | None, line: str) -> None:
-    names = {"topic": ["orders", "payments"], "group": ["my billings"], "topic setting": ["a.ms"]}
+    names = {"topic": ["orders", "payments"], "group": ["my billings"]}
     failure = failure_of(error_for(code, message), subject).with_nearest(names.__getitem__)
     assert failure.format_message().rpartition(" (`")[0] == line
 
@@ -63,7 +63,8 @@ def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, sub
     ("subject", "hint"),
     [
         ("topic t", "`barnabas topic configs` lists names and defaults"),
-        ("broker 1", "`barnabas config describe broker 1 --all` lists names and values"),
+        ("broker 1", "`barnabas config describe broker --all 1` lists names and values"),
+        ("group a; rm b", "`barnabas config describe group --all 'a; rm b'` lists names and values"),
         ("all brokers", "`barnabas config describe broker --all` lists names and values"),
     ],
 )

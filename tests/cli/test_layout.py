@@ -53,7 +53,14 @@ def test_texts_break_between_words_and_a_longer_word_is_cut() -> None:
 
 
 def test_width_is_counted_in_columns_of_the_terminal() -> None:
-    assert [width_of(text) for text in ("abc", "日本", "e\u0301", "ö")] == [3, 4, 1, 1]
+    assert [width_of(text) for text in ("abc", "日本", "e\u0301", "o\u20dd", "ö")] == [3, 4, 1, 1, 1]
     assert cut("日本語", 6) == "日本語"
     assert cut("日本語", 5) == "日本…"
     assert cut("日本語", 4) == "日…"
+
+
+def test_a_word_that_is_cut_below_its_row_counts_as_cut() -> None:
+    grid = Grid(["A", "ID"], [["a", "i" * 30]], below=[1])
+    layout = lay_out(grid, 12)
+    assert layout.lines == ["a", "  iiiiiiiii…"]
+    assert layout.is_cut

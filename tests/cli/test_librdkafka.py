@@ -46,7 +46,7 @@ def test_an_empty_group_is_rejected_before_the_library_ends_the_process() -> Non
 
 def test_an_offset_outside_the_log_is_reported_as_such() -> None:
     failure = library_failure(LibraryError(LibraryError._AUTO_OFFSET_RESET, "no offset"), "topic t")
-    assert "Offset out of range" in failure.format_message()
+    assert "offset out of range" in failure.format_message()
     assert "where the log begins and ends" in failure.format_message()
 
 

@@ -4,7 +4,7 @@ import os
 import click
 import pytest
 
-from barnabas.cli.output import JsonOutput, Table, TableOutput, json_name, json_text, note, text
+from barnabas.cli.output import JsonOutput, Table, TableOutput, json_name, note, printable_json, text
 
 LAG = Table(
     ("TOPIC", "PARTITION", "OFFSET", "LAG", "HOST"),
@@ -43,9 +43,9 @@ def test_json_keeps_types(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_escapes_what_a_terminal_obeys_and_keeps_letters() -> None:
     hostile = {"ö": "\x1b[2J\x7f\x9b31m\u202e\n€"}
-    assert json_text(hostile) == '{"ö": "\\u001b[2J\\u007f\\u009b31m\\u202e\\n€"}'
-    assert json.loads(json_text(hostile, indent=2)) == hostile
-    assert json.loads(json_text("\U000e0001")) == "\U000e0001"
+    assert printable_json(json.dumps(hostile, ensure_ascii=False)) == '{"ö": "\\u001b[2J\\u007f\\u009b31m\\u202e\\n€"}'
+    assert json.loads(printable_json(json.dumps([hostile], indent=2, ensure_ascii=False))) == [hostile]
+    assert printable_json('"\U000e0001"') == r'"\udb40\udc01"'
 
 
 def test_nothing_from_outside_drives_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from barnabas.cli.record_format import Shown, printer, unescape
+from barnabas.cli.record_format import Shown, printer, to_json, unescape
 
 RECORD = Shown("t", 3, 47, 1_733_000_000_123, b"k\xff", b"value", [("a", b"1"), ("b", None)], 5)
 
@@ -36,6 +36,11 @@ def test_null_prints_nothing_and_has_length_minus_one() -> None:
 def test_formats_that_are_none(template: str) -> None:
     with pytest.raises(ValueError):
         printer(template)
+
+
+def test_json_does_not_drive_the_terminal() -> None:
+    printed = to_json(RECORD._replace(key=None, value="\x1b[2J\x9b1mö".encode(), headers=[]))
+    assert b'"value": "\\u001b[2J\\u009b1m\xc3\xb6"' in printed
 
 
 def test_json_marks_what_is_not_utf8() -> None:

@@ -16,7 +16,8 @@ def test_the_screens(name: str) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_table_folds(width: int) -> None:
-    narrow = [name for name, command in SCREENS.items() if "--wide" not in command]
+    # `verify` prints sentences below its tables.
+    narrow = [name for name, command in SCREENS.items() if "--wide" not in command and "verify" not in command]
     assert [line for name in narrow for line in tables_of(name, width) if width_of(line) > width] == []
 
 

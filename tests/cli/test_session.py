@@ -1,9 +1,12 @@
+from unittest import mock
+
 import click
 import pytest
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.output import TableOutput
 from barnabas.cli.session import Session, parse_pairs
+from tests.cli.made_up_cluster import PARTITIONS, MadeUpAdmin
 
 
 def session(bootstrap: str | None = None, **properties: str) -> Session:
@@ -30,3 +33,17 @@ def test_pairs() -> None:
     for bad in ("a", "=1"):
         with pytest.raises(click.BadParameter):
             parse_pairs((bad,), "--config")
+
+
+def test_names_are_listed_once_and_not_among_too_many() -> None:
+    with mock.patch.object(Session, "admin", return_value=MadeUpAdmin()) as admin:
+        asked = session()
+        assert asked.names("topic") == asked.names("topic") == sorted(PARTITIONS)
+        assert admin.call_count == 1
+        assert "billing-7" in asked.names("transactional id")
+        with mock.patch("barnabas.cli.session._MOST_NAMES", 2):
+            assert session().names("topic") == []
+
+
+def test_no_names_without_a_broker() -> None:
+    assert session("127.0.0.1:1").names("group") == []

@@ -44,7 +44,9 @@ def test_partitions_without_a_leader_are_explained_in_one_line_a_reason(capsys: 
     _explain_leaderless(details)
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("no leader: t-1, t-2, t-3, t-4, t-5 and 2 more: eligible leader replica 2 is offline, and ")
-    assert second.startswith("no leader: t-8: last known leader 2 is offline, and replica 1 may lack records; start broker 2, or ")
+    assert second.startswith(
+        "no leader: t-8: last known leader 2 is offline, and replica 1 may lack records; start broker 2, or "
+    )
 
 
 def _with_offsets(

@@ -21,6 +21,11 @@ def test_bootstrap_addresses(text: Any, addresses: list[tuple[str, int]]) -> Non
     assert parse_bootstrap(text) == addresses
 
 
+def test_an_ipv6_address_without_brackets_gets_an_example() -> None:
+    with pytest.raises(ValueError, match=r"write host:port, for example \[::1\]:9092"):
+        parse_bootstrap("fe80::1:9100")
+
+
 @pytest.mark.parametrize("text", ["", " , ", "host:", "host:0", "host:65536", "host:nine", ":9092", "[::1", "[::1]x"])
 def test_addresses_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="write host:port"):

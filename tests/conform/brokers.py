@@ -56,12 +56,16 @@ class BarnabasProcess:
         assert self.process is not None
         return self.process.pid
 
+    def arguments(self) -> list[str]:
+        """What follows `barnabas start`."""
+        found = ["--data-dir", str(self.data_dir), "--listen", self.bootstrap_servers]
+        for key, value in self.settings.items():
+            found += ["--set", f"{key}={value}"]
+        return found
+
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "barnabas.main", "start", "--data-dir", str(self.data_dir)]
-        command += ["--listen", self.bootstrap_servers]
-        for key, value in self.settings.items():
-            command += ["--set", f"{key}={value}"]
+        command = [sys.executable, "-m", "barnabas.main", "start", *self.arguments()]
         with open(self.folder / "server.log", "a") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None

@@ -23,6 +23,18 @@ def test_revenue_over_time():
     assert answers.revenue_per_hour(REVENUE)[8:10] == [2500, 700]
 
 
+def test_revenue_without_lines_that_were_taken_back():
+    bulk = {
+        "at": datetime(2010, 12, 1, 8, 26, 30),
+        "cancelled_at": datetime(2010, 12, 2, 9, 0),
+        "country": "UK",
+        "amount_thousandths": 900,
+    }
+    rest = answers.without(REVENUE, [bulk])
+    assert [row["amount_thousandths"] for row in rest] == [100, 1500, 1600]
+    assert REVENUE[0]["amount_thousandths"] == 1000, "the results stay as they are"
+
+
 def test_the_highest_come_first():
     rows = [
         {"stock_code": c, "amount_thousandths": a, "level": a, "line": a} for c, a in (("x", 1), ("y", 3), ("z", 2))

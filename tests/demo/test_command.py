@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import barnabas
 from barnabas.demo.command import demo
+from barnabas.demo.feeder import Feed, feed_lines
+from barnabas.demo.shop import create_topics, filled_topics
+from barnabas.main import command_group
 from tests.spark.session import SPARK
 
 
@@ -23,7 +27,7 @@ def test_no_java_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     code, said = run("--data-dir", str(tmp_path / "d"))
     assert code == 1
-    assert said.startswith("Error: Spark needs Java, but Java is not installed: install Java 17")
+    assert said.startswith("error: Spark needs Java, but Java is not installed: install Java 17")
     assert said.count("\n") == 1
     assert not (tmp_path / "d").exists()
 
@@ -33,22 +37,48 @@ def test_a_folder_that_is_not_empty_is_rejected(monkeypatch, tmp_path):
     (tmp_path / "mine").write_text("x")
     code, said = run("--data-dir", str(tmp_path))
     assert code == 1
-    assert "is not empty: name a new folder with --data-dir" in said
+    assert "is not empty (name a new folder with --data-dir" in said
 
 
 def test_a_broker_that_does_not_answer_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr("barnabas.demo.java.check_java", lambda: 17)
-    monkeypatch.setattr("barnabas.demo.command._ANSWER_S", 0.2)
+    monkeypatch.setattr("barnabas.demo.shop.ANSWER_S", 0.2)
     code, said = run("-b", "127.0.0.1:1", "--data-dir", str(tmp_path / "d"))
     assert code == 1
-    assert said == "Error: no broker answers at 127.0.0.1:1: start one with `barnabas start`, or leave out -b\n"
+    assert said == "error: no broker answers at 127.0.0.1:1 (start one with `barnabas start`, or leave out -b)\n"
     assert not (tmp_path / "d").exists()
+
+
+def test_topics_that_are_not_empty_are_rejected_until_the_hint_is_typed(monkeypatch, tmp_path):
+    monkeypatch.setattr("barnabas.demo.java.check_java", lambda: 17)
+    with barnabas.Broker() as broker:
+        servers = broker.bootstrap_servers
+        create_topics(servers)
+        assert filled_topics(servers) == []
+        feed_lines(servers, Feed(rows=100))
+        code, said = run("-b", servers, "--data-dir", str(tmp_path / "d"))
+        assert code == 1
+        hint = f"`barnabas topic delete orders payments inventory -b {servers}`"
+        assert said == (
+            f"error: the demo would count what is already in orders and payments and inventory at {servers}"
+            f" ({hint} deletes it; or leave out -b)\n"
+        )
+        assert not (tmp_path / "d").exists()
+        assert CliRunner().invoke(command_group(), hint.strip("`").split()[1:]).exit_code == 0
+        assert filled_topics(servers) == []
 
 
 def test_a_missing_input_is_rejected(tmp_path):
     code, said = run("--input", str(tmp_path / "nowhere.csv"))
     assert code == 2
     assert "does not exist" in said
+
+
+def test_the_input_may_be_named_by_a_variable(monkeypatch, tmp_path):
+    monkeypatch.setenv("BARNABAS_ONLINE_RETAIL", str(tmp_path / "nowhere.csv"))
+    code, said = run()
+    assert code == 2
+    assert "nowhere.csv" in said.replace("\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("--rows", "0"), ("--speed", "0"), ("--rows", "many")])

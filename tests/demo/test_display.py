@@ -9,10 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from barnabas.demo.chart import draw_chart
-from barnabas.demo.display import Progress, print_answers, print_places
+from barnabas.demo.display import Clock, Progress, print_answers, print_places
 from barnabas.demo.feeder import FeedProgress
 from barnabas.demo.pipeline import QueryProgress
 
@@ -107,7 +108,52 @@ def test_progress_on_a_terminal(pipeline):
         progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00", done=True), pipeline)
 
 
+def test_a_clock_elsewhere_is_one_line():
+    def draw(console: Console) -> None:
+        with Clock(console, lambda: "starting Spark: Java") as clock:
+            clock.line()
+
+    assert printed(draw) == "starting Spark: Java …\n"
+
+
+def test_a_clock_counts_on_a_copy_of_the_terminal(tmp_path):
+    now_s, what = 0.0, "Java"
+    with (tmp_path / "terminal").open("w") as file:
+        console = Console(file=file, force_terminal=True, width=80)
+        with Clock(console, lambda: f"starting Spark: {what}", clock=lambda: now_s) as clock:
+            now_s, what = 12.34, "query 1 of 6, lines"
+            assert clock.line().plain == " 12.3 s  starting Spark: query 1 of 6, lines …"
+    assert "12.3 s" in (tmp_path / "terminal").read_text()
+
+
 @pytest.mark.slow
 def test_chart(pipeline, tmp_path):
     draw_chart(pipeline, tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_chart_has_linear_axes_with_units_and_marks_what_was_taken_back(pipeline, tmp_path, monkeypatch):
+    bulk = LINE | {"country": "UK", "cancelled_at": AT.replace(hour=9), "amount_thousandths": 900_000_000}
+    rows = [
+        {"minute": AT, "country": "UK", "amount_thousandths": 900_000_000 + 5_000_000, "lines": 2},
+        {"minute": AT.replace(hour=9), "country": "UK", "amount_thousandths": -900_000_000 + 3_000_000, "lines": 2},
+        {"minute": AT.replace(hour=17), "country": "UK", "amount_thousandths": -1_000_000, "lines": 1},
+    ]
+    pipeline.revenue, pipeline.taken_back = table(*rows), table(bulk)
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_args, **_options: figures.append(self))
+    draw_chart(pipeline, tmp_path / "chart.png")
+    days, countries, sellers, hours = figures[0].axes
+    assert {axes.get_xscale() for axes in figures[0].axes} | {axes.get_yscale() for axes in figures[0].axes} == {
+        "linear"
+    }
+    assert [bar.get_height() for bar in days.patches] == [7.0], "in thousands, without the bulk order"
+    assert (
+        "1 large order lines over £900 thousand, cancelled within the hour"
+        in days.get_legend().get_texts()[0].get_text()
+    )
+    assert all("thousand £" in label for label in (days.get_ylabel(), countries.get_xlabel(), sellers.get_xlabel()))
+    assert [bar.get_height() for bar in hours.patches][8:10] == [5.0, 3.0]
+    assert [text.get_text() for text in hours.texts] == ["below zero at 17: more was cancelled than ordered"]
+    assert all(axes.get_title() for axes in figures[0].axes)

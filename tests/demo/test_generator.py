@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime, timedelta
 
 from barnabas.demo.generator import COLUMNS, generate_lines
 
@@ -31,6 +32,37 @@ def test_it_looks_like_a_shop():
     assert articles[0][1] > 10 * articles[-1][1]
     assert any(not line[6] for line in lines)
     assert 0 < sum(line[0].startswith("C") for line in lines) < len(lines) / 20
+
+
+def test_the_shop_is_open_by_day_and_closed_on_saturdays():
+    moments = [datetime.fromisoformat(line[4]) for line in generate_lines(20_000) if line[4][:1].isdigit()]
+    hours = Counter(moment.hour for moment in moments)
+    assert set(hours) == set(range(8, 20))
+    assert hours.most_common(1)[0][0] in (11, 12, 13)
+    assert {moment.weekday() for moment in moments} == {0, 1, 2, 3, 4, 6}
+
+
+def test_a_customer_stays_in_one_country_and_none_has_most_orders():
+    lines = list(generate_lines(50_000))
+    countries = {line[6]: set() for line in lines if line[6]}
+    for line in lines:
+        if line[6]:
+            countries[line[6]].add(line[7])
+    assert all(len(each) == 1 for each in countries.values())
+    orders = Counter(customer for customer, _ in {(line[6], line[0]) for line in lines if line[6]})
+    assert orders.most_common(1)[0][1] < len(orders) / 20
+
+
+def test_bulk_orders_are_cancelled_within_the_hour():
+    """Otherwise they would be most of the revenue of one hour, and a loss in another."""
+    lines = [line for line in generate_lines(50_000) if line[3].lstrip("-").isdigit()]
+    bulk = [line for line in lines if int(line[3]) > 1000]
+    assert 2 <= len(bulk) <= 8
+    for line in bulk:
+        back = next(each for each in lines if (each[1], each[3], each[6]) == (line[1], f"-{line[3]}", line[6]))
+        waited = datetime.fromisoformat(back[4]) - datetime.fromisoformat(line[4])
+        assert timedelta(minutes=4) <= waited <= timedelta(hours=1)
+        assert 5_000 < int(line[3]) * float(line[5]) < 40_000
 
 
 def test_it_has_every_kind_of_invalid_line():

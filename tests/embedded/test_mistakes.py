@@ -39,7 +39,7 @@ def test_a_broker_that_does_not_run_says_so(call: Callable[[barnabas.Broker], ob
 def test_the_port_of_another_broker() -> None:
     with barnabas.Broker() as broker, pytest.raises(barnabas.CannotStart) as caught:
         barnabas.Broker(port=broker.port).start()
-    assert str(caught.value).endswith("address already in use; is another broker running? port=0 picks a free port")
+    assert str(caught.value).endswith("Address already in use (is another broker running? port=0 picks a free port)")
     assert "('" not in str(caught.value)
 
 
@@ -47,14 +47,14 @@ def test_the_directory_of_another_broker() -> None:
     with barnabas.Broker() as broker, pytest.raises(barnabas.CannotStart) as caught:
         barnabas.Broker(data_dir=broker.data_dir).start()
     assert str(caught.value).endswith(
-        "is in use by another broker; stop that broker, or pass another data_dir=, or none"
+        "is in use by another broker (stop that broker, or pass another data_dir=, or none)"
     )
 
 
 def test_the_directory_of_another_node(tmp_path: Path) -> None:
     with barnabas.Broker(tmp_path):
         pass
-    with pytest.raises(barnabas.CannotStart, match=r"set node\.id=1, or pass another data_dir=, or none$"):
+    with pytest.raises(barnabas.CannotStart, match=r"\(set node\.id=1, or pass another data_dir=, or none\)$"):
         barnabas.Broker(tmp_path, config={"node.id": 2}).start()
 
 
@@ -73,6 +73,14 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     with pytest.raises(barnabas.ConfigError) as caught:
         barnabas.Broker(config=config, port=port).start()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["", "a,b"])
+def test_a_directory_that_log_dirs_cannot_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(barnabas.ConfigError, match=rf"^data_dir={name}"):
+        barnabas.Broker(name).start()
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_failed_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def check(story: Story, where: str) -> None:
     assert set(latest_of_each_key(before)) <= set(left) <= set(before), where
     assert left == sorted(left), where
     assert log.log_end_offset == story.compacted.log.log_end_offset, where
-    assert log.recovered_bytes_cut == 0, where
+    assert log.recovered.bytes_cut == 0, where
     bases = [segment.base_offset for segment in log.segments]
     assert bases == sorted(set(bases)), where
     ends = [header.next_offset for segment in log.segments for _, header in segment.headers()]

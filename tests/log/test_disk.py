@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.log.disk import MAX_OPEN_FILES, Disk, DiskLocked, OsDisk, parent_dir, write_fully
+from barnabas.log.errors import KafkaStorageError, in_words
 from tests.simulation.disk import SimDisk
 
 
@@ -92,6 +95,96 @@ def test_lock_excludes_another_process(tmp_path: Path) -> None:
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "1\n"
     lock.release()
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == ""
+
+
+def modes(path: Path) -> int:
+    return path.lstat().st_mode & 0o777
+
+
+def test_what_is_made_is_for_its_owner_only(tmp_path: Path) -> None:
+    """The metadata log has credentials. What was there keeps its mode."""
+    disk, root = OsDisk(), tmp_path / "root"
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    disk.mkdir(str(root))
+    disk.open(f"{root}/segment", create=True).close()
+    disk.write_file_atomic(f"{root}/checkpoint", b"")
+    disk.lock(f"{root}/.lock").release()
+    assert modes(root) == 0o700
+    assert {path.name: modes(path) for path in root.iterdir()} == {
+        "segment": 0o600,
+        "checkpoint": 0o600,
+        ".lock": 0o600,
+    }
+    disk.mkdir(str(shared))
+    assert modes(shared) == 0o755
+    assert [disk.is_public(str(path)) for path in (root, root / "segment", shared)] == [False, False, True]
+    (shared / "file").touch(0o644)
+    assert disk.is_public(str(shared / "file"))
+
+
+def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    disk, target = OsDisk(), tmp_path / "target"
+    target.write_bytes(b"kept")
+    for name in ("link", "checkpoint.tmp", ".lock"):
+        (tmp_path / name).symlink_to(target)
+    link = str(tmp_path / "link")
+    for call in (
+        lambda: disk.open(link),
+        lambda: disk.open(link, create=True),
+        lambda: disk.read_file(link),
+        lambda: disk.sync_file(link),
+        lambda: disk.write_file_atomic(str(tmp_path / "checkpoint"), b"diverted"),
+        lambda: disk.lock(str(tmp_path / ".lock")),
+    ):
+        with pytest.raises(OSError, match="symbolic links") as refused:
+            call()
+        assert "a symbolic link stands in its place" in in_words(refused.value)
+    assert target.read_bytes() == b"kept"
+
+
+def test_a_directory_may_be_a_link(tmp_path: Path) -> None:
+    """As to another disk."""
+    disk, real = OsDisk(), tmp_path / "real"
+    disk.mkdir(str(real))
+    root = str(tmp_path / "link")
+    os.symlink(real, root)
+    disk.lock(f"{root}/.lock").release()
+    disk.write_file_atomic(f"{root}/file", b"x")
+    disk.sync_dir(root)
+    assert disk.read_file(f"{root}/file") == b"x"
+
+
+def test_a_failed_call_names_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call on a descriptor knows no path, but people need one."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    disk, path = OsDisk(), str(tmp_path / "file")
+    disk.write_file_atomic(path, b"x")
+    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "fsync", full)
+    for call in (
+        lambda: disk.write_file_atomic(path, b"y"),
+        lambda: disk.sync_file(path),
+        lambda: disk.sync_dir(path.removesuffix("/file")),
+    ):
+        with pytest.raises(OSError, match="No space") as failed:
+            call()
+        assert in_words(failed.value).startswith(f"No space left on device ({tmp_path}")
+    monkeypatch.undo()
+    with pytest.raises(OSError, match="Is a directory") as failed:
+        disk.read_file(str(tmp_path))
+    assert in_words(failed.value) == f"Is a directory ({tmp_path})"
+    assert disk.read_file(path) == b"x"
+
+
+def test_errors_in_words() -> None:
+    assert in_words(OSError(errno.EIO, os.strerror(errno.EIO))) == "Input/output error"
+    assert in_words(OSError("no number")) == "no number"
+    assert in_words(KafkaStorageError("cannot roll t-0")) == "cannot roll t-0"
+    assert in_words(ValueError()) == "ValueError"
 
 
 def test_parent_dir() -> None:

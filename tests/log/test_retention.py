@@ -155,7 +155,7 @@ def test_each_deleted_file_is_removed_once_when_it_is_due(caplog: pytest.LogCapt
     done(FileNotFoundError())
     assert not caplog.records
     done(OSError(errno.EIO, "lost"))
-    assert "cannot remove deleted segments" in caplog.text
+    assert "Cannot remove deleted segments" in caplog.text
     assert files
     files.remove(0, at_once=True)
     assert (disk.paths(), bool(files), len(works)) == ([], False, 1)

@@ -159,3 +159,7 @@ def test_the_resources_of_a_type_are_listed_by_name() -> None:
     configs = ConfigurationsImage({(GROUP, "b"): {"x": "1"}, (GROUP, "a"): {"x": "1"}, (TOPIC, "c"): {"x": "1"}})
     assert configs.names_of(GROUP) == ["a", "b"]
     assert configs.names_of(BROKER) == []
+
+
+def test_a_resolver_does_not_print_values() -> None:
+    assert repr(resolver(my_password="hunter2")) == "<ConfigResolver node=1 static=1>"

@@ -55,6 +55,8 @@ def state(after: PartitionRegistration) -> tuple[int, str, str, str]:
         # From the ELR only while the ISR is empty; the leader is the ISR then, and the others stay eligible.
         (partition(-1, "", "23", "1"), "123", 2, (2, "2", "3", "")),
         (partition(-1, "", "23", "1"), "3", 2, (3, "3", "2", "")),
+        # One in-sync replica is enough: from now on it acknowledges records that the others do not have.
+        (partition(-1, "", "23", "1"), "123", 1, (2, "2", "", "")),
         (partition(1, "1", "23"), "23", 2, (-1, "1", "23", "")),
         # Nobody: what is known stays.
         (partition(-1, "", "23", "1"), "1", 2, (-1, "", "23", "1")),
@@ -127,6 +129,7 @@ def test_an_unclean_election_takes_anybody_in_the_end(
         (partition(3, "3", "12"), (3, 1), (), 3, (3, "31", "2", "")),
         # The partition had no leader, as a log from before this feature can have it.
         (partition(-1, "2"), (), (2,), 1, (-1, "", "", "2")),
+        (partition(-1, "32"), (), (2, 3), 1, (-1, "", "", "3")),
     ],
 )
 def test_a_replica_that_leaves_a_small_isr_stays_eligible(
@@ -165,9 +168,11 @@ def test_a_leader_that_may_have_lost_records_is_recovering() -> None:
         partition_id=0, topic_id=TOPIC_ID, isr=[2], leader=2, leader_recovery_state=LEADER_RECOVERING, last_known_elr=[]
     )
     again, _ = build(partition(-1, "", "", "2", leader_recovery_state=LEADER_RECOVERING))
-    assert again is not None and again.leader_recovery_state == -1
+    assert again is not None
+    assert again.leader_recovery_state == -1
     clean, _ = build(partition(-1, "", "2", "2"))
-    assert clean is not None and clean.leader_recovery_state == -1
+    assert clean is not None
+    assert clean.leader_recovery_state == -1
     assert after.changed_by(clean).leader_recovery_state == LEADER_RECOVERING != LEADER_RECOVERED
 
 
@@ -188,11 +193,16 @@ def test_a_move_keeps_directories_and_nobody_who_is_removed_is_eligible() -> Non
     assert (record.replicas, record.directories) == ([3, 2], [b"3", b"2"])
     assert (record.adding_replicas, record.removing_replicas) == ([], [])
     assert state(after) == (2, "2", "", "")
+    # Any other change leaves a reassignment as it is.
+    record, after = build(before, isr=(2,))
+    assert record is not None
+    assert (after.adding_replicas, after.removing_replicas) == ((3,), (1,))
 
 
 def test_a_replica_that_is_removed_ends_the_epoch() -> None:
     record, after = build(partition(2, "12"), replicas=(2, 3), isr=(2,), min_isr=1)
-    assert record is not None and record.leader == 2
+    assert record is not None
+    assert record.leader == 2
     assert after.leader_epoch == 6
     assert build(partition(2, "12"), replicas=(3, 2, 1))[1].leader_epoch == 5
 

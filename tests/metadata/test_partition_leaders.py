@@ -47,7 +47,8 @@ def view(
 ) -> ControllerView:
     """One partition on the brokers 1, 2, 3 and on 4, which is not registered."""
     brokers = {
-        i: BrokerRegistration(i, 1, b"i" * 16, (), {}, None, i in fenced, i in leaving, of_directories) for i in (1, 2, 3)
+        i: BrokerRegistration(i, 1, b"i" * 16, (), {}, None, i in fenced, i in leaving, of_directories)
+        for i in (1, 2, 3)
     }
     topic = TopicImage("a", TOPIC_ID, {0: PartitionRegistration((1, 2, 3, 4), isr, leader, 0, 0, **fields)})
     image = MetadataImage(
@@ -173,7 +174,8 @@ def test_partitions_are_walked_in_the_order_of_topics() -> None:
     b, c = (TopicImage(name, name.encode() * 16, one.image.topics.by_name["a"].partitions) for name in "bc")
     topics = TopicsImage({"c": c, "b": b}, {c.topic_id: c, b.topic_id: b})
     both = one._replace(image=one.image._replace(topics=topics))
-    assert [(at.topic.name, at.index) for at in all_partitions(both)] == [("b", 0), ("c", 0)]
+    assert [(at.topic.name, at.partition_id) for at in all_partitions(both)] == [("b", 0), ("c", 0)]
     assert isinstance(next(all_partitions(both)), Hosted)
-    assert leads_any(both, 1) and not leads_any(both, 2)
+    assert leads_any(both, 1)
+    assert not leads_any(both, 2)
     assert repr(Elections(both, gone=1)) == "<Elections gone=1 back=-1 crashed=-1>"

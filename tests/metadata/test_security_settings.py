@@ -37,6 +37,7 @@ KEYS = config_schema().of(ConfigResourceType.BROKER)
         ("listener.name.external.scram-sha-256.sasl.jaas.config", "x"),
         ("listener.name.a.b.ssl.keystore.location", "x"),
         ("listener.name.ssl.ssl.keystore.location", "x"),
+        ("listener.name.external.connections.max.reauth.ms", "1"),
     ],
 )
 def test_a_setting_that_asks_for_protection(name: str, value: str) -> None:
@@ -96,6 +97,7 @@ def _other_than_default(name: str) -> str:
         ("ssl.keystore.key", True),
         ("listener.name.external.ssl.key.password", True),
         ("listener.name.external.plain.sasl.jaas.config", True),
+        ("listener.name.external.ssl.truststore.certificates", True),
         ("password.encoder.secret", True),
         ("my.plugin.api.token", True),
         ("num.partitions", False),

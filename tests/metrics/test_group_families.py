@@ -42,3 +42,14 @@ def test_an_offset_beyond_the_log_has_no_lag(node: Monitored) -> None:
     here = {"consumergroup": "g", "topic": "t", "partition": "0"}
     assert value(samples, "kafka_consumergroup_current_offset", **here) == 77
     assert ("kafka_consumergroup_lag", tuple(sorted(here.items()))) not in samples
+
+
+def test_a_group_with_any_name_has_right_labels(node: Monitored) -> None:
+    group = 'a "quoted" \\ name\nbarnabas_forged{x="y"} 1\x1b[2J'
+    node.create_topic("t")
+    coordinate(node)
+    node.produce("t", b"a", b"b", timestamp=node.now_ms)
+    node.commit(group, "t", 1)
+    samples = node.samples()
+    assert value(samples, "kafka_consumergroup_lag", consumergroup=group, topic="t", partition="0") == 1
+    assert not [name for name, _ in samples if "forged" in name]

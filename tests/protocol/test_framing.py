@@ -191,3 +191,18 @@ def test_memory_follows_what_arrives_not_what_is_announced() -> None:
         frames.received(count)
         arrived += count
     assert frames.next_frame() is None
+
+
+def test_a_buffer_shrinks_to_what_is_pending() -> None:
+    buffer = FrameBuffer(1 << 20)
+    frame = struct.pack(">i", 6) + b"abcdef"
+    memory = buffer.get_buffer()
+    memory[:14] = frame + frame[:4]
+    buffer.received(14)
+    taken = buffer.next_frame()
+    buffer.shrink()
+    assert buffer.capacity == 5
+    assert taken == b"abcdef"
+    buffer.get_buffer()[:6] = b"abcdef"
+    buffer.received(6)
+    assert buffer.next_frame() == b"abcdef"

@@ -85,8 +85,19 @@ def test_the_same_leader_in_a_later_epoch(waiting: Waiting) -> None:
 
 def test_committed_by_fewer_replicas_than_wanted(waiting: Waiting) -> None:
     waiting.commit("u")
+    partition = waiting.partition("t")
+    partition.update_follower(2, partition.log.log_end_offset)
     waiting.hosting.change(waiting.ids["t"], isr=[NODE])
     assert waiting.answer.result() == [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NONE]
+
+
+def test_too_few_replicas_commit_nothing_until_there_are_enough(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.change(waiting.ids["t"], isr=[NODE])
+    assert not waiting.answer.done()
+    waiting.hosting.change(waiting.ids["t"], isr=[NODE, 2])
+    waiting.commit("t")
+    assert waiting.answer.result() == [ErrorCode.NONE, ErrorCode.NONE]
 
 
 def test_an_outcome_stays(waiting: Waiting) -> None:

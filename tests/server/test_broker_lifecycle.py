@@ -103,7 +103,9 @@ def test_the_registered_address(
     loop: asyncio.AbstractEventLoop, host: str, advertised: str, expected: tuple[str, int]
 ) -> None:
     protocols = "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT,CONTROLLER:PLAINTEXT"
-    request = registered(loop, host, advertised_listeners=advertised, listener_security_protocol_map=protocols)
+    listeners = "PLAINTEXT://:9092,OTHER://:9093"
+    given = {"advertised_listeners": advertised, "listener_security_protocol_map": protocols, "listeners": listeners}
+    request = registered(loop, host, **given)
     (listener,) = request.listeners
     assert (listener.host, listener.port) == expected
 

@@ -28,7 +28,7 @@ def test_settings_that_ask_for_protection_are_named_in_one_line() -> None:
     assert str(caught.value) == (
         "authorizer.class.name=org.example.Authorizer, ssl.client.auth=required, ssl.keystore.password, super.users=User:admin: "
         "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
-        "Remove this to run it without protection"
+        "Remove these settings to start without protection"
     )
     # A directory may be formatted for another broker.
     assert BrokerConfig.from_properties(given, served=False).num_partitions == 3
@@ -53,11 +53,26 @@ def test_a_listener_with_tls_or_a_login_stops_the_start(embedded: bool) -> None:
         ({"process_roles": "controller"}, "process.roles=controller: a node is always both"),
         ({"controller_quorum_voters": "1@a:9093,2@b:9093,3@c:9093"}, "controller.quorum.voters lists 3 nodes"),
         ({"controller_quorum_bootstrap_servers": "a:9093,b:9093"}, "controller.quorum.bootstrap.servers lists 2 nodes"),
+        (
+            {"controller_quorum_voters": "2@a:9093"},
+            "controller.quorum.voters=2@a:9093 is not this node, which has node.id=1",
+        ),
         ({"group_consumer_assignors": "sticky"}, "one or more of uniform, range"),
     ],
 )
 def test_other_parts_of_a_cluster(properties: dict[str, str], words: str) -> None:
     assert words in refused(**properties)
+
+
+def test_an_advertised_listener_must_exist() -> None:
+    given = {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093", "advertised.listeners": "SSL://a:9092"}
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(given)
+    assert str(caught.value) == (
+        "advertised.listeners names SSL, which is not one of the listeners: CONTROLLER, PLAINTEXT"
+    )
+    given["advertised.listeners"] = "PLAINTEXT://a:9092,CONTROLLER://a:9093"
+    assert BrokerConfig.from_properties(given).advertised_listeners is not None
 
 
 def test_a_node_alone() -> None:

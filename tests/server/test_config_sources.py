@@ -76,7 +76,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_required() -> None:
-    with pytest.raises(ConfigError, match="no data directory: pass --data-dir DIR"):
+    with pytest.raises(ConfigError, match=r"no data directory \(pass --data-dir DIR"):
         ConfigSources(None, {}).config()
 
 

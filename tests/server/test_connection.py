@@ -445,7 +445,7 @@ async def test_a_thousand_idle_connections_cost_little_memory() -> None:
             writer.write(request(METADATA, number))
             assert (await next_response(reader))[0] == number
             clients.append(writer)
-        listener._release_buffers()
+        listener._sweep_buffers()
         assert all(connection._frames is None for connection in listener.connections)
         assert listener.connection_count == 1000
         for writer in clients:

@@ -13,6 +13,7 @@ import pytest
 from barnabas.api.context import RequestContext
 from barnabas.protocol.messages import IncrementalAlterConfigsRequest
 from barnabas.quota.connection_quotas import ConnectionLimits, ConnectionQuotas
+from barnabas.server import request_memory
 from barnabas.server.broker import BrokerServer, CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.request_memory import RequestMemory
@@ -117,7 +118,7 @@ async def test_a_fast_address_is_not_answered_and_closed_after_its_rest() -> Non
 async def test_request_memory_is_shared_and_served_in_order() -> None:
     size = 200_000
 
-    memory = RequestMemory(size)
+    memory = RequestMemory(4 * size, asyncio.get_running_loop())
 
     def answer(context: RequestContext, body: bytes) -> Any:
         assert len(body) == size
@@ -130,8 +131,7 @@ async def test_request_memory_is_shared_and_served_in_order() -> None:
             reader, writer = await connect(listener)
             writer.write(frame[: size // 2])
             clients.append((reader, writer))
-            expected = min(number + 1, 1) * len(frames[0])
-            await until(lambda expected=expected: memory.used == expected)
+            await until(lambda: memory.used >= len(frames[0]))
             await until(lambda number=number: memory.depleted == number)
         # The first one has its memory; the others are not read from, so what they send stays in the system's buffers.
         for number in (2, 1):
@@ -141,12 +141,14 @@ async def test_request_memory_is_shared_and_served_in_order() -> None:
         for reader, _ in clients:
             await next_response(reader)
         assert dispatcher.handled == [0, 1, 2]
-        await until(lambda: memory.used == 0)
+        assert memory.used == len(frames[0]), "the last one keeps its buffer for the next request"
+        listener._sweep_buffers()
+        assert memory.used == 0
 
 
 @on_both_loops
 async def test_memory_comes_back_from_who_leaves_in_the_middle() -> None:
-    memory = RequestMemory(100_000)
+    memory = RequestMemory(100_000, asyncio.get_running_loop())
     async with listening(echo, memory=memory) as (listener, _):
         frame = request(METADATA, 1, bytes(150_000))
         _, first = await connect(listener)
@@ -161,14 +163,17 @@ async def test_memory_comes_back_from_who_leaves_in_the_middle() -> None:
         third.close()
         first.close()
         assert (await next_response(reader))[0] == 1
+        second.close()
         await until(lambda: memory.used == 0)
 
 
 @on_both_loops
 async def test_without_a_large_request_no_memory_is_counted() -> None:
-    memory = RequestMemory(1)
+    memory = RequestMemory(1, asyncio.get_running_loop())
     async with listening(echo, memory=memory) as (listener, _):
-        memory.used = 1  # as if all were taken
+        _, other = await connect(listener)
+        other.write(request(METADATA, 1, bytes(100_000))[:1000])
+        await until(lambda: memory.used > 100_000)
         reader, writer = await connect(listener)
         writer.write(request(METADATA, 1, b"x" * 60_000))
         assert (await next_response(reader))[0] == 1
@@ -250,9 +255,93 @@ def test_limits_that_cannot_be_stop_the_start(tmp_path: Path, name: str, value: 
 
 @on_both_loops
 async def test_a_size_field_alone_takes_no_memory_yet_bounds_are_kept() -> None:
-    memory = RequestMemory(10_000_000)
+    memory = RequestMemory(10_000_000, asyncio.get_running_loop())
     async with listening(echo, memory=memory, max_frame_bytes=50_000_000) as (listener, _):
         reader, writer = await connect(listener)
         writer.write(struct.pack(">i", 60_000_000))
         assert await reader.read() == b""
         assert memory.used == 0
+
+
+@on_both_loops
+async def test_half_a_request_ends_after_a_minute_and_other_connections_stay() -> None:
+    async with listening(echo) as (listener, _):
+        reader, half = await connect(listener)
+        half.write(request(METADATA, 1, bytes(500))[:100])
+        good_reader, good = await connect(listener)
+        await until(lambda: listener.connection_count == 2)
+        await until(lambda: any(connection._frames is not None for connection in listener.connections))
+        for sweep in range(13):
+            good.write(request(METADATA, sweep))
+            assert (await next_response(good_reader))[0] == sweep
+            listener._sweep_buffers()
+        assert await reader.read() == b""
+        await until(lambda: listener.connection_count == 1)
+
+
+@on_both_loops
+async def test_half_requests_do_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty half requests announce more memory than there is; requests of every size are answered all the same."""
+    monkeypatch.setattr(request_memory, "LOOK_SECONDS", 3600)  # the test looks itself
+    loop = asyncio.get_running_loop()
+    memory = RequestMemory(40_000_000, loop)
+    async with listening(lambda context, body: echo(context, b"%d" % len(body)), memory=memory) as (listener, _):
+        hostile = []
+        for _ in range(40):
+            reader, writer = await connect(listener)
+            writer.write(struct.pack(">i", 19_000_000) + bytes(100_000))
+            hostile.append((reader, writer))
+        await until(lambda: memory.waiting_count == 39)
+        for size in (100, 1_000_000):
+            reader, writer = await connect(listener)
+            writer.write(request(METADATA, size, bytes(size)))
+            assert await next_response(reader) == (size, b"%d" % size)
+        reader, writer = await connect(listener)
+        writer.write(request(METADATA, 7, bytes(5_000_000)))
+        await until(lambda: memory.waiting_count == 40)
+        for _ in range(2):
+            memory._look_at_shares()
+        assert await next_response(reader) == (7, b"5000000")
+        assert memory.used <= 40_000_000
+        for _, writer in hostile:
+            writer.close()
+
+
+@on_both_loops
+async def test_a_large_request_counts_until_it_is_answered() -> None:
+    """The executor has a copy of it while it decodes."""
+    waits: list[asyncio.Future[Any]] = []
+
+    def answer(context: RequestContext, body: bytes) -> Any:
+        waits.append(asyncio.get_running_loop().create_future())
+        return waits[-1]
+
+    memory = RequestMemory(10_000_000, asyncio.get_running_loop())
+    async with listening(answer, memory=memory) as (listener, _):
+        reader, writer = await connect(listener)
+        frame = request(METADATA, 1, bytes(4_000_000))
+        writer.write(frame)
+        await until(lambda: bool(waits))
+        for _ in range(20):
+            listener._sweep_buffers()
+        assert memory.used == len(frame)
+        waits[0].set_result(echo(context=RequestContext(None, None, 3, 1, 1), body=b""))  # type: ignore[arg-type]
+        assert (await next_response(reader))[0] == 1
+        listener._sweep_buffers()
+        assert memory.used == 0
+
+
+def test_the_default_bounds_the_memory_and_follows_the_largest_request(tmp_path: Path) -> None:
+    def limit(**properties: str) -> int | None:
+        given = {name.replace("_", "."): value for name, value in properties.items()}
+        config = BrokerConfig.from_properties(
+            {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), **given}
+        )
+        server = make_server(config)
+        server.connections.configure()
+        return None if server.connections.memory is None else server.connections.memory.limit_bytes
+
+    assert limit() == 256 << 20
+    assert limit(socket_request_max_bytes=str(1 << 30)) == 1 << 30
+    assert limit(queued_max_request_bytes=str(1 << 29)) == 1 << 29
+    assert limit(queued_max_request_bytes="-1") is None

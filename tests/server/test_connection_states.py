@@ -12,9 +12,11 @@ import pytest
 
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import Accounting
+from barnabas.protocol.framing import READ_BYTES
 from barnabas.server.connection import Connection
 from barnabas.server.listener import Listener
 from barnabas.server.request_memory import RequestMemory
+from barnabas.steps import start
 from tests.server.scripted_dispatcher import FETCH, METADATA, PRODUCE, ScriptedDispatcher, request, response
 
 
@@ -212,16 +214,49 @@ def test_a_response_that_fails_while_the_connection_closes_is_not_reported(peer:
     assert peer.answered == []
 
 
+def test_a_handler_that_fails_when_it_is_cancelled_is_not_reported(peer: Peer) -> None:
+    reported: list[Any] = []
+    peer.loop.set_exception_handler(lambda _, report: reported.append(report))
+
+    async def handle(wait: asyncio.Future[None]) -> None:
+        try:
+            await wait
+        except asyncio.CancelledError:
+            raise ZeroDivisionError from None
+
+    peer.dispatcher._answer = lambda context, body: start(handle(peer.loop.create_future()), peer.loop)
+    peer.send(request(FETCH, 1))
+    peer.connection.close()
+    peer.turn()
+    peer.turn()
+    gc.collect()
+    assert reported == []
+
+
 def test_a_connection_that_waits_for_memory_leaves_the_queue_with_its_end(loop: asyncio.AbstractEventLoop) -> None:
-    memory = RequestMemory(1)
-    peer = Peer(loop, memory)
+    memory = RequestMemory(1, loop)
+    first, peer = Peer(loop, memory), Peer(loop, memory)
+    first.serve()
+    first.send(request(METADATA, 1, bytes(100_000))[:1000])
+    assert first.transport.is_reading, "one request may be larger than the memory"
     peer.serve()
-    assert memory.take(lambda: None, 1)
     peer.send(request(METADATA, 1, bytes(100_000))[:1000])
     assert not peer.transport.is_reading
     assert repr(memory).endswith("waiting=1>")
     peer.connection.connection_lost(None)
     assert repr(memory).endswith("waiting=0>")
+
+
+def test_a_request_that_waits_counts_as_memory_until_it_is_handled(loop: asyncio.AbstractEventLoop) -> None:
+    memory = RequestMemory(1 << 20, loop)
+    peer = Peer(loop, memory)
+    peer.serve()
+    peer.send(request(FETCH, 1, b"wait") + request(METADATA, 2))
+    assert memory.used == READ_BYTES
+    peer.waits[1].set_result([response(1)])
+    peer.turn()
+    assert peer.answered == [1, 2]
+    assert memory.used == 0
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), ZeroDivisionError()])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from barnabas.server.broker import CannotStart
+from barnabas.server.metrics_endpoint import MetricsEndpoint
 from tests.api.serving import Serving
 from tests.metrics.monitored import Monitored, value
 
@@ -21,6 +23,15 @@ def test_metrics_are_off_unless_asked_for(tmp_path: Path) -> None:
 def test_an_address_that_is_not_host_and_port_is_rejected(tmp_path: Path, address: str) -> None:
     with pytest.raises(CannotStart, match=f"barnabas.metrics.listen {address}: must be HOST:PORT"):
         Serving(tmp_path, barnabas_metrics_listen=address)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("", "localhost"), ("0.0.0.0", "localhost"), ("::1", "[::1]"), ("a.example", "a.example")]
+)
+def test_the_address_in_the_log_can_be_dialled(host: str, expected: str) -> None:
+    made = MetricsEndpoint(asyncio.new_event_loop(), host, 9308, lambda: "")
+    made.http.loop.close()
+    assert made.url == f"http://{expected}:9308/metrics"
 
 
 def test_open_connections_are_counted_by_listener(tmp_path: Path) -> None:

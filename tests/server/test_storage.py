@@ -40,7 +40,7 @@ def test_the_files_are_kafkas() -> None:
 
 
 def test_a_formatted_directory_is_not_formatted_again() -> None:
-    with pytest.raises(StorageError, match=r"Log directory /data is already formatted\."):
+    with pytest.raises(StorageError, match=r"log directory /data is already formatted \(--ignore-formatted skips it\)"):
         format_directory(formatted(), "/data", None, 3, CONFIG, random.Random(1))
 
 

@@ -31,7 +31,9 @@ def test_a_formatted_directory_is_rejected_or_skipped(tmp_path: Path, capsys: py
     assert run_storage(["format", "--data-dir", data]) == 0
     before = (tmp_path / "data" / "meta.properties").read_text()
     assert run_storage(["format", "--data-dir", data]) == 1
-    assert capsys.readouterr().err == f"barnabas storage format: Log directory {data} is already formatted.\n"
+    assert (
+        capsys.readouterr().err == f"error: log directory {data} is already formatted (--ignore-formatted skips it)\n"
+    )
     assert run_storage(["format", "--data-dir", data, "--ignore-formatted"]) == 0
     assert capsys.readouterr().out == f"{data} is already formatted; skipped.\n"
     assert (tmp_path / "data" / "meta.properties").read_text() == before
@@ -46,10 +48,40 @@ def test_the_directory_may_come_from_a_properties_file(tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("action", ["format", "info"])
 def test_without_a_directory_the_remedy_is_named(action: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_storage([action]) == 1
+    with pytest.raises(SystemExit) as end:
+        run_storage([action])
+    assert end.value.code == 2
     assert capsys.readouterr().err == (
-        f"barnabas storage {action}: no data directory: pass --data-dir DIR, or set log.dirs in --config FILE\n"
+        "Usage: barnabas storage ACTION [OPTIONS]\n"
+        "Try 'barnabas storage --help' for help.\n"
+        "error: no data directory (pass --data-dir DIR, or set log.dirs in --config FILE)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["format", "--config", "nofile"], "cannot read nofile: No such file or directory"),
+        (["format", "--data-dir", "file"], "file is a file, not a directory (pass another --data-dir)"),
+        (["format", "--data-dir", "file/data"], "Not a directory (file/data)"),
+        (["format", "--data-dir", "."], ". holds files that are not a broker's: file (pass another --data-dir)"),
+        (["info", "--config", "."], ". is a directory, not a properties file; is it --data-dir?"),
+    ],
+)
+def test_a_failure_is_one_line_without_python(
+    words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_storage(words) == 1
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_a_mistyped_action_gets_the_nearest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_storage(["fromat"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith("is not one of random-uuid, info, format; did you mean format?\n")
 
 
 def test_a_directory_that_is_not_formatted_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

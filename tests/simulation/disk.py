@@ -455,6 +455,10 @@ class SimDisk:
         self.locks.add(path)
         return SimLock(self, path)
 
+    def is_public(self, path: str) -> bool:
+        self.called("is_public", path)
+        return False
+
     def max_open_files(self) -> int:
         return 512
 

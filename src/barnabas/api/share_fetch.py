@@ -34,7 +34,7 @@ from barnabas.replication.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, next_
 from barnabas.share.fetch import ShareFetchParams
 from barnabas.share.sessions import ShareSession, TopicPartitionId
 from barnabas.share.share_partition_manager import AcknowledgeAnswer, FetchAnswer
-from barnabas.steps import PIECE, in_slices, sleep, start
+from barnabas.steps import PIECE, in_slices, observe, sleep, start
 
 __all__ = ["handle"]
 
@@ -62,6 +62,7 @@ async def handle(context: RequestContext, request: ShareFetchRequest) -> ShareFe
     epoch = request.share_session_epoch
     acknowledged = await read_acknowledgements(context, request.topics, is_renew=is_renew, only_with_batches=True)
     acknowledging = start(acknowledge(context, group_id, member_id, acknowledged), services.loop)
+    observe(acknowledging)  # The fetch may fail, or its client leave, before it is awaited.
     fetched: FetchAnswer = {}
     if not is_renew and epoch != FINAL_EPOCH:
         max_bytes = min(request.max_bytes, services.config.fetch_max_bytes, fetch_bytes_limit(context))

@@ -128,13 +128,11 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
 
 
 async def _log(client: RequestContext, created: list[str]) -> None:
-    client_id, host = printable(client.client_id or ""), printable(client.connection.peer_host)
+    who = f"client {printable(client.client_id)}" if client.client_id else "a client"
+    host = printable(client.connection.peer_host)
     async for name in in_slices(created):
         logger.info(
-            "Created topic %s, which client %s at %s asked for; auto.create.topics.enable=false prevents this",
-            name,
-            client_id,
-            host,
+            "Created topic %s, which %s at %s asked for; auto.create.topics.enable=false prevents this", name, who, host
         )
 
 

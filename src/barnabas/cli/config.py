@@ -9,10 +9,12 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
+from barnabas.cli.wording import as_typed
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
-from barnabas.settings_table import setting_names
+from barnabas.printable import printable
+from barnabas.settings_table import near_setting, setting_names
 
 _TYPES = {
     "topic": "TOPIC",
@@ -61,7 +63,7 @@ def _resources(
             meant = did_you_mean(words[0], _TYPES) if words else ""
             raise click.UsageError(
                 "Name a type and its names: topic, broker, group or client-metrics"
-                f" (quotas of users, clients and addresses: kafka-configs.sh){meant}."
+                f" (quotas of users, clients and addresses: `barnabas quota list`){meant}."
             )
         entity_type, words = words[0], words[1:]
     kind = ResourceType[_TYPES[entity_type]]
@@ -136,11 +138,10 @@ def describe(
             continue
         unknown = sorted(set(keys) - {entry.name for entry in entries})
         if unknown and resource.name:  # the default of all brokers has only what was set
-            known = setting_names(_kind(resource))
-            meant = did_you_mean(unknown[0], known) if len(unknown) == 1 else ""
+            meant = near_setting(_kind(resource), unknown[0]) if len(unknown) == 1 else ""
             raise Failure(
                 f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
-                f"`barnabas config describe {_label(resource)} --all` lists them",
+                f"`barnabas config describe {_kind(resource)} --all {as_typed(resource.name)}` lists them",
             )
         chosen = [entry for entry in entries if everything or keys or not entry.is_default]
         table = _table(chosen, documentation, synonyms)
@@ -226,11 +227,23 @@ def alter(
             raise click.UsageError("Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`.")
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
+    for resource, outcome in outcomes.items():
+        if outcome is None and resource.type is ResourceType.BROKER:
+            _warn_of_unknown(list(values))
     status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
     rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
+
+
+def _warn_of_unknown(names: list[str]) -> None:
+    """Say which settings of a broker nobody knows: a broker accepts any name, because its plugins may have their own."""
+    known = set(setting_names("broker"))
+    for name in names:
+        if name not in known and not name.startswith("listener.name."):
+            meant = near_setting("broker", name)
+            click.echo(f"warning: {printable(name)} is not a setting of Kafka's brokers{meant}", err=True)
 
 
 def parse_add_config(text: str) -> dict[str, str]:

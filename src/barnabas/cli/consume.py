@@ -36,7 +36,7 @@ Offsets (-o):
 
 
 @click.command(epilog=FORMATS)
-@click.argument("topics", nargs=-1, shell_complete=complete_topics)
+@click.argument("topics", nargs=-1, metavar="TOPIC…", shell_complete=complete_topics)
 @click.option("--topic", "-t", "more", multiple=True, hidden=True)
 @click.option(
     "-o", "--offset", "offsets", multiple=True, metavar="OFFSET", help="Where to begin, or a range.  [default: start]"

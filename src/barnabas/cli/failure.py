@@ -8,16 +8,16 @@ Exit codes: 1 when something failed, 2 when the command line was wrong (`usage`)
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 import click
 
+from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
-from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.settings_table import suggestion
 
 _HINTS = {
     "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
@@ -53,17 +53,9 @@ _NAMED = re.compile(
     r"(?:topic|group|transactional id) (?P<quote>'?)(?P<name>.+?)(?P=quote)(?:: | does not exist| not found)", re.I
 )
 _TOPIC = re.compile(r"\btopic '?(?P<name>[\w.-]+)")
-_UNKNOWN_SETTING = re.compile(
-    r"Unknown (?P<scope>topic|group|client metrics) config(?:uration)?(?: name)?: (?P<name>\S+)"
-)
 
 Names = Callable[[str], Iterable[str]]
-"""The names that exist, by noun: `topic`, `group`, `transactional id`, `topic setting`."""
-
-
-def on_one_line(text: str) -> str:
-    """Return a text on one line, without what a terminal would obey; backslashes stay as they are."""
-    return "\\".join(printable(part) for part in " ".join(text.split()).split("\\"))
+"""The names that exist, by noun: `topic`, `group`, `transactional id`."""
 
 
 class Missing(NamedTuple):
@@ -126,9 +118,10 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     Args:
         subject: what the error is about, for messages that do not name it.
     """
-    message = error.message
+    message = in_lower_case(error.message)
     if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
+    message += suggestion(error.message)
     return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
 
 
@@ -138,19 +131,21 @@ def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:
         return hint and hint.replace("{topic}", _topic(subject or message))
     if subject is None or subject.startswith("topic "):
         return "`barnabas topic configs` lists names and defaults"
-    return f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+    if subject.startswith("all "):
+        return (
+            f"`barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all` lists names and values"
+        )
+    kind, _, name = subject.partition(" ")
+    return f"`barnabas config describe {kind} --all {as_typed(name)}` lists names and values"
 
 
 def _topic(text: str) -> str:
     """Return the topic that a text is about, as one types it."""
     found = _TOPIC.search(text)
-    return "TOPIC" if found is None else shlex.quote(found["name"])
+    return "TOPIC" if found is None else as_typed(found["name"])
 
 
 def _missing(error: KafkaError, message: str, subject: str | None) -> Missing | None:
-    setting = _UNKNOWN_SETTING.search(message)
-    if setting is not None:
-        return Missing(f"{setting['scope'].replace(' ', '-')} setting", setting["name"])
     noun = _NOUNS.get(error.code)
     if noun is None:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from barnabas.cli.failure import failure_of, report_failures
+from barnabas.cli.group_delete_offsets import delete_offsets
 from barnabas.cli.group_reset import reset_offsets
 from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
@@ -69,7 +70,7 @@ def _named(
 
 
 @group.command()
-@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.argument("groups", nargs=-1, metavar="GROUP…", shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
 @click.option("-s", "--print-summary", "--state", "summary_only", is_flag=True, help="Only the summary.")
@@ -179,7 +180,7 @@ def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
 
 
 @group.command()
-@click.argument("groups", nargs=-1, shell_complete=complete_groups)
+@click.argument("groups", nargs=-1, metavar="GROUP…", shell_complete=complete_groups)
 @click.option("--group", "more", multiple=True, hidden=True)
 @click.option("--all-groups", is_flag=True, help="Every group.")
 @click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
@@ -253,3 +254,4 @@ def _rebalance_row(rebalance: GroupRebalance) -> tuple[object, ...]:
 
 
 group.add_command(reset_offsets)
+group.add_command(delete_offsets)

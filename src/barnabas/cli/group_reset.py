@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TextIO
 import click
 
 from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_duration_ms, parse_time_ms
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
@@ -104,7 +105,7 @@ def reset_offsets(
                 places = _places(admin, list(wanted), committed)
                 planned = {where: _clamp(wanted[where], place) for where, place in places.items()}
             else:
-                partitions = sorted(committed) if all_topics else _scope(admin, topics)
+                partitions = sorted(committed) if all_topics else partitions_of(admin, topics)
                 places = _places(admin, partitions, committed)
                 planned = plan(admin, how, value, places, time.time_ns() // 1_000_000)
         except ValueError as error:
@@ -138,24 +139,6 @@ def _require_inactive(admin: Admin, group_id: str) -> None:
         raise Failure(
             f"group {group_id} is {found.state} with {members}, which would overwrite new offsets", "stop them first"
         )
-
-
-def _scope(admin: Admin, topics: tuple[str, ...]) -> list[TopicPartition]:
-    partitions: list[TopicPartition] = []
-    for text in topics:
-        topic, _, numbers = text.partition(":")
-        metadata = result(admin.describe_topics([topic])[topic])
-        try:
-            chosen = [int(number) for number in numbers.split(",")] if numbers else range(len(metadata.partitions))
-        except ValueError:
-            raise ValueError(f"{text!r} is not TOPIC or TOPIC:0,1") from None
-        for number in chosen:
-            if not 0 <= number < len(metadata.partitions):
-                raise Failure(
-                    f"topic {topic} has no partition {number}", f"it has {len(metadata.partitions)}, from 0 on"
-                )
-        partitions += [TopicPartition(topic, number) for number in chosen]
-    return sorted(set(partitions))
 
 
 def _places(

@@ -46,7 +46,7 @@ _WORDS = {
     "_SSL": ("the TLS connection failed", "check ssl.ca.location, and that the listener speaks TLS"),
     "_TIMED_OUT": ("the broker did not answer in time", _NOT_REACHED),
     "_TRANSPORT": ("the connection to the broker was lost", _NOT_REACHED),
-    "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic describe` shows which there are"),
+    "_UNKNOWN_PARTITION": ("there is no such partition", "`barnabas topic list` shows how many partitions each topic has"),
     "_UNKNOWN_TOPIC": ("there is no such topic", "`barnabas topic list` shows which exist"),
     "_UNSUPPORTED_FEATURE": ("the broker is too old for this", None),
 }  # fmt: skip

@@ -68,18 +68,20 @@ def _cell(value: object) -> str | list[str]:
     return printable(str(value))
 
 
-def json_text(data: object, indent: int | None = None) -> str:
-    """Return data as JSON that a terminal prints and does not obey: what is not printable is escaped, letters are not."""
-    return _ESCAPED.sub(_escape, json.dumps(data, indent=indent, ensure_ascii=False))
+def printable_json(document: str) -> str:
+    """Return the same JSON so that a terminal prints and does not obey it: what is not printable is escaped, letters are not."""
+    return document if document.isprintable() else _NOT_ASCII.sub(_escaped, document)
 
 
-_ESCAPED = re.compile(r"[^\n -~]")
+_NOT_ASCII = re.compile(r"[^\n -~]")
 _NAME = re.compile(r"^[^ ]+")
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escaped(found: re.Match[str]) -> str:
     character = found[0]
-    return character if character.isprintable() else json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
+    if character.isprintable():
+        return character
+    return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]
 
 
 class Output:
@@ -122,7 +124,7 @@ class JsonOutput(Output):
     is_json = True
 
     def show(self, data: object, *tables: Table) -> None:
-        click.echo(json_text(data, indent=2))
+        click.echo(printable_json(json.dumps(data, indent=2, ensure_ascii=False)))
 
 
 class TableOutput(Output):

@@ -33,6 +33,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from barnabas.cli.output import printable_json
 from barnabas.cli.times import format_time_ms
 from barnabas.printable import printable
 
@@ -200,4 +201,4 @@ def to_json(record: Shown) -> bytes:
         **_json_bytes("value", record.value),
         "headers": [{"key": name, **_json_bytes("value", value)} for name, value in record.headers],
     }
-    return json.dumps(found, ensure_ascii=False).encode() + b"\n"
+    return printable_json(json.dumps(found, ensure_ascii=False)).encode() + b"\n"

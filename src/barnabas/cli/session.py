@@ -69,16 +69,13 @@ class Session:
             raise Failure(str(error)) from None
 
     def names(self, noun: str) -> list[str]:
-        """Return the names that exist: of topics, groups, transactional ids or settings; none if no broker answers."""
+        """Return the names that exist: of topics, groups or transactional ids; none if no broker answers."""
         if noun not in self._names:
             found = self._list_names(noun)
             self._names[noun] = found if len(found) <= _MOST_NAMES else []
         return self._names[noun]
 
     def _list_names(self, noun: str) -> list[str]:
-        scope, _, what = noun.partition(" ")
-        if what == "setting":
-            return setting_names(scope)
         try:
             with self.admin(timeout_ms=min(self.timeout_ms, _LISTING_MS)) as admin:
                 if noun == "topic":

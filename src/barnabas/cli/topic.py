@@ -21,6 +21,8 @@ from barnabas.cli.session import (
     parse_pairs,
     session_options,
 )
+from barnabas.cli.topic_configs import configs
+from barnabas.cli.topic_trim import trim
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -36,10 +38,8 @@ from barnabas.client.admin import (
 )
 from barnabas.client.configs import ConfigOperation
 from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
-from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
-from barnabas.settings_table import settings_of
 
 _NAMED_MAX = 5
 
@@ -47,7 +47,7 @@ _NAMED_MAX = 5
 def _names(command: Callable[..., None]) -> Callable[..., None]:
     """Add NAME… and Kafka's --topic, which may be repeated."""
     command = click.option("--topic", "more", multiple=True, hidden=True)(command)
-    return click.argument("names", nargs=-1, shell_complete=complete_topics)(command)
+    return click.argument("names", nargs=-1, metavar="NAME…", shell_complete=complete_topics)(command)
 
 
 def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
@@ -59,7 +59,7 @@ def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
 
 @click.group()
 def topic() -> None:
-    """Topics: create, list, describe, alter, delete."""
+    """Topics: create, list, describe, alter, trim, delete."""
 
 
 @topic.command()
@@ -152,29 +152,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 def _replicas(metadata: TopicMetadata) -> int:
     return max((len(each.replicas) for each in metadata.partitions), default=0)
-
-
-@topic.command()
-@click.argument("keys", nargs=-1, metavar="[SETTING]…", shell_complete=complete_topic_settings)
-@session_options
-def configs(session: Session, keys: tuple[str, ...]) -> None:
-    """List the settings that a topic may have, with their defaults and meaning. No broker is asked.
-
-    The defaults are Kafka's; a broker may have its own, which `barnabas topic describe NAME --all` shows.
-    """
-    known = {each.name: each for each in settings_of("topic")}
-    for key in keys:
-        if key not in known:
-            raise Failure(
-                f"a topic has no setting {key}{did_you_mean(key, known)}", "`barnabas topic configs` lists them"
-            )
-    rows = [
-        (each.name, each.kind, each.default, each.meaning)
-        for each in known.values()
-        if not keys or each.name in keys
-    ]
-    columns = ("KEY", "TYPE", "DEFAULT", "DOCUMENTATION")
-    session.output.table(columns, rows, hidden_first=("TYPE",), below=("DOCUMENTATION",))
 
 
 @topic.command()
@@ -411,3 +388,7 @@ def which_partition(
         for each in chosen
     ]
     session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows, below=("DEFAULT-OF",))
+
+
+topic.add_command(configs)
+topic.add_command(trim)

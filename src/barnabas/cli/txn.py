@@ -12,6 +12,7 @@ from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
 from barnabas.cli.times import format_time_ms, parse_duration_ms
+from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
     LATEST,
     Admin,
@@ -195,7 +196,7 @@ def _abort_hanging(session: Session, admin: Admin, where: str, start_offset: int
 
 
 @txn.command()
-@click.argument("topics", nargs=-1, shell_complete=complete_topics)
+@click.argument("topics", nargs=-1, metavar="[TOPIC]…", shell_complete=complete_topics)
 @click.option("--longer-than", type=Duration(), default="0s", help="Only transactions open for longer: 5m.")
 @session_options
 def doctor(session: Session, topics: tuple[str, ...], longer_than: int) -> None:
@@ -292,7 +293,7 @@ def _advice(
         return "two-phase commit: it waits for its transaction manager"
     left_ms = owner.timeout_ms - open_ms
     if left_ms > 0:
-        return f"aborts by itself in {duration_text(left_ms)}; barnabas txn abort {owner.transactional_id}"
+        return f"aborts by itself in {duration_text(left_ms)}; barnabas txn abort {as_typed(owner.transactional_id)}"
     return "its timeout is over, it is about to be aborted"
 
 

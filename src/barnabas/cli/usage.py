@@ -1,20 +1,22 @@
 """A wrong command line, in the voice of every other error.
 
-Usage: barnabas topic list [OPTIONS] [REGEX]…
-Try 'barnabas topic list --help' for help.
+    Usage: barnabas topic list [OPTIONS] [REGEX]…
+    Try 'barnabas topic list --help' for help.
+    error: no such option: --wid; did you mean --wide?
 
-error: no such option --wid; did you mean --wide?
+click finds the mistakes; the words here begin in lower case and end without a full stop, and the exit code is 2.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from barnabas.cli.failure import Failure, on_one_line
+from barnabas.cli.wording import in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
 
 _INTERRUPTED = 130
@@ -50,18 +52,21 @@ class OneVoice(click.Group):
 
 def show(error: click.ClickException) -> None:
     """Print an error on standard error."""
-    if isinstance(error, (Failure, *_HELP)):
-        error.show()
+    if type(error).show not in (click.ClickException.show, click.UsageError.show):
+        error.show()  # a failure of ours, or the help that click raises for a group without a command
         return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         click.echo(error.ctx.get_usage(), err=True)
-        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.", err=True)
     click.echo(f"error: {on_one_line(message_of(error))}", err=True)
 
 
-# Since click 8.2 a group without a command raises its help.
-_HELP: tuple[type[click.ClickException], ...] = tuple(
-    found for name, found in vars(click.exceptions).items() if name == "NoArgsIsHelpError"
+# click's words, and ours: names of options and arguments without quotes, bounds without symbols.
+_WORDS = (
+    (re.compile(r"'(--?[a-zA-Z][\w-]*)'"), r"\1"),
+    (re.compile(r"^Missing argument '([^']+)'"), r"Missing argument \1"),
+    (re.compile(r"(\S+) is not in the range x>=(\S+)"), r"\1 is less than \2"),
+    (re.compile(r"(\S+) is not in the range x>(\S+)"), r"\1 is not more than \2"),
 )
 
 
@@ -70,12 +75,14 @@ def message_of(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.NoSuchOption):
         names = [] if context is None else list(_options(context.command))
-        return f"no such option {error.option_name}{did_you_mean(error.option_name, names)}"
+        return f"no such option: {error.option_name}{did_you_mean(error.option_name, names)}"
     name = getattr(error, "command_name", None)
     if name is not None and context is not None and isinstance(context.command, click.Group):
-        return f"no such command {name}{did_you_mean(name, context.command.list_commands(context))}"
+        return f"no such command: {name}{did_you_mean(name, context.command.list_commands(context))}"
     message = error.format_message().rstrip(".")
-    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
+    for pattern, replacement in _WORDS:
+        message = pattern.sub(replacement, message)
+    return in_lower_case(message)
 
 
 def _options(command: click.Command) -> Iterator[str]:

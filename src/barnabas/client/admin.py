@@ -27,6 +27,8 @@ from barnabas.client import (
     groups,
     offsets,
     partition_descriptions,
+    quorum,
+    quotas,
     topics,
     transactions,
 )
@@ -41,14 +43,44 @@ from barnabas.client.groups import GroupListing, GroupRebalance
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from barnabas.client.outcome import result
 from barnabas.client.partition_descriptions import PartitionDescription
+from barnabas.client.quorum import Quorum, QuorumReplica
+from barnabas.client.quotas import Quota
 from barnabas.client.topics import CreatedTopic, NewTopic
 from barnabas.client.transactions import TransactionDescription, TransactionListing
 
 __all__ = [
-    "EARLIEST", "LATEST", "MAX_TIMESTAMP", "Admin", "ClusterDescription", "CommittedOffset", "ConfigChange", "ConfigEntry",
-    "ConfigResource", "ConfigSource", "CreatedTopic", "GroupDescription", "GroupListing", "GroupMember", "GroupRebalance", "LogDir",
-    "NewTopic", "Node", "OffsetAndTimestamp", "PartitionDescription", "PartitionMetadata", "ProducerState", "ReplicaSize", "ResourceType", "TopicMetadata",
-    "TopicPartition", "TransactionDescription", "TransactionListing", "result",
+    "EARLIEST",
+    "LATEST",
+    "MAX_TIMESTAMP",
+    "Admin",
+    "ClusterDescription",
+    "CommittedOffset",
+    "ConfigChange",
+    "ConfigEntry",
+    "ConfigResource",
+    "ConfigSource",
+    "CreatedTopic",
+    "GroupDescription",
+    "GroupListing",
+    "GroupMember",
+    "GroupRebalance",
+    "LogDir",
+    "NewTopic",
+    "Node",
+    "OffsetAndTimestamp",
+    "PartitionDescription",
+    "PartitionMetadata",
+    "ProducerState",
+    "Quorum",
+    "QuorumReplica",
+    "Quota",
+    "ReplicaSize",
+    "ResourceType",
+    "TopicMetadata",
+    "TopicPartition",
+    "TransactionDescription",
+    "TransactionListing",
+    "result",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -115,3 +147,7 @@ class Admin(Closeable):
     describe_cluster = _method(brokers.describe_cluster)
     describe_log_dirs = _method(brokers.describe_log_dirs)
     describe_producers = _method(brokers.describe_producers)
+    describe_quorum = _method(quorum.describe_quorum)
+
+    list_quotas = _method(quotas.list_quotas)
+    alter_quotas = _method(quotas.alter_quotas)

@@ -35,8 +35,9 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
             valid = not colon or bool(port_text)
         port_text = port_text or str(DEFAULT_PORT)
         if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+            example = "[::1]" if text.count(":") > 1 and "[" not in text else "localhost"
             raise ValueError(
-                f"'{printable(part)}' is not a valid broker address: write host:port, for example localhost:{DEFAULT_PORT}"
+                f"'{printable(part)}' is not a valid broker address: write host:port, for example {example}:{DEFAULT_PORT}"
             )
         addresses.append((host, int(port_text)))
     if not addresses:

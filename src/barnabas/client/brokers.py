@@ -18,11 +18,18 @@ from barnabas.protocol.errors import KafkaError, error_for
 
 
 class ClusterDescription(NamedTuple):
-    """The cluster's brokers, and the one that takes administrative changes (-1: none now)."""
+    """The cluster.
+
+    Attributes:
+        controller_id: the broker that takes administrative changes; -1 if there is none now.
+        brokers: those that serve.
+        fenced: the ids of those that are registered and do not serve; empty if the broker is too old to tell.
+    """
 
     cluster_id: str | None
     controller_id: int
     brokers: list[Node]
+    fenced: list[int]
 
 
 class ReplicaSize(NamedTuple):
@@ -62,12 +69,18 @@ def describe_cluster(cluster: Cluster) -> ClusterDescription:
         connection = cluster.any_connection()
         if not connection.supports(ApiKey.DESCRIBE_CLUSTER):
             metadata = cluster.metadata(topics=[])
-            return ClusterDescription(metadata.cluster_id, metadata.controller_id, sorted(metadata.brokers.values()))
-        response = connection.request(messages.DescribeClusterRequest())
+            return ClusterDescription(
+                metadata.cluster_id, metadata.controller_id, sorted(metadata.brokers.values()), []
+            )
+        tells_fenced = connection.supports(ApiKey.DESCRIBE_CLUSTER, 2)
+        response = connection.request(messages.DescribeClusterRequest(include_fenced_brokers=tells_fenced))
         if response.error_code:
             raise error_for(response.error_code, response.error_message)
-        brokers = sorted(Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers)
-        return ClusterDescription(response.cluster_id, response.controller_id, brokers)
+        brokers = sorted(
+            Node(each.broker_id, each.host, each.port, each.rack) for each in response.brokers if not each.is_fenced
+        )
+        fenced = sorted(each.broker_id for each in response.brokers if each.is_fenced)
+        return ClusterDescription(response.cluster_id, response.controller_id, brokers, fenced)
 
     return cluster.retry(ask)
 

@@ -41,9 +41,7 @@ class PartitionDescription(NamedTuple):
         """The reason why it has no leader, and what helps; None if it has one."""
         if self.leader >= 0:
             return None
-        return why_leaderless(
-            self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr
-        )
+        return why_leaderless(self.replicas, self.offline, isr=self.isr, elr=self.elr, last_known=self.last_known_elr)
 
 
 def describe_partitions(

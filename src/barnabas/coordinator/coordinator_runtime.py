@@ -45,7 +45,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -243,9 +243,12 @@ class CoordinatorRuntime(Generic[S]):
         """Run an operation on every active shard, in partition order."""
         return [self.schedule_write(partition, operation) for partition in self.active_partitions()]
 
-    def schedule_read_all(self, operation: Callable[[S], R]) -> list[asyncio.Future[R]]:
-        """Read from every shard that this broker should have; the reads from shards that are loading fail."""
-        return [self.schedule_read(partition, operation) for partition in sorted(self._contexts)]
+    def schedule_read_all(self, operation: Callable[[S], R]) -> Iterator[asyncio.Future[R]]:
+        """Read from every shard that this broker should have; the reads from shards that are loading fail.
+
+        Each read begins when its future is taken: one that fails at once and is never taken would be an error that nobody sees.
+        """
+        return (self.schedule_read(partition, operation) for partition in sorted(self._contexts))
 
     def _active(self, partition: int) -> ShardContext[S]:
         context = self._contexts.get(partition)

@@ -50,6 +50,21 @@ def revenue_per_day(revenue: Iterable[Row]) -> list[tuple[date, int]]:
     return sorted(_sums((row["minute"].date(), row["amount_thousandths"]) for row in revenue).items())
 
 
+def without(revenue: Iterable[Row], taken_back: Iterable[Row]) -> list[Row]:
+    """Return the revenue without the lines that were taken back within the hour, and without their cancellations."""
+    rest = [dict(row) for row in revenue]
+    by_key = {(row["minute"], row["country"]): row for row in rest}
+    for line in taken_back:
+        for at, amount in (
+            (line["at"], line["amount_thousandths"]),
+            (line["cancelled_at"], -line["amount_thousandths"]),
+        ):
+            row = by_key.get((at.replace(second=0, microsecond=0), line["country"]))
+            if row is not None:
+                row["amount_thousandths"] -= amount
+    return rest
+
+
 def revenue_per_hour(revenue: Iterable[Row]) -> list[int]:
     """Return the amount of each of the 24 hours, summed over all days."""
     amounts = _sums((row["minute"].hour, row["amount_thousandths"]) for row in revenue)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -21,6 +22,49 @@ from barnabas.demo.results import Row
 
 _REFRESH_S = 0.5
 _PLAIN_LINE_EVERY_S = 5.0
+
+
+class Clock:
+    """Shows how long something has taken, while it runs: a line that counts on a terminal, a single line elsewhere.
+
+    Use it as a context manager. It draws on a copy of standard output: Spark's start redirects the original into its log.
+    """
+
+    def __init__(self, console: Console, what: Callable[[], str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._what = what
+        self._clock = clock
+        self._began_s = clock()
+        self._live: Live | None = None
+        self._copy: TextIO | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._copy = os.fdopen(os.dup(self._console.file.fileno()), "w")
+            console = Console(file=self._copy, force_terminal=True)
+            self._live = Live(
+                console=console,
+                get_renderable=self.line,
+                refresh_per_second=4,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        else:
+            self._console.print(f"{self._what()} …")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None and self._copy is not None:
+            self._live.stop()
+            self._copy.close()
+
+    def line(self) -> Text:
+        """Return the line as it is now."""
+        return Text(f"{self._clock() - self._began_s:5.1f} s  {self._what()} …", style="bold")
 
 
 class Progress:
@@ -121,21 +165,21 @@ def _queries(progress: Iterable[QueryProgress]) -> Table:
 
 
 def _countries(revenue: list[Row], count: int) -> Table:
-    table = _table("Revenue per country", "country", ">lines", ">revenue")
+    table = _table("Revenue per country", "country", ">lines", ">revenue £")
     for each in answers.revenue_per_country(revenue)[:count]:
         table.add_row(each.country, f"{each.lines:,}", _money(each.amount_thousandths))
     return table
 
 
 def _sellers(pipeline: Pipeline, count: int) -> Table:
-    table = _table("Best sellers", "article", ">pieces", ">revenue")
+    table = _table("Best sellers", "article", ">pieces", ">revenue £")
     for row in answers.best_sellers(pipeline.best_sellers.rows(), count):
         table.add_row(_short(row["description"]), f"{row['quantity']:,}", _money(row["amount_thousandths"]))
     return table
 
 
 def _minutes(revenue: list[Row], count: int) -> Table:
-    table = _table("Busiest minutes", "minute", ">revenue")
+    table = _table("Busiest minutes", "minute", ">revenue £")
     minutes = sorted(answers.revenue_per_minute(revenue), key=lambda item: -item[1])
     for minute, amount in minutes[:count]:
         table.add_row(f"{minute:%Y-%m-%d %H:%M}", _money(amount))
@@ -152,14 +196,14 @@ def _stock(pipeline: Pipeline, count: int) -> Table:
 
 
 def _payments(pipeline: Pipeline) -> Table:
-    table = _table("Payments", "state", ">payments", ">amount")
+    table = _table("Payments", "state", ">payments", ">amount £")
     for state, (count, amount) in answers.payments_by_state(pipeline.payments.rows()).items():
         table.add_row(state, f"{count:,}", _money(amount))
     return table
 
 
 def _suspicious(title: str, rows: Sequence[Row], count: int = 8) -> Table:
-    table = _table(f"{title} ({len(rows)})", "order", "at", "customer", ">pieces", "article", ">amount")
+    table = _table(f"{title} ({len(rows)})", "order", "at", "customer", ">pieces", "article", ">amount £")
     for row in answers.largest(rows, count):
         customer = str(row["customer"] or "unknown").removesuffix(".0")
         what = _short(row["description"])

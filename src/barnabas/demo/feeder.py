@@ -8,7 +8,8 @@ Therefore the feeder waits, whenever the shop's day changes, until the broker ha
 Unread events then never span more than one day, and a watermark of one day loses nothing (see `pipeline`). Lines must
 be in order of their dates.
 
-With a speed, the feeder sends events that many times faster than they happened; without one, as fast as possible.
+With a speed, the feeder sends events that many times faster than they happened. Otherwise it spreads the lines evenly
+over some seconds, so that a reader of the results sees them grow; with 0 seconds it sends as fast as possible.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event as GoOn
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,12 @@ from barnabas.demo.events import Event, ShopEvents
 from barnabas.demo.generator import COLUMNS, OrderLine, generate_lines
 from barnabas.demo.shop import ORDERS
 
+GENERATED_ROWS = 50_000
+FIRST_LINES = 200
+"""Enough to take a first batch through every query, which is slow: Java compiles the queries then."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _REPORT_EVERY_S = 0.2
+_SHORTEST_WAIT_S = 0.02
 _PRODUCER_CONFIG = {
     **ORDERS.producer_config,
     "linger.ms": 20,
@@ -49,11 +55,12 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What to feed. Without an input, a shop generated from the seed."""
+    """What to feed, and how fast. Without an input, a shop generated from the seed."""
 
     input: Path | None = None
     rows: int | None = None
     speed: float = 0.0
+    seconds: float = 0.0
     seed: int = 1
 
 
@@ -67,6 +74,30 @@ class FeedProgress:
     done: bool = False
 
 
+def count_lines(feed: Feed) -> int:
+    """Return how many order lines a feed has, without parsing them.
+
+    Raises:
+        FeedError: the file cannot be read.
+    """
+    if feed.input is None:
+        return feed.rows or GENERATED_ROWS
+    try:
+        with _open(feed.input) as file:
+            lines = sum(1 for _ in file) - 1
+    except (OSError, UnicodeDecodeError) as error:
+        raise _cannot_read(feed.input, error) from error
+    return lines if feed.rows is None else min(lines, feed.rows)
+
+
+def _cannot_read(path: Path, error: OSError | UnicodeDecodeError) -> FeedError:
+    if isinstance(error, gzip.BadGzipFile):
+        return FeedError(f"cannot read {path}: its name ends in .gz, but it is not compressed")
+    if isinstance(error, UnicodeDecodeError):
+        return FeedError(f"cannot read {path}: it is not UTF-8 text")
+    return FeedError(f"cannot read {path}: {error.strerror or error}")
+
+
 def read_lines(feed: Feed) -> Iterator[OrderLine]:
     """Yield the order lines of a feed.
 
@@ -74,7 +105,7 @@ def read_lines(feed: Feed) -> Iterator[OrderLine]:
         FeedError: the file cannot be read, or its first line does not name the columns.
     """
     if feed.input is None:
-        yield from generate_lines(feed.rows or 50_000, feed.seed)
+        yield from generate_lines(feed.rows or GENERATED_ROWS, feed.seed)
         return
     try:
         with _open(feed.input) as file:
@@ -87,11 +118,14 @@ def read_lines(feed: Feed) -> Iterator[OrderLine]:
                     return
                 yield row
     except (OSError, UnicodeDecodeError) as error:
-        raise FeedError(f"cannot read {feed.input}: {error}") from error
+        raise _cannot_read(feed.input, error) from error
 
 
 def feed_lines(
-    bootstrap_servers: str, feed: Feed, report: Callable[[FeedProgress], None] = lambda progress: None
+    bootstrap_servers: str,
+    feed: Feed,
+    report: Callable[[FeedProgress], None] = lambda progress: None,
+    wait_after_first: Callable[[], object] = lambda: None,
 ) -> FeedProgress:
     """Produce every event of a feed and return when all are acknowledged.
 
@@ -99,30 +133,37 @@ def feed_lines(
         bootstrap_servers: the broker; the topics must exist.
         feed: what to produce.
         report: called with the progress about five times a second.
+        wait_after_first: called when the first lines are in the topics; the rest follows when it returns.
 
     Raises:
         FeedError: the input cannot be read, or an event could not be delivered.
     """
-    sender = _Sender(bootstrap_servers, feed.speed, report)
+    per_line_s = feed.seconds / max(count_lines(feed), 1) if feed.seconds and not feed.speed else 0.0
+    sender = _Sender(bootstrap_servers, feed.speed, per_line_s, report)
     shop = ShopEvents()
     for line in read_lines(feed):
         sender.advance_to(line[4] if len(line) == len(COLUMNS) else "")
         for event in shop.line(line):
             sender.send(event)
-        sender.lines += 1
+        sender.count_line()
+        if sender.lines == FIRST_LINES:
+            sender.flush()
+            wait_after_first()
+            sender.begin()
     for event in shop.last_payments():
         sender.send(event)
     return sender.finish()
 
 
 class FeederProcess:
-    """Runs `feed_lines` in a separate process; call `progress()` regularly."""
+    """Runs `feed_lines` in a separate process; call `progress()` regularly, and `go_on()` after the first lines."""
 
     def __init__(self, bootstrap_servers: str, feed: Feed) -> None:
         # Spawned, not forked: the parent has threads (the broker's, Spark's), which a fork would not copy.
         context = multiprocessing.get_context("spawn")
         self._receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_run, args=(sender, bootstrap_servers, feed), daemon=True)
+        self._go = context.Event()
+        self._process = context.Process(target=_run, args=(sender, bootstrap_servers, feed, self._go), daemon=True)
         self._progress = FeedProgress()
         self._process.start()
         sender.close()
@@ -144,6 +185,10 @@ class FeederProcess:
                 raise FeedError("the feeder stopped before its last line") from None
         return self._progress
 
+    def go_on(self) -> None:
+        """Feed what follows the first lines."""
+        self._go.set()
+
     def stop(self) -> None:
         """Terminate the process."""
         self._process.terminate()
@@ -152,7 +197,9 @@ class FeederProcess:
 
 
 class _Sender:
-    def __init__(self, bootstrap_servers: str, speed: float, report: Callable[[FeedProgress], None]) -> None:
+    def __init__(
+        self, bootstrap_servers: str, speed: float, per_line_s: float, report: Callable[[FeedProgress], None]
+    ) -> None:
         from confluent_kafka import Producer
 
         self.lines = 0
@@ -162,6 +209,8 @@ class _Sender:
             {**_PRODUCER_CONFIG, "bootstrap.servers": bootstrap_servers, "on_delivery": self._delivered}
         )
         self._speed = speed
+        self._per_line_s = per_line_s
+        self._began_s = time.monotonic()
         self._report = report
         self._at = ""
         self._pace: tuple[float, datetime] | None = None
@@ -172,7 +221,7 @@ class _Sender:
         if at == self._at or not _MOMENT.fullmatch(at):
             return
         if at[:10] > self._at[:10]:
-            self._flush()
+            self.flush()
         self._at = max(at, self._at)
         if self._speed:
             self._wait_for(datetime.fromisoformat(at))
@@ -180,6 +229,19 @@ class _Sender:
         if now_s >= self._next_report_s:
             self._next_report_s = now_s + _REPORT_EVERY_S
             self._report(FeedProgress(self.lines, self._events, self._at))
+
+    def begin(self) -> None:
+        """Begin to spread the lines; those before are not counted."""
+        self._began_s = time.monotonic() - self.lines * self._per_line_s
+
+    def count_line(self) -> None:
+        """Count a line. Wait if the lines are to be spread and this one is early."""
+        self.lines += 1
+        if self._per_line_s:
+            ahead_s = self.lines * self._per_line_s - (time.monotonic() - self._began_s)
+            if ahead_s > _SHORTEST_WAIT_S:
+                self._producer.poll(0)
+                time.sleep(ahead_s)
 
     def send(self, event: Event) -> None:
         while True:
@@ -193,12 +255,12 @@ class _Sender:
             self._producer.poll(0)
 
     def finish(self) -> FeedProgress:
-        self._flush()
+        self.flush()
         progress = FeedProgress(self.lines, self._events, self._at, done=True)
         self._report(progress)
         return progress
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         self._producer.flush()
         if self._failed is not None:
             raise FeedError(f"an event could not be delivered: {self._failed.str()}")
@@ -223,9 +285,9 @@ def _open(path: Path) -> Any:
     return open(path, encoding="utf-8", newline="")
 
 
-def _run(sender: Connection, bootstrap_servers: str, feed: Feed) -> None:
+def _run(sender: Connection, bootstrap_servers: str, feed: Feed, go: GoOn) -> None:
     try:
-        feed_lines(bootstrap_servers, feed, sender.send)
+        feed_lines(bootstrap_servers, feed, sender.send, go.wait)
     except FeedError as error:
         sender.send(str(error))
     except (BrokenPipeError, KeyboardInterrupt):

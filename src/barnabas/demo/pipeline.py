@@ -110,6 +110,8 @@ class Pipeline:
         self._servers = bootstrap_servers
         self._folder = folder
         self._queries: list[StreamingQuery] = []
+        self.starting = ""
+        """The query that is being started, for the display."""
         results = folder / "results"
         self.revenue = ResultTable(results / "revenue", ("minute", "country"))
         self.best_sellers = ResultTable(results / "best_sellers", ("stock_code",))
@@ -151,7 +153,8 @@ class Pipeline:
             "stock": (queries.stock(self._read(INVENTORY.name)), "update", _into(self.stock)),
             "payments": (queries.payments(self._read(PAYMENTS.name)), "update", _into(self.payments)),
         }
-        for name, (rows, mode, sink) in starts.items():
+        for number, (name, (rows, mode, sink)) in enumerate(starts.items(), 1):
+            self.starting = f"query {number} of {len(starts)}, {name}"
             writer = (
                 rows.writeStream.queryName(name)
                 .outputMode(mode)
@@ -175,6 +178,10 @@ class Pipeline:
         """Wait until every query has ended, after `start(available_now=True)`."""
         for query in self._queries:
             query.awaitTermination()
+
+    def is_warm(self) -> bool:
+        """Return whether queries of orders have stored rows. The batch of a query's start is empty, and warms little."""
+        return all(table.rows() for table in (self.outcomes, self.revenue, self.best_sellers))
 
     def check(self) -> None:
         """Raise the exception of a failed query, if there is one."""

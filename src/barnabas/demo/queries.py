@@ -103,7 +103,7 @@ def large_lines(clean: DataFrame) -> DataFrame:
 
 
 def taken_back(clean: DataFrame, cancelled: DataFrame) -> DataFrame:
-    """Return lines that the same customer cancelled within the hour, with exactly the same quantity.
+    """Return lines that the same customer cancelled within the hour, with exactly the same quantity, and when.
 
     This joins a stream with itself: Spark keeps each side until the watermark shows that no later row can match.
 
@@ -128,7 +128,7 @@ def taken_back(clean: DataFrame, cancelled: DataFrame) -> DataFrame:
         "customer = c_customer and stock_code = c_stock_code and quantity = -c_quantity "
         "and c_at between at and at + interval 1 hour"
     )
-    return ordered.join(taken, same).select(*_SUSPECT)
+    return ordered.join(taken, same).select(*_SUSPECT, F.col("c_at").alias("cancelled_at"))
 
 
 def stock(rows: DataFrame) -> DataFrame:

@@ -14,8 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 DAY_MS = 86_400_000
+ANSWER_S = 5.0
+"""How long to wait for a broker that may not be there."""
 
 
 class Guarantee(Enum):
@@ -93,6 +96,29 @@ INVENTORY = TopicPlan(
 )
 
 TOPICS = (ORDERS, PAYMENTS, INVENTORY)
+
+
+def filled_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> list[str]:
+    """Return the topics that exist already and have records; the results would count these too.
+
+    Raises:
+        confluent_kafka.KafkaException: the broker does not answer.
+    """
+    from confluent_kafka import Consumer, TopicPartition
+
+    settings: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "group.id": "demo"}
+    consumer = Consumer({**settings, "log_level": 0, "error_cb": lambda error: None})
+    try:
+        existing = consumer.list_topics(timeout=ANSWER_S).topics
+        filled = []
+        for name in (plan.name for plan in plans if plan.name in existing):
+            partitions = [TopicPartition(name, number) for number in existing[name].partitions]
+            bounds = [consumer.get_watermark_offsets(each, timeout=ANSWER_S) for each in partitions]
+            if any(begin != end for begin, end in bounds):
+                filled.append(name)
+        return filled
+    finally:
+        consumer.close()
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:

@@ -12,7 +12,7 @@ Source: Kafka class `GroupCoordinatorService`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from barnabas.coordinator.append_error import append_error, append_message
@@ -130,8 +130,8 @@ class GroupCoordinator:
         """Compute an answer from the shard of a group; the future fails with KafkaError."""
         return self._runtime.schedule_read(self.partition_of(group_id), operation)
 
-    def read_all(self, operation: Callable[[GroupCoordinatorShard], R]) -> list[asyncio.Future[R]]:
-        """Compute an answer from each shard that this broker leads; those still loading fail."""
+    def read_all(self, operation: Callable[[GroupCoordinatorShard], R]) -> Iterator[asyncio.Future[R]]:
+        """Compute an answer from each shard that this broker leads, as they are taken; those still loading fail."""
         return self._runtime.schedule_read_all(operation)
 
     async def write_and_wait(

@@ -31,6 +31,7 @@ from barnabas.log.cleaning_task import (
     task_to_line,
 )
 from barnabas.log.disk import Disk
+from barnabas.log.errors import in_words
 from barnabas.log.log_flusher import RunBlocking
 
 logger = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ class ProcessWorker:
             answers.append(self._exchange(line))
 
         def done(error: BaseException | None) -> None:
-            event = answers[0] if answers else CleaningFailed(str(error), is_corrupt=False)
+            event = answers[0] if answers else _no_answer(error)
             if not isinstance(event, GroupCleaned):
                 self._is_busy = False
                 on_event(event)
@@ -197,3 +198,7 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _no_answer(error: BaseException | None) -> CleaningFailed:
+    return CleaningFailed("the cleaning process has ended" if error is None else in_words(error), is_corrupt=False)

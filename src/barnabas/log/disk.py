@@ -14,6 +14,10 @@ What the callers may rely on, and nothing else:
 - `lock` is held until `release` or the end of the process, against other processes and inside this one. It is a POSIX
   record lock, as Java's `FileChannel.tryLock` takes: Apache Kafka and barnabas exclude each other.
 
+The metadata log holds credentials, so `OsDisk` creates directories that only their owner can enter (0700) and files that only
+their owner can read (0600). It leaves the modes of what is there. It follows no symbolic link in place of a file, so that
+nobody who can write to a directory can divert a write; a directory may be a link, as to another disk.
+
 Kafka's counterpart: `FileRecords`, `FileLock`, `Utils.atomicMoveWithFallback`.
 """
 
@@ -23,6 +27,7 @@ import errno
 import os
 import posixpath
 import shutil
+import stat
 import sys
 from typing import NamedTuple, Protocol
 
@@ -31,6 +36,9 @@ if sys.platform != "win32":  # where no broker runs, but programs import it
     import resource
 
 Buffer = bytes | bytearray | memoryview
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
 
 MAX_OPEN_FILES = 500_000
 """Where the system sets no limit: each open file costs the kernel a kilobyte or two."""
@@ -120,6 +128,10 @@ class Disk(Protocol):
 
     def disk_usage(self, path: str) -> DiskUsage: ...
 
+    def is_public(self, path: str) -> bool:
+        """Return whether other users of this machine may read a file, or enter a directory."""
+        ...
+
     def max_open_files(self) -> int:
         """Return how many files may be open at once, so that enough descriptors are left for connections."""
         ...
@@ -182,6 +194,11 @@ class OsDiskFile:
         return self._fd
 
 
+# Windows, where programs import this module but no broker runs, has neither.
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_READ_BYTES = 1 << 20
+
+
 class OsLock:
     """A POSIX record lock on a file, and a mark in this process, because inside a process record locks do not exclude."""
 
@@ -191,7 +208,7 @@ class OsLock:
         self._path = os.path.realpath(path)
         if self._path in self._held:
             raise DiskLocked(errno.EWOULDBLOCK, "already locked by this process", path)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, FILE_MODE)
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -213,8 +230,7 @@ class OsDisk:
     __slots__ = ()
 
     def open(self, path: str, *, create: bool = False) -> OsDiskFile:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsDiskFile(os.open(path, flags, 0o644))
+        return OsDiskFile(os.open(path, os.O_RDWR | _FLAGS | (os.O_CREAT if create else 0), FILE_MODE))
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -226,7 +242,7 @@ class OsDisk:
         return sorted(os.listdir(path))
 
     def mkdir(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
 
     def remove(self, path: str) -> None:
         os.unlink(path)
@@ -238,19 +254,11 @@ class OsDisk:
         os.rename(source, target)
 
     def sync_dir(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        _sync(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def sync_file(self, path: str) -> None:
         # fsync writes back every dirty page of the inode, also those that other descriptors made dirty.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        _sync(path, os.O_RDONLY | _FLAGS)
 
     def file_size(self, path: str) -> int:
         return os.stat(path).st_size
@@ -262,18 +270,30 @@ class OsDisk:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def read_file(self, path: str) -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | _FLAGS)
+        try:
+            chunks = []
+            while chunk := os.read(fd, _READ_BYTES):
+                chunks.append(chunk)
+        except OSError as error:
+            error.filename = path
+            raise
+        finally:
+            os.close(fd)
+        return b"".join(chunks)
 
     def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None:
         temporary = path + ".tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, FILE_MODE)
         try:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
             if sync:
                 os.fsync(fd)
+        except OSError as error:
+            error.filename = path
+            raise
         finally:
             os.close(fd)
         os.replace(temporary, path)
@@ -284,10 +304,25 @@ class OsDisk:
         return OsLock(path)
 
     def disk_usage(self, path: str) -> DiskUsage:
-        stat = os.statvfs(path)
-        return DiskUsage(stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize)
+        found = os.statvfs(path)
+        return DiskUsage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+    def is_public(self, path: str) -> bool:
+        mode = os.stat(path).st_mode
+        return bool(mode & (stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH))
 
     def max_open_files(self) -> int:
         # Half of them are for connections. The server raises the soft limit to the hard one when it starts.
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return max(MAX_OPEN_FILES if soft == resource.RLIM_INFINITY else min(soft // 2, MAX_OPEN_FILES), 2)
+
+
+def _sync(path: str, flags: int) -> None:
+    fd = os.open(path, flags)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(fd)

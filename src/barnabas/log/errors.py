@@ -18,7 +18,20 @@ written part of a failed append is cut off before anything else is written.
 
 from __future__ import annotations
 
+import errno
+
 from barnabas.protocol.errors import ErrorCode, KafkaError
+
+
+def in_words(error: BaseException) -> str:
+    """Return what went wrong in one line for people: the system's words and the path, without a number or a class."""
+    if isinstance(error, KafkaError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror:
+        # The disk follows no link in place of a file; the system's own words would be "Too many levels of symbolic links".
+        words = "a symbolic link stands in its place" if error.errno == errno.ELOOP else error.strerror
+        return f"{words} ({error.filename})" if error.filename else words
+    return str(error) or type(error).__name__
 
 
 class OffsetOutOfRange(KafkaError):

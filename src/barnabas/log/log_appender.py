@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from barnabas.log.append_checks import AppendChecks, AppendOrigin, Batch, Opened
 from barnabas.log.append_info import LOG_APPEND_TIME_OFF, AppendInfo
-from barnabas.log.errors import KafkaStorageError, RecordListTooLarge
+from barnabas.log.errors import KafkaStorageError, RecordListTooLarge, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_config import INT64_MAX, LogConfig
@@ -220,7 +220,7 @@ class LogAppender:
             self._epochs.assign(leader_epoch, start_offset)
         except OSError as error:
             # The next change writes the file, or the next start reads the epochs from the batches.
-            logger.warning("%s: cannot write the leader epochs: %s", self._name, error)
+            logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
 
     def _check_writable(self) -> None:
         if self._flusher.failure is not None or self._local.is_closed:

@@ -35,6 +35,7 @@ from barnabas.log import checkpoints
 from barnabas.log.cleanable_log import CleanableLog, CleanerConfig, measure, task_for
 from barnabas.log.cleaning_task import CleaningDone, CleaningEvent, CleaningFailed, GroupCleaned
 from barnabas.log.disk import Disk
+from barnabas.log.errors import in_words
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.segment_replacement import SegmentReplacement
 
@@ -205,7 +206,7 @@ class LogCleaner:
         try:
             task = task_for(log, measured, self.config, now_ms)
         except OSError as error:
-            self._let_rest(key, error)
+            self._let_rest(key, in_words(error))
             return True
         logger.info(
             "Cleaning %s: %d of %d bytes are dirty, from offset %d to %d",
@@ -232,7 +233,7 @@ class LogCleaner:
             try:
                 measured = measure(log, self._cleaned_to.get(key), now_ms)
             except OSError as error:
-                self._let_rest(key, error)
+                self._let_rest(key, in_words(error))
                 continue
             dirtiest = max(dirtiest, measured.ratio)
             delay_ms = max(delay_ms, measured.compaction_delay_ms)
@@ -244,7 +245,7 @@ class LogCleaner:
         self.stats.max_compaction_delay_ms = delay_ms
         return best
 
-    def _let_rest(self, key: Key, reason: object) -> None:
+    def _let_rest(self, key: Key, reason: str) -> None:
         """Leave a log alone for a while, because the disk failed."""
         self.stats.failed += 1
         self._resting[key] = self._now_ms() + RETRY_MS
@@ -375,4 +376,4 @@ class LogCleaner:
         try:
             self._disk.write_file_atomic(self._path, checkpoints.encode_offsets(self._cleaned_to), sync=sync)
         except OSError as error:
-            logger.error("cannot write %s: %s", self._path, error)
+            logger.error("Cannot write %s: %s", self._path, in_words(error))

@@ -19,7 +19,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.log.disk import Disk, parent_dir
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_segments import LogSegments
 
 logger = logging.getLogger(__name__)
@@ -161,5 +161,7 @@ class LogFlusher:
 
     def _failed(self, error: BaseException) -> None:
         self._name_changes += 1
-        self.failure = f"a sync of {self.directory} failed: {error}; the log takes no writes until it is opened again"
+        self.failure = (
+            f"a sync of {self.directory} failed: {in_words(error)}; the log takes no writes until it is opened again"
+        )
         logger.error("%s", self.failure)

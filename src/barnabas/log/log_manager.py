@@ -36,18 +36,20 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.log import clean_shutdown_file, log_files, partition_metadata
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
 from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.recovery import Recovered
 from barnabas.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
@@ -96,6 +98,29 @@ def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
         return InlineWorker(disk)
 
     return make
+
+
+@dataclass(slots=True)
+class Recovery:
+    """How far the recovery of a directory is.
+
+    Attributes:
+        logs: how many logs there are; `done` of them are recovered.
+        segments: how many segments were read whole; they had `bytes_read` bytes, of which `bytes_cut` were cut off.
+    """
+
+    logs: int = 0
+    done: int = 0
+    segments: int = 0
+    bytes_read: int = 0
+    bytes_cut: int = 0
+
+    def add(self, log: Recovered) -> None:
+        """Count one more recovered log."""
+        self.done += 1
+        self.segments += log.segments
+        self.bytes_read += log.bytes_read
+        self.bytes_cut += log.bytes_cut
 
 
 class LogManager:
@@ -168,25 +193,54 @@ class LogManager:
 
     # Opening
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether this manager holds the directory's lock."""
+        return self._lock is not None
+
+    def lock(self) -> None:
+        """Lock the directory; create it if it is missing.
+
+        Raises:
+            DiskLocked: another broker owns the directory.
+            OSError: the directory cannot be created or written.
+        """
+        if self._lock is not None:
+            return
+        if not self._disk.is_dir(self.root_dir):
+            self._disk.mkdir(self.root_dir)
+            self._disk.sync_dir(parent_dir(self.root_dir))
+        self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
+
     def open(self) -> None:
         """Lock the directory, and recover its logs if the last owner did not close them.
 
         Raises:
             DiskLocked: another broker owns the directory.
+            OSError: the directory cannot be created or written.
             KafkaStorageError: the disk failed.
         """
-        if not self._disk.is_dir(self.root_dir):
-            self._disk.mkdir(self.root_dir)
-            self._disk.sync_dir(parent_dir(self.root_dir))
-        self._lock = self._disk.lock(f"{self.root_dir}/{LOCK_FILE}")
         try:
-            self._take_over()
-        except OSError as error:
-            self._release()
-            raise KafkaStorageError(f"cannot open {self.root_dir}: {error.strerror or error}") from error
+            for _ in self.open_stepwise():
+                pass
         except BaseException:
             self._release()
             raise
+
+    def open_stepwise(self) -> Iterator[Recovery]:
+        """As `open`, but yield before the recovery, and after each log that had to be recovered: how far it is.
+
+        After an error the directory is still locked: the caller must `close` it.
+        """
+        self.lock()
+        try:
+            self._take_over()
+            recovery = Recovery(len(self._unopened))
+            yield recovery
+            if not self.had_clean_shutdown:
+                yield from self._recover(recovery)
+        except OSError as error:
+            raise KafkaStorageError(f"cannot open {self.root_dir}: {in_words(error)}") from error
         now_ms = self._now_ms()
         self._next_retention_ms = now_ms + self._retention_check_interval_ms
         self._next_producer_check_ms = now_ms + self._producer_check_interval_ms
@@ -219,11 +273,13 @@ class LogManager:
                 continue
             if self._disk.is_dir(path):
                 self._unopened[key] = path
-        if not self.had_clean_shutdown:
-            # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
-            configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
-            for key in list(self._unopened):
-                self._open_listed(key, configs[key[0]])
+
+    def _recover(self, recovery: Recovery) -> Iterator[Recovery]:
+        # A topic's settings are the same for all of its partitions, and finding them takes as long as opening a log.
+        configs = {topic: self._config_for(topic) for topic in {topic for topic, _ in self._unopened}}
+        for key in list(self._unopened):
+            recovery.add(self._open_listed(key, configs[key[0]]).recovered)
+            yield recovery
 
     def _open_listed(self, key: Key, config: LogConfig) -> PartitionLog:
         path = self._unopened[key]
@@ -387,7 +443,9 @@ class LogManager:
                 try:
                     log.write_index_entries()
                 except OSError as error:
-                    logger.error("%s: cannot write the index entries of %s: %s", self.root_dir, log.name, error)
+                    logger.error(
+                        "%s: cannot write the index entries of %s: %s", self.root_dir, log.name, in_words(error)
+                    )
         if now_ms >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = now_ms + self._checkpoint_interval_ms
             with self._logged("write the checkpoints"):
@@ -411,7 +469,7 @@ class LogManager:
         try:
             yield
         except (KafkaStorageError, OSError) as error:
-            logger.error("%s: cannot %s: %s", self.root_dir, what, error)
+            logger.error("%s: cannot %s: %s", self.root_dir, what, in_words(error))
 
     def flush_due(self) -> None:
         """Flush the logs whose flush.ms has passed since their last flush."""
@@ -457,7 +515,7 @@ class LogManager:
     def _remove_tree(self, path: str) -> None:
         def done(error: BaseException | None) -> None:
             if error is not None and not isinstance(error, FileNotFoundError):
-                logger.error("%s: cannot remove it: %s", path, error)
+                logger.error("%s: cannot remove it: %s", path, in_words(error))
 
         self._run_blocking(lambda: self._disk.rmtree(path), done)
 
@@ -487,14 +545,14 @@ class LogManager:
                 log.close(clean=clean)
             except (KafkaStorageError, OSError) as error:
                 all_clean = False
-                logger.error("%s: closed without flushing: %s", log.name, error)
+                logger.error("%s: closed without flushing: %s", log.directory, in_words(error))
         if all_clean:
             try:
                 self.checkpoint(sync=True)
                 marker = clean_shutdown_file.encode(self.broker_epoch)
                 self._disk.write_file_atomic(f"{self.root_dir}/{CLEAN_SHUTDOWN_FILE}", marker)
             except (KafkaStorageError, OSError) as error:
-                logger.error("%s: closed, but not marked as clean: %s", self.root_dir, error)
+                logger.error("%s: closed, but not marked as clean: %s", self.root_dir, in_words(error))
         self._logs.clear()
         self._unopened.clear()
         self._release()

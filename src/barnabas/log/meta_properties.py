@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barnabas.log.disk import Disk
+from barnabas.printable import printable
 
 META_PROPERTIES = "meta.properties"
 VERSION = 1
@@ -58,8 +59,10 @@ class MetaProperties:
                 name, _, value = line.partition("=")
                 # Java's writer escapes these two in values.
                 fields[name.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
-        if fields.get("version") not in ("0", "1"):
-            raise InvalidMetaProperties(f"{META_PROPERTIES} has version {fields.get('version')!r}, expected 1")
+        version = fields.get("version", "")
+        if version not in ("0", "1"):
+            found = f"version {printable(version)}" if version else "no version"
+            raise InvalidMetaProperties(f"{META_PROPERTIES} has {found}, and this release reads versions 0 and 1")
         node_id = fields.get("node.id", fields.get("broker.id", ""))
         if not node_id.isdecimal():
             raise InvalidMetaProperties(f"{META_PROPERTIES} has no valid node.id")

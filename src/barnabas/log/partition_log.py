@@ -36,7 +36,7 @@ from barnabas.log.append_checks import AppendOrigin, Opened
 from barnabas.log.append_info import AppendInfo
 from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
-from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange
+from barnabas.log.errors import KafkaStorageError, OffsetOutOfRange, in_words
 from barnabas.log.leader_epoch_cache import LeaderEpochCache
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_appender import LogAppender
@@ -66,7 +66,7 @@ class PartitionLog:
         name: topic and partition, as its directory is called.
         config: the settings; `reconfigure` changes them.
         high_watermark: moved by the partition; at most the log's end.
-        recovered_bytes_cut: how many bytes recovery cut off.
+        recovered: what recovery read and cut off when the log was opened.
         on_truncate: called before a truncation removes anything. Compaction then does not put the removed records back.
     """
 
@@ -85,7 +85,7 @@ class PartitionLog:
         "log_start_offset",
         "name",
         "on_truncate",
-        "recovered_bytes_cut",
+        "recovered",
     )
 
     def __init__(
@@ -149,7 +149,7 @@ class PartitionLog:
         )
         self.log_start_offset = loaded.log_start_offset
         self.high_watermark = min(max(high_watermark, loaded.log_start_offset), loaded.log_end_offset)
-        self.recovered_bytes_cut = loaded.bytes_cut
+        self.recovered = loaded.recovered
         self.on_truncate: Callable[[int], None] | None = None
 
     def __repr__(self) -> str:
@@ -186,9 +186,8 @@ class PartitionLog:
             records: the batches, in a writable buffer; offsets and epoch are written into it.
             leader_epoch: the epoch this replica leads in.
             origin: clients may not write control batches, and only their batches have sequences.
-            guard: from `begin_verification`, for the first batch of a transaction.
-            transaction_version: of the transaction that a marker ends.
-            opened: see `AppendChecks.check`.
+            guard, transaction_version: from `begin_verification`, for a transaction's first batch; of one that a marker ends.
+            opened: as in `AppendChecks.check`.
 
         Raises:
             CorruptRecord, InvalidRecord, InvalidRecords, InvalidTimestamp, MessageTooLarge, RecordListTooLarge, OutOfOrderSequence,
@@ -213,8 +212,9 @@ class PartitionLog:
         self, producer_id: int, sequence: int, producer_epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """Begin to verify the first batch of a transaction; see `ProducerStateManager.begin_verification`."""
+        now_ms, bump = self._now_ms(), supports_epoch_bump
         return self._producers.begin_verification(
-            producer_id, sequence, producer_epoch, self._now_ms(), supports_epoch_bump=supports_epoch_bump
+            producer_id, sequence, producer_epoch, now_ms, supports_epoch_bump=bump
         )
 
     def roll(self) -> None:
@@ -379,7 +379,7 @@ class PartitionLog:
         try:
             self._epochs.truncate_from_start(offset)
         except OSError as error:
-            logger.warning("%s: cannot write the leader epochs: %s", self.name, error)
+            logger.warning("%s: cannot write the leader epochs: %s", self.directory, in_words(error))
 
     def truncate_to(self, offset: int) -> bool:
         """Remove every batch that ends at or after `offset`; return whether anything was removed.
@@ -497,7 +497,9 @@ class PartitionLog:
         try:
             self._producers.remove_snapshots(lambda offset: offset in bases)
         except OSError as error:
-            logger.warning("%s: cannot remove old snapshots of producers, the next start will: %s", self.name, error)
+            logger.warning(
+                "%s: cannot remove old snapshots of producers, the next start will: %s", self.directory, in_words(error)
+            )
 
     @property
     def has_deleted_files(self) -> bool:

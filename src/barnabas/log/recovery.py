@@ -26,6 +26,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from barnabas.log import log_files
 from barnabas.log.disk import Disk
@@ -47,6 +48,14 @@ SEGMENT_SUFFIXES = frozenset(
 )
 
 
+class Recovered(NamedTuple):
+    """What an unclean stop made necessary: how much was read whole, and how much of it was cut off."""
+
+    segments: int = 0
+    bytes_read: int = 0
+    bytes_cut: int = 0
+
+
 @dataclass(slots=True)
 class LoadedLog:
     """The contents of a directory."""
@@ -55,7 +64,7 @@ class LoadedLog:
     log_start_offset: int
     log_end_offset: int
     recovery_point: int
-    bytes_cut: int = 0
+    recovered: Recovered
 
 
 class LogLoader:
@@ -85,8 +94,9 @@ class LogLoader:
         self._producers = producers
         self._now_ms = now_ms
         self._cleaned_to = cleaned_to
+        self._segments_rebuilt = 0
+        self._bytes_read = 0
         self._bytes_cut = 0
-        self._rebuilt = False
         self._saw_marker = False
 
     def load(self, *, log_start_offset: int, recovery_point: int, clean: bool) -> LoadedLog:
@@ -109,11 +119,10 @@ class LogLoader:
             log_start_offset = segments[0].base_offset
         self._load_epochs(segments, epochs_known, log_start_offset, log_end_offset)
         self._load_producers(segments, log_start_offset, log_end_offset)
-        if clean and not self._rebuilt:
+        if clean and not self._segments_rebuilt:
             recovery_point = log_end_offset
-        return LoadedLog(
-            segments, log_start_offset, log_end_offset, min(recovery_point, log_end_offset), self._bytes_cut
-        )
+        recovered = Recovered(self._segments_rebuilt, self._bytes_read, self._bytes_cut)
+        return LoadedLog(segments, log_start_offset, log_end_offset, min(recovery_point, log_end_offset), recovered)
 
     def _list(self) -> list[int]:
         """Remove leftovers; return the base offsets of the segments."""
@@ -229,8 +238,9 @@ class LogLoader:
         Returns:
             False if something was cut, or is missing in front of the next segment.
         """
-        self._rebuilt = True
         before = segment.size
+        self._segments_rebuilt += 1
+        self._bytes_read += before
         expected = segment.base_offset
         doubtful: int | None = None
         is_compacted = False

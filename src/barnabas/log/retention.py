@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 
 from barnabas.log.disk import Disk
+from barnabas.log.errors import in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_flusher import RunBlocking, run_inline
 from barnabas.log.log_segments import LogSegments
@@ -93,6 +94,6 @@ class DeletedFiles:
 
         def done(error: BaseException | None) -> None:
             if error is not None and not isinstance(error, FileNotFoundError):
-                logger.error("cannot remove deleted segments, the next start will: %s", error)
+                logger.error("Cannot remove deleted segments, the next start will: %s", in_words(error))
 
         (run_inline if at_once else self._run_blocking)(work, done)

@@ -31,6 +31,7 @@ from collections.abc import Callable
 from barnabas.log import log_files
 from barnabas.log.cleaning_task import GroupCleaned
 from barnabas.log.disk import Disk
+from barnabas.log.errors import in_words
 from barnabas.log.local_log import LocalLog
 from barnabas.log.log_flusher import RunBlocking
 from barnabas.log.log_segment import LogSegment
@@ -154,7 +155,7 @@ class SegmentReplacement:
         is_in_use = self.is_unfinished = self._new in list(self._local.segments)
         if error is not None and not isinstance(error, FileNotFoundError):
             end = "; the next start will finish it, and the log is not cleaned until then" if is_in_use else ""
-            logger.error("%s: cannot exchange segments: %s%s", self._local.directory, error, end)
+            logger.error("%s: cannot exchange segments: %s%s", self._local.directory, in_words(error), end)
         if not is_in_use:
             self._remove_new()
         self._on_end(is_in_use)

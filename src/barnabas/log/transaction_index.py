@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.log.disk import Disk, write_fully
+from barnabas.log.errors import in_words
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class TransactionIndex:
         try:
             self.write_pending()
         except OSError as error:
-            logger.warning("%s: %d entries are not on the disk yet: %s", self.path, len(self._pending), error)
+            logger.warning("%s: %d entries are not on the disk yet: %s", self.path, len(self._pending), in_words(error))
 
     def write_pending(self) -> None:
         """Write the entries that the disk has rejected so far.

@@ -59,6 +59,10 @@ class ConfigResolver(NamedTuple):
     static: Mapping[str, str]
     defaults: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        # Not the values: one may be a password.
+        return f"<ConfigResolver node={self.node_id} static={len(self.static)}>"
+
     def _default_text(self, name: str) -> str | None:
         if name in self.defaults:
             return self.defaults[name]

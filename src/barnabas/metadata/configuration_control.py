@@ -30,7 +30,7 @@ from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.security_settings import REMEDY, shown, unserved
+from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -118,14 +118,31 @@ def _alter_each(
 
 
 def clear_elr(view: ControllerView, configs: Iterable[MetadataRecord]) -> list[MetadataRecord]:
-    """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change."""
+    """Return the records that forget the eligible leader replicas of topics whose min.insync.replicas these records change.
+
+    A partition without a leader keeps its last known leader, where Kafka forgets it too: nobody else could lead it again.
+    """
     if view.image.features.level(ELR_FEATURE) == 0:
         return []
-    changed = (record for record in configs if isinstance(record, messages.ConfigRecord) and record.name == MIN_ISR)
+    records: list[MetadataRecord] = []
+    for record in configs:
+        if isinstance(record, messages.ConfigRecord) and record.name == MIN_ISR:
+            # An empty name stands for all topics.
+            name = record.resource_name if record.resource_type == ConfigResourceType.TOPIC else ""
+            records.append(messages.ClearElrRecord(topic_name=name))
+            records += _last_known_leaders(view, name)
+    return records
+
+
+def _last_known_leaders(view: ControllerView, name: str) -> list[MetadataRecord]:
+    topics = view.image.topics.by_name
     return [
-        # An empty name stands for all topics.
-        messages.ClearElrRecord(topic_name=c.resource_name if c.resource_type == ConfigResourceType.TOPIC else "")
-        for c in changed
+        messages.PartitionChangeRecord(
+            partition_id=index, topic_id=topic.topic_id, last_known_elr=list(partition.last_known_elr)
+        )
+        for topic in (topics.values() if not name else [topics[name]] if name in topics else [])
+        for index, partition in topic.partitions.items()
+        if partition.last_known_elr and not partition.isr
     ]
 
 
@@ -145,9 +162,7 @@ def elr_safety_records(view: ControllerView) -> list[MetadataRecord]:
 
 
 def _broker_min_isr(name: str, value: str | None) -> MetadataRecord:
-    return messages.ConfigRecord(
-        resource_type=ConfigResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value
-    )
+    return messages.ConfigRecord(resource_type=ConfigResourceType.BROKER, resource_name=name, name=MIN_ISR, value=value)
 
 
 def _refuse_repeats(resources: Counter[tuple[int, str]], resource: tuple[int, str], names: list[str]) -> None:
@@ -302,7 +317,7 @@ def _check_broker_values(
             keys[key].parse(text)
     for key, value in changed.items():
         if value is not None and unserved(key, value, keys):
-            raise ConfigError(f"{shown(key, value, keys)} asks for protection: {REMEDY}.")
+            raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}.")
     if MIN_ISR in changed and view.image.features.level(ELR_FEATURE) > 0:
         if name:
             raise KafkaError(

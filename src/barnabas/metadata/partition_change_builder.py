@@ -24,9 +24,11 @@ An election chooses the first of these whose broker is active and whose director
 A replica may lead if it is in the ISR, or in the ELR while the ISR is empty. 4 and 5 may lose records: the partition is marked as
 recovering, and its ELR is forgotten. In 3 (from the ELR), 4 and 5 the ISR becomes the new leader alone.
 
-Differences from Kafka, both where it would name a replica that does not exist: a partition that loses its last in-sync replica
-while it has no leader keeps that replica as the last known leader, where Kafka writes -1, which no broker is; and a replica that
-a reassignment removes does not become eligible.
+Differences from Kafka
+- A partition that loses its last in-sync replica while it has no leader keeps that replica as the last known leader. Kafka writes -1,
+  which no broker is.
+- A replica that a reassignment removes does not become eligible.
+- After an election from the ELR the other members stay eligible only if one in-sync replica is not enough to acknowledge records.
 
 Sources: KIP-966; Kafka's `PartitionChangeBuilder`.
 """
@@ -111,7 +113,8 @@ class PartitionChangeBuilder:
             self.isr, self._elr = (elected.leader,), ()
         elif is_new and elected.leader in self._elr:
             self.isr = (elected.leader,)
-            self._elr = tuple(replica for replica in self._elr if replica != elected.leader)
+            is_enough = self._rules.min_isr <= 1
+            self._elr = () if is_enough else tuple(replica for replica in self._elr if replica != elected.leader)
         if not self._rules.elr_enabled:
             self._elr = ()
             # Somebody has to know which replica may lead again.

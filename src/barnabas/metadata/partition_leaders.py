@@ -35,7 +35,7 @@ class Hosted(NamedTuple):
     """A partition of a topic."""
 
     topic: TopicImage
-    index: int
+    partition_id: int
     partition: PartitionRegistration
 
 
@@ -48,9 +48,7 @@ class Elections:
         crashed: a broker that restarts after a crash; it cannot lead and is not eligible.
     """
 
-    def __init__(
-        self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY
-    ) -> None:
+    def __init__(self, view: ControllerView, *, gone: int = NOBODY, back: int = NOBODY, crashed: int = NOBODY) -> None:
         self._view = view
         self._gone, self._back, self._crashed = gone, back, crashed
         self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
@@ -76,7 +74,7 @@ class Elections:
             if leaving:
                 builder.isr = tuple(replica for replica in at.partition.isr if replica not in leaving)
             builder.lost = frozenset((self._crashed,))
-            record = builder.build(at.topic.topic_id, at.index)
+            record = builder.build(at.topic.topic_id, at.partition_id)
             if record is not None:
                 records.append(record)
         return records

@@ -67,7 +67,7 @@ def elect_unclean(view: ControllerView) -> list[MetadataRecord]:
 def _elect(elections: Elections, partitions: Iterable[Hosted], election: Election) -> list[MetadataRecord]:
     records: list[MetadataRecord] = []
     for at in partitions:
-        record = elections.builder(at, election).build(at.topic.topic_id, at.index)
+        record = elections.builder(at, election).build(at.topic.topic_id, at.partition_id)
         if record is not None:
             records.append(record)
         if len(records) >= ELECTIONS_MAX:

@@ -30,6 +30,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
@@ -442,7 +443,9 @@ class QuorumController:
         except Exception as error:
             # The log still holds everything, so a snapshot that fails costs space and nothing else.
             logger.warning(
-                "Cannot write a snapshot of the metadata, the log goes on without: %s", error, exc_info=error
+                "Cannot write a snapshot of the metadata, the log goes on without: %s",
+                in_words(error),
+                exc_info=None if isinstance(error, OSError) else error,
             )
             self._snapshots.written(self._now_ms())
 

@@ -89,7 +89,7 @@ def _moved(view: ControllerView, at: Hosted, target: tuple[int, ...]) -> list[Me
     builder.replicas = target
     builder.isr = tuple(replica for replica in at.partition.isr if replica in target)
     builder.ends_reassignment = True
-    change = builder.build(at.topic.topic_id, at.index)
+    change = builder.build(at.topic.topic_id, at.partition_id)
     return [] if change is None else [change]
 
 

@@ -13,33 +13,37 @@ leaves this module.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from barnabas.metadata.config_schema import ConfigKey
 from barnabas.printable import printable
 
-__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REMEDY", "is_secret", "shown", "unserved"]
+__all__ = ["AUTHORIZER_SETTINGS", "HIDDEN", "REASON", "is_secret", "shown", "unserved"]
 
 HIDDEN = "[hidden]"
 """What Kafka prints in place of a password."""
-REMEDY = (
-    "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write. "
-    "Remove this to run it without protection"
-)
+REASON = "barnabas has no TLS, no logins and no ACLs yet: everybody who reaches its port may read and write"
 AUTHORIZER_SETTINGS = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 """Settings that only an authorizer reads, so that Kafka does not list them."""
 
-_NAME = re.compile(
-    r"(?:listener\.name\..+?\.)?"
-    r"((?:ssl|sasl|delegation\.token|password\.encoder)\..+"
-    r"|security\.(?:(?:inter\.broker\.)?protocol|providers)"
-    r"|authorizer\.class\.name|super\.users|allow\.everyone\.if\.no\.acl\.found"
-    r"|principal\.builder\.class|connections\.max\.reauth\.ms|(?:create\.topic|alter\.config)\.policy\.class\.name)"
+_PREFIXES = ("ssl.", "sasl.", "delegation.token.", "password.encoder.")
+_NAMES = frozenset(
+    {
+        "authorizer.class.name",
+        "security.protocol",
+        "security.inter.broker.protocol",
+        "security.providers",
+        "principal.builder.class",
+        "connections.max.reauth.ms",
+        "create.topic.policy.class.name",
+        "alter.config.policy.class.name",
+        *AUTHORIZER_SETTINGS,
+    }
 )
+_LISTENER = "listener.name."
 # For names that the table of settings does not have.
 _NO_PROTECTION = {"allow.everyone.if.no.acl.found": "true", "security.protocol": "PLAINTEXT"}
-_SECRET = re.compile(r"password|passphrase|secret|jaas|credential|token|(?:^|\.)key$", re.IGNORECASE)
+_SECRET = ("password", "passphrase", "secret", "jaas", "credential", "token")
 
 
 def unserved(name: str, text: str, keys: Mapping[str, ConfigKey]) -> bool:
@@ -51,10 +55,9 @@ def unserved(name: str, text: str, keys: Mapping[str, ConfigKey]) -> bool:
     Raises:
         ConfigError: the text is not a value of the setting.
     """
-    found = _NAME.fullmatch(name)
-    if found is None or not text.strip():
+    own = _own_name(name)
+    if own is None or not text.strip():
         return False
-    own = found[1]
     if own not in keys:
         return text.strip().lower() != _NO_PROTECTION.get(own, "").lower()
     value, default = keys[own].parse(text), keys[own].default_value()
@@ -63,10 +66,25 @@ def unserved(name: str, text: str, keys: Mapping[str, ConfigKey]) -> bool:
     return value != default
 
 
+def _own_name(name: str) -> str | None:
+    """Return the name without a listener's prefix; None for a setting that has nothing to do with protection."""
+    if not name.startswith(_LISTENER):
+        return name if name.startswith(_PREFIXES) or name in _NAMES else None
+    # The listener's own name may have dots, and a mechanism may follow it.
+    dot = name.find(".", len(_LISTENER))
+    while dot >= 0:
+        if name.startswith(_PREFIXES, dot + 1):
+            return name[dot + 1 :]
+        dot = name.find(".", dot + 1)
+    return next((own for own in _NAMES if name.endswith(f".{own}")), None)
+
+
 def is_secret(name: str, keys: Mapping[str, ConfigKey]) -> bool:
     """Return whether a setting's value must not be shown: it is a password, or an unknown name that may be one's."""
-    key = keys.get(name)
-    return _SECRET.search(name) is not None if key is None else key.sensitive
+    key = keys.get(name) or keys.get(_own_name(name) or name)
+    if key is not None:
+        return key.sensitive
+    return name.endswith(".key") or any(word in name.lower() for word in _SECRET)
 
 
 def shown(name: str, text: str, keys: Mapping[str, ConfigKey]) -> str:

@@ -124,6 +124,11 @@ class FrameBuffer:
         """Leave the buffer to the frames taken so far, so that they stay valid, and continue in a new one."""
         self._move_to(max(self._frame_bytes(), self._read_bytes))
 
+    def shrink(self) -> None:
+        """Keep no more memory than the pending bytes take; frames taken so far stay valid."""
+        if self.pending + 1 < len(self._buffer):
+            self._move_to(self.pending + 1)
+
     def _frame_bytes(self) -> int:
         """Return the size of the frame that begins at `start`, its size field included; 0 while that is not known."""
         if self._stop - self._start < SIZE.size:

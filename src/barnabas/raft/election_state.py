@@ -61,4 +61,4 @@ class ElectionState(NamedTuple):
                 voted_directory_id=uuid_from_str(directory) if directory else ZERO_UUID,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadElectionState(f"quorum-state cannot be read: {error}") from None
+            raise BadElectionState("quorum-state is not valid") from error

@@ -129,7 +129,8 @@ class RaftNode:
         """
         if self.voters.ids() != (self.node_id,):
             raise QuorumNotSupported(
-                f"node {self.node_id} can only be the sole voter of its quorum; the voters are {list(self.voters.ids())}"
+                f"node {self.node_id} can only be the sole voter of its quorum; the voters are "
+                + ", ".join(map(str, self.voters.ids()))
             )
         if not self.is_voter:
             raise QuorumNotSupported(

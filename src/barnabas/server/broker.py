@@ -1,11 +1,15 @@
 """One node: how its parts are assembled, the order of its start and its stop, its timers.
 
 Start
- 1. Lock the data directory, format it if it is empty, check that it belongs to this cluster and node, recover the logs.
- 2. Bind the listeners: port 0 is resolved; early connections wait.
- 3. Start the controller: read the metadata log and its snapshot; the only voter elects itself.
- 4. Register the broker: it receives the image, creates its replicas and coordinators, and is unfenced.
- 5. Answer requests.
+ 1. Check what can be checked without a change: the settings, and whether the data directory is this node's or free.
+ 2. Lock a directory that is formatted: a second broker over it hears that, and not that its port is taken.
+ 3. Bind the listeners: port 0 is resolved; early connections wait.
+ 4. Recover the logs, and format the directory if it is new.
+ 5. Start the controller: read the metadata log and its snapshot; the only voter elects itself.
+ 6. Register the broker: it receives the image, creates its replicas and coordinators, and is unfenced.
+ 7. Answer requests.
+
+A start that fails, or is cancelled, leaves nothing behind in a directory that it found unformatted.
 
 Stop: listeners, coordinators, controller, logs, the mark of a clean shutdown, the lock.
 
@@ -22,7 +26,6 @@ Source: Kafka's `KafkaRaftServer`, `ControllerServer`, `BrokerServer`, `BrokerLi
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import random as random_module
 import time
@@ -31,8 +34,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
-from barnabas.log.disk import Disk, DiskLocked
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.disk import Disk
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import MetaProperties
@@ -51,17 +54,20 @@ from barnabas.raft.election_state import BadElectionState
 from barnabas.raft.raft_node import QuorumNotSupported
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from barnabas.server.addresses import dialable, metrics_address, remedy_for, why_not
 from barnabas.server.broker_lifecycle import BrokerLifecycle
-from barnabas.server.cannot_start import CannotStart, Remedies, remedies
+from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, config_schema
 from barnabas.server.connections import Connections
 from barnabas.server.coordinators import Coordinators
+from barnabas.server.data_directory import DataDirectory
 from barnabas.server.listener import Listener
 from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
-from barnabas.server.storage import StorageError, claim_directory, read_bootstrap
+from barnabas.server.start_report import warn_of_readers, warn_of_strangers
+from barnabas.server.storage import read_bootstrap
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
@@ -109,10 +115,13 @@ class BrokerServer:
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
         self.metrics: MetricsEndpoint | None = None
+        # Why the broker does not serve requests; empty if it does.
+        self._phase = "starting"
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, loop, disk.max_open_files())
-        self._remedies = remedies(config.embedded)
+        self._directory = DataDirectory(disk, config)
+        self._metrics_address: tuple[str, int] | None = None
         self._loop = loop
         self._disk = disk
         self._now_ms = now_ms
@@ -132,7 +141,7 @@ class BrokerServer:
     @property
     def addresses(self) -> list[str]:
         """HOST:PORT of each listener, as a client can dial it."""
-        return [f"{_dialable(listener.host)}:{listener.port}" for listener in self.listeners]
+        return [dialable(listener.host, listener.port) for listener in self.listeners]
 
     @property
     def port(self) -> int:
@@ -151,16 +160,24 @@ class BrokerServer:
         Raises:
             CannotStart: the directory is locked, belongs to another node or cannot be read, or an address cannot be bound.
         """
-        self._open_directory()
+        self._check()
+        self.log_manager = self._make_log_manager()
         try:
+            if self._directory.was_formatted:
+                self._directory.lock(self.log_manager)
+            await self._bind_http()
             await self._bind()
-            self._start_controller()
+            self._meta = await self._directory.open(self.log_manager, self._random, self._now_ms(), self._monotonic_ns)
+            self._read_metadata()
             self._make_services()
             await self._register()
-            await self._serve_metrics()
-        except BaseException:
+            self._serve_metrics()
+        except (Exception, asyncio.CancelledError):
             await self._abandon()
             raise
+        for listener in self.listeners:
+            warn_of_strangers(listener)
+        warn_of_readers(self._directory)
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()
         await self.lifecycle.heartbeat()
@@ -171,20 +188,20 @@ class BrokerServer:
         self._every(_HOUSEKEEPING_MS, self._housekeeping)
         self._every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
         self._every(self.config.broker_heartbeat_interval_ms, self._beat)
+        self._phase = ""
 
-    async def _serve_metrics(self) -> None:
-        address = self.config.str_value("barnabas.metrics.listen")
-        if not address:
+    async def _bind_http(self) -> None:
+        """Answer health checks, also while the logs are being recovered."""
+        if self._metrics_address is not None:
+            # 14 ms of a start, which a broker without metrics does not pay.
+            from barnabas.server.metrics_endpoint import MetricsEndpoint
+
+            self.metrics = await MetricsEndpoint.bound(self._loop, *self._metrics_address, self._not_ready)
+
+    def _serve_metrics(self) -> None:
+        if self.metrics is None:
             return
-        # 14 ms of a start, which a broker without metrics does not pay.
-        from barnabas.server.metrics_endpoint import MetricsEndpoint
-
-        host, separator, port = address.rpartition(":")
-        if not separator or not port.isdigit() or int(port) > 65535:
-            raise CannotStart(f"barnabas.metrics.listen {address}: must be HOST:PORT")
-        self.metrics = MetricsEndpoint(
-            host.strip("[]"),
-            int(port),
+        self.metrics.measure(
             services=self.services,
             share=self._share,
             controller=self.controller,
@@ -192,49 +209,48 @@ class BrokerServer:
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
         )
-        try:
-            await self.metrics.http.bind()
-        except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {address}: {error.strerror or error}") from None
-        url = f"http://{_dialable(host)}:{self.metrics.http.port}/metrics"
-        for listener in self.listeners:
-            listener.metrics_url = url
-        logger.info("Metrics on %s", url)
 
-    def _open_directory(self) -> None:
-        root = self.config.log_dirs[0]
-        if len(self.config.log_dirs) > 1:
-            raise CannotStart("log.dirs lists several directories; only one is supported")
-        self.log_manager = LogManager(
+    def _not_ready(self) -> str:
+        """Return why this broker does not serve requests; empty if it does."""
+        if self._phase:
+            return self._phase
+        broker = self._image.cluster.brokers.get(self.config.node_id)
+        return "the broker is fenced" if broker is None or broker.fenced else ""
+
+    def _close_http(self) -> None:
+        if self.metrics is not None:
+            self.metrics.http.close()
+
+    def _check(self) -> None:
+        """Find what would fail the start, as far as that needs no change of the disk.
+
+        Raises:
+            CannotStart: something would.
+        """
+        config = self.config
+        self._metrics_address = metrics_address(config.str_value("barnabas.metrics.listen"))
+        if len(config.log_dirs) > 1:
+            raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
+        try:
+            self.connections.configure()
+        except ValueError as error:
+            raise CannotStart(str(error)) from None
+        self._directory.check()
+
+    def _make_log_manager(self) -> LogManager:
+        config = self.config
+        return LogManager(
             self._disk,
-            root,
+            config.log_dirs[0],
             now_ms=self._now_ms,
             run_blocking=self._run_blocking,
             config_for=lambda topic: self._log_config(topic, self._image),
-            retention_check_interval_ms=self.config.log_retention_check_interval_ms,
-            producer_expiration_check_interval_ms=self.config.producer_id_expiration_check_interval_ms,
-            checkpoint_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
+            retention_check_interval_ms=config.log_retention_check_interval_ms,
+            producer_expiration_check_interval_ms=config.producer_id_expiration_check_interval_ms,
+            checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
             make_cleaner_worker=cleaner_worker(self._disk),
-            cleaner_config=cleaner_config(self.config, self._image.configs),
+            cleaner_config=cleaner_config(config, self._image.configs),
         )
-        try:
-            self.log_manager.open()
-        except DiskLocked:
-            remedy = self._remedies.other_directory
-            raise CannotStart(f"{root} is in use by another broker; stop that broker, or {remedy}") from None
-        except KafkaStorageError as error:
-            raise CannotStart(str(error)) from None
-        except OSError as error:
-            raise CannotStart(_directory_refused(root, error, self._remedies)) from None
-        try:
-            self._meta = claim_directory(self._disk, root, self.config, self._random, self._now_ms())
-        except BaseException as error:
-            self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
-            if isinstance(error, StorageError):
-                raise CannotStart(str(error)) from None
-            if isinstance(error, OSError):
-                raise CannotStart(_directory_refused(root, error, self._remedies)) from None
-            raise
 
     def _run_blocking(self, work: Callable[[], None]) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.ensure_future(self._loop.run_in_executor(None, work), loop=self._loop)
@@ -244,10 +260,6 @@ class BrokerServer:
 
     async def _bind(self) -> None:
         config = self.config
-        try:
-            self.connections.configure()
-        except ValueError as error:
-            raise CannotStart(str(error)) from None
         for endpoint in config.listeners:
             listener = Listener(
                 self._loop,
@@ -267,15 +279,28 @@ class BrokerServer:
             try:
                 await listener.bind()
             except OSError as error:
-                raise CannotStart(
-                    f"cannot listen on {endpoint.host}:{endpoint.port}: {_reason(error)}{_remedy(error, self._remedies)}"
-                ) from None
+                where = f"{endpoint.host}:{endpoint.port}"
+                remedy = remedy_for(error, remedies(config.embedded))
+                raise CannotStart(f"cannot listen on {where}: {why_not(error)}{remedy}") from None
             self.listeners.append(listener)
             listener.on_room = self.connections.look_for_room
+
+    def _read_metadata(self) -> None:
+        root = self.config.log_dirs[0]
+        try:
+            self._start_controller()
+        except (KafkaStorageError, OSError) as error:
+            raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
+        except QuorumNotSupported as error:
+            raise CannotStart(f"cannot serve the metadata in {root}: {error}") from None
+        except (KafkaError, BadElectionState) as error:
+            remedy = "a file is damaged: restore it from a copy"
+            raise CannotStart(f"cannot read the metadata in {root}: {in_words(error)} ({remedy})") from None
 
     def _start_controller(self) -> None:
         config, static = self.config, dict(self.config.properties)
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
+        bootstrap = read_bootstrap(self._disk, config.log_dirs[0])
         self._resolver = ConfigResolver(config_schema(), config.node_id, static, defaults)
         self.controller = QuorumController(
             ControllerSettings(
@@ -296,25 +321,22 @@ class BrokerServer:
             snapshots=SnapshotPolicy(
                 config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
             ),
-            bootstrap=read_bootstrap(self._disk, self.config.log_dirs[0]),
+            bootstrap=bootstrap,
             on_fault=self.fail,
             loop=self._loop,
         )
-        try:
-            driver = open_quorum(
-                self._disk,
-                self.config.log_dirs[0],
-                self._meta,
-                config,
-                self.controller,
-                now_ms=self._now_ms,
-                run_blocking=self._run_blocking,
-                on_fault=self.fail,
-            )
-            self.controller.attach(driver)
-            driver.start()
-        except (KafkaStorageError, BadElectionState, QuorumNotSupported, OSError) as error:
-            raise CannotStart(f"the metadata log in {self.config.log_dirs[0]}: {error}") from None
+        driver = open_quorum(
+            self._disk,
+            config.log_dirs[0],
+            self._meta,
+            config,
+            self.controller,
+            now_ms=self._now_ms,
+            run_blocking=self._run_blocking,
+            on_fault=self.fail,
+        )
+        self.controller.attach(driver)
+        driver.start()
 
     def _make_services(self) -> None:
         config = self.config
@@ -463,7 +485,9 @@ class BrokerServer:
 
     def fail(self, error: BaseException) -> None:
         """Record a fault after which this node must stop; `wait_failed` returns."""
-        logger.critical("This node stops after a fault", exc_info=error)
+        # What the disk did is said by its words; any other fault is a bug, which its traceback explains.
+        is_of_the_disk = isinstance(error, (OSError, KafkaStorageError))
+        logger.critical("Stopping after a fault: %s", in_words(error), exc_info=None if is_of_the_disk else error)
         self.failure = error
         if not self._failed.done():
             self._failed.set_result(None)
@@ -474,12 +498,12 @@ class BrokerServer:
 
     async def stop(self) -> None:
         """Stop cleanly; after a fault, leave the directory as a crash would."""
+        self._phase = "stopping"
+        began = self._monotonic_ns()
         self.lifecycle.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if self.metrics is not None:
-            self.metrics.http.close()
         for listener in self.listeners:
             await listener.stop()
         await self._hand_over()
@@ -493,7 +517,8 @@ class BrokerServer:
         assert isinstance(metadata_log, MetadataLog), metadata_log
         metadata_log.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
-        logger.info("Stopped")
+        self._close_http()
+        logger.info("Stopped in %.1f s", (self._monotonic_ns() - began) / 1e9)
 
     async def _hand_over(self) -> None:
         """Give up what this broker leads, so that another replica leads at once, or this one after the next start."""
@@ -502,7 +527,8 @@ class BrokerServer:
         try:
             await asyncio.wait_for(self.lifecycle.shut_down(), _HAND_OVER_MS / 1000)
         except (KafkaError, TimeoutError) as error:
-            logger.warning("This broker stops without handing over its partitions: %s", error or "it takes too long")
+            reason = error.message if isinstance(error, KafkaError) else "it takes too long"
+            logger.warning("This broker stops without handing over its partitions: %s", reason)
 
     async def _flush_logs(self) -> None:
         """Flush all logs concurrently: a file system commits many syncs together in about the time of one.
@@ -516,29 +542,8 @@ class BrokerServer:
 
     async def _abandon(self) -> None:
         """Release everything after a start that failed part of the way."""
-        if self.metrics is not None:
-            self.metrics.http.close()
+        self._close_http()
         for listener in self.listeners:
             await listener.stop()
+        self._directory.undo(is_locked=self.log_manager.is_locked)
         self.log_manager.close(clean=self.log_manager.had_clean_shutdown)
-
-
-def _reason(error: OSError) -> str:
-    """Return the system's words, without asyncio's, which end in an address as Python writes it: "('::', 9092): "."""
-    return (error.strerror or str(error)).rpartition("): ")[2]
-
-
-def _remedy(error: OSError, known: Remedies) -> str:
-    """Return a remedy for an address that cannot be bound; empty if the system's message suffices."""
-    if error.errno == errno.EADDRINUSE:
-        return f"; is another broker running? {known.free_port}"
-    return "; is it an address of this machine?" if error.errno == errno.EADDRNOTAVAIL else ""
-
-
-def _directory_refused(root: str, error: OSError, known: Remedies) -> str:
-    where = f" ({error.filename})" if error.filename and error.filename != root else ""
-    return f"cannot use the data directory {root}: {error.strerror or error}{where}; {known.other_directory}"
-
-
-def _dialable(host: str) -> str:
-    return "localhost" if host in ("", "0.0.0.0", "::") else host

@@ -28,6 +28,7 @@ _ARGUMENTS = Remedies(other_directory="pass another data_dir=, or none", free_po
 
 
 def remedies(embedded: bool) -> Remedies:
+    """Return the words for an embedded broker, or for the command line."""
     return _ARGUMENTS if embedded else _OPTIONS
 
 

@@ -1,9 +1,11 @@
 """`barnabas start` and `barnabas storage`: from a command line to a running node.
 
 - Later sources win: defaults, the properties file, the environment, `--set`, then `--listen` and `--data-dir`.
-- A mistake is one line on standard error, `barnabas: the mistake and its remedy`, with exit code 1. A stop by signal exits with 0.
+- A failure is one line on standard error, `error: what is wrong (what to do)`, with exit code 1; a wrong command line prints its
+  usage too and exits with 2 (`arguments`). A stop by signal exits with 0.
 - When the broker answers requests it prints `barnabas ready on HOST:PORT`, flushed, with the real port in place of 0.
-- The first SIGTERM or SIGINT stops cleanly; a second one has its default effect.
+- The first SIGTERM or SIGINT stops cleanly, also during the start. One that arrives a second later or more
+  ends the process at once, as a kill does.
 
 Process settings, made only here
 - RLIMIT_NOFILE is raised to the hard limit: partitions and connections hold descriptors, and 1,024 are soon used up.
@@ -27,6 +29,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import DEFAULT_LISTEN, ConfigSources
@@ -41,10 +44,8 @@ logger = logging.getLogger(__name__)
 
 _LEVELS = ("debug", "info", "warning", "error")
 _SYNC_THREADS = 16
-
-
-class _Mistake(Exception):
-    """A mistake of the user, in one line."""
+# `timeout` and task runners signal both the process and its group: the same signal arrives twice.
+_ONE_SIGNAL_SECONDS = 1.0
 
 
 def run(command: str, arguments: Sequence[str]) -> int:
@@ -52,23 +53,31 @@ def run(command: str, arguments: Sequence[str]) -> int:
     try:
         check_system()
         return _start(arguments) if command == "start" else _storage(arguments)
-    except (_Mistake, ConfigError, CannotStart) as mistake:
-        print(f"barnabas: {mistake}", file=sys.stderr)
+    except (ConfigError, CannotStart) as mistake:
+        print_error(mistake)
         return 1
 
 
 def _start(arguments: Sequence[str]) -> int:
-    options = _start_parser().parse_args(arguments)
+    parser = _start_parser()
+    options = parser.parse_args(arguments)
     _log_to_stderr(options.log_level)
-    sources = _sources(options)
-    config = sources.config()
+    try:
+        sources = _sources(options)
+        config = sources.config()
+    except UsageMistake as mistake:
+        parser.error(str(mistake))
     sources.log_ignored(config)
     _raise_file_limit()
     return _serve(config)
 
 
-def _start_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas start", description="Run one node: a broker and its controller.")
+def _start_parser() -> Parser:
+    parser = Parser(
+        prog="barnabas start",
+        usage="barnabas start [OPTIONS] [FILE]",
+        description="Run one node: a broker and its controller.",
+    )
     parser.add_argument("file", nargs="?", metavar="FILE", help="a server.properties file, as for Apache Kafka")
     parser.add_argument("--data-dir", metavar="DIR", help="the data directory; an empty one is formatted (log.dirs)")
     parser.add_argument(
@@ -80,7 +89,7 @@ def _start_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
-        help="serve /metrics for Prometheus on this address; port 0 picks a free port (barnabas.metrics.listen)",
+        help="serve /metrics, /healthz and /readyz on this address; port 0 picks a free port (barnabas.metrics.listen)",
     )
     parser.add_argument("-c", "--config", metavar="FILE", help="the same as FILE")
     parser.add_argument(
@@ -98,7 +107,7 @@ def _start_parser() -> argparse.ArgumentParser:
 
 def _sources(options: argparse.Namespace) -> ConfigSources:
     if options.file and options.config:
-        raise ConfigError("name one properties file: --config FILE, or FILE alone")
+        raise UsageMistake("name one properties file: --config FILE, or FILE alone")
     sources = ConfigSources(options.file or options.config, os.environ)
     sources.add_settings(options.settings)
     sources.add_listeners(options.listen or ())
@@ -121,7 +130,8 @@ def _raise_file_limit() -> None:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError) as error:
-            logger.info("Cannot raise the limit of open files above %d: %s", soft, error)
+            why = getattr(error, "strerror", None) or error
+            logger.info("Cannot raise the limit of open files above %d: %s", soft, why)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -155,30 +165,61 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop_once, loop, stop)
+    signals = _Signals(loop)
     server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    await server.start()
+    start = loop.create_task(server.start())
+    await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
+    if not start.done():
+        start.cancel()
+        await asyncio.wait((start,))
+        logger.info("Stopped before the broker was ready")
+        return 0
+    start.result()
     # The module's docstring explains the freeze and the threshold.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     for address in server.addresses:
         print(f"barnabas ready on {address}", flush=True)
-    stopped = asyncio.ensure_future(stop.wait())
     failed = asyncio.ensure_future(server.wait_failed())
-    await asyncio.wait((stopped, failed), return_when=asyncio.FIRST_COMPLETED)
-    for task in (stopped, failed):
-        task.cancel()
+    await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
+    failed.cancel()
     await server.stop()
+    signals.ignore()
     return 1 if server.failure is not None else 0
 
 
-def _stop_once(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(number)
-    stop.set()
+class _Signals:
+    """SIGTERM and SIGINT: the first asks for a stop, a later one ends the process.
+
+    Attributes:
+        asked: done when a signal has asked for a stop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.asked: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        self._first_at = 0.0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._arrived, number)
+
+    def __repr__(self) -> str:
+        return f"<_Signals asked={self.asked.done()}>"
+
+    def ignore(self) -> None:
+        """Let no later signal change how the process ends."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+
+    def _arrived(self, number: signal.Signals) -> None:
+        if not self.asked.done():
+            self._first_at = self._loop.time()
+            logger.info("Stopping: %s (another one ends the process at once, as a kill does)", number.name)
+            self.asked.set_result(None)
+        elif self._loop.time() - self._first_at >= _ONE_SIGNAL_SECONDS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
 
 def _storage(arguments: Sequence[str]) -> int:

@@ -29,7 +29,7 @@ from barnabas.metadata.config_schema import (
     ConfigValue,
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
-from barnabas.server.config_checks import check_assignors, check_is_alone, check_protection
+from barnabas.server.config_checks import check_advertised, check_assignors, check_is_alone, check_protection
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.server.endpoints import Listener, endpoints
 
@@ -178,6 +178,8 @@ class BrokerConfig:
         fields["properties"] = given
         if served:
             check_is_alone(value)
+            own = (*(found["listeners"] or ()), *(found["controller_listeners"] or ()))
+            check_advertised(own, found["advertised_listeners"] or ())
             check_protection(given, keys, found["listeners"] or ())
         fields["unknown"] = tuple(sorted(name for name in given if not is_setting(name)))
         fields["without_effect"] = tuple(

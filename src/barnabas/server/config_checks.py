@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from barnabas.group.group_config import KNOWN_ASSIGNORS, assignor_names
 from barnabas.metadata.config_schema import ConfigError, ConfigKey, ConfigValue
-from barnabas.metadata.security_settings import REMEDY, shown, unserved
+from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.printable import printable
 from barnabas.server.endpoints import Listener
 
-__all__ = ["ASSIGNORS", "check_assignors", "check_is_alone", "check_protection"]
+__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_is_alone", "check_protection"]
 
 Value = Callable[[str], ConfigValue]
 """Returns a broker setting's value by Kafka's name."""
@@ -44,6 +44,20 @@ def check_is_alone(value: Value) -> None:
                 f"{name} lists {len(listed)} nodes, but clusters of several nodes are not supported yet; "
                 "list this node alone to start a cluster of its own"
             )
+        node_id = str(value("node.id"))
+        if listed and "@" in listed[0] and listed[0].partition("@")[0] != node_id:
+            raise ConfigError(f"{name}={printable(listed[0])} is not this node, which has node.id={node_id}")
+
+
+def check_advertised(listeners: Sequence[Listener], advertised: Sequence[Listener]) -> None:
+    """Reject advertised addresses of listeners that do not exist, as Kafka does: clients would be sent to nobody."""
+    names = {listener.name for listener in listeners}
+    missing = [listener.name for listener in advertised if listener.name not in names]
+    if missing:
+        raise ConfigError(
+            f"advertised.listeners names {printable(missing[0])}, which is not one of the listeners: "
+            f"{', '.join(printable(name) for name in sorted(names))}"
+        )
 
 
 def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], listeners: tuple[Listener, ...]) -> None:
@@ -55,4 +69,5 @@ def check_protection(given: Mapping[str, str], keys: Mapping[str, ConfigKey], li
         if each.security_protocol != "PLAINTEXT"
     ]
     if asking:
-        raise ConfigError(f"{', '.join(asking)}: {REMEDY}")
+        these = "this setting" if len(asking) == 1 else "these settings"
+        raise ConfigError(f"{', '.join(asking)}: {REASON}. Remove {these} to start without protection")

@@ -4,7 +4,7 @@
   it. Both name the setting that is most like it.
 - The settings that this broker accepts and ignores are one line of the log.
 
-A mistake is a `ConfigError`, in one line with its remedy.
+A mistake is a `ConfigError`, in one line with its remedy; one in the command line itself is a `UsageMistake`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from barnabas.client.properties import read_properties
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.printable import printable
+from barnabas.server.arguments import UsageMistake
 from barnabas.server.config import BrokerConfig, is_setting
 from barnabas.server.environment import from_environment, on_every_address
 from barnabas.settings_table import near_setting
@@ -59,9 +60,9 @@ class ConfigSources:
             name, separator, value = setting.partition("=")
             name = name.strip()
             if not separator or not name:
-                raise ConfigError(f"--set {printable(setting)}: must be KEY=VALUE")
+                raise UsageMistake(f"--set {printable(setting)}: must be KEY=VALUE")
             if not is_setting(name):
-                raise ConfigError(f"--set {printable(name)}: {unknown_setting(name)}")
+                raise UsageMistake(f"--set {printable(name)}: {unknown_setting(name)}")
             self.properties[name] = value.strip()
 
     def add_listeners(self, addresses: Sequence[str]) -> None:
@@ -89,7 +90,7 @@ class ConfigSources:
         properties = self.properties
         directory = properties.get("log.dirs") or properties.get("log.dir")
         if not directory:
-            raise ConfigError("no data directory: pass --data-dir DIR, or set log.dirs in --config FILE")
+            raise UsageMistake("no data directory (pass --data-dir DIR, or set log.dirs in --config FILE)")
         properties.setdefault("listeners", f"PLAINTEXT://{DEFAULT_LISTEN}")
         first = directory.split(",")[0].strip()
         if self._cluster_id and not os.path.exists(os.path.join(first, "meta.properties")):
@@ -126,5 +127,5 @@ def _listener(place: int, address: str) -> str:
         return address
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"--listen {printable(address)}: must be HOST:PORT, as in {DEFAULT_LISTEN}")
+        raise UsageMistake(f"--listen {printable(address)}: must be HOST:PORT, as in {DEFAULT_LISTEN}")
     return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"

@@ -18,6 +18,7 @@ _WITHOUT_EFFECT = "Accepted for compatibility; has no effect."
 # Defaults that differ from Kafka's, because Kafka's do not suit one node or a new user.
 DEFAULTS = {
     "advertised.listeners": "auto",
+    "queued.max.request.bytes": "268435456",
 }
 # Properties that Kafka requires and one node implies.
 IMPLIED = {

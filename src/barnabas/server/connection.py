@@ -19,7 +19,9 @@ Reading
   while it has bytes that are not handled, so that a thousand idle connections cost next to nothing and the buffer in use is
   usually still in the processor's cache. A buffer that grew for a large request stays with its connection until the next sweep.
 - When a request arrives that may not be handled yet, reading pauses. The kernel's window then holds the client back.
-- With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory.
+- With `queued.max.request.bytes`, a large request is read on only once it has its share of that memory. The connection keeps the
+  share until the request is answered and its buffer dropped.
+- A request that has begun and does not go on arriving costs the connection (`arrival`).
 
 Writing
 - Bytes go to the transport; a response with more than `_SMALL` bytes of record slices goes to the `SliceSender`. Without a real
@@ -45,8 +47,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.api.dispatch import Dispatcher, Output, RefusedRequest
+from barnabas.log.errors import in_words
 from barnabas.protocol.errors import FrameTooLarge, MalformedMessage
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
+from barnabas.server.arrival import ARRIVAL_SECONDS, Arrival
 from barnabas.server.foreign_protocols import HTTP, TLS, foreign_protocol, http_answer
 from barnabas.server.response_queue import ResponseQueue
 from barnabas.server.sendfile import WRITE_LIMIT, SliceSender
@@ -77,6 +81,7 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
+        "_arrival",
         "_blocked_frame",
         "_dispatcher",
         "_frames",
@@ -88,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         "_rest",
         "_sender",
         "_transport",
+        "_waits_for_memory",
         "active_tick",
         "info",
     )
@@ -100,7 +106,10 @@ class Connection(asyncio.BufferedProtocol):
         self._responses = ResponseQueue()
         self._sender: SliceSender | None = None
         self._rest: asyncio.TimerHandle | None = None
+        # The memory that this connection has, beyond the ordinary one of an idle connection.
         self._reserved = 0
+        self._waits_for_memory = False
+        self._arrival: Arrival | None = None
         self._is_reading = True
         self.active_tick = listener.tick
         self.info: ConnectionInfo
@@ -129,10 +138,8 @@ class Connection(asyncio.BufferedProtocol):
         self._frames = None
         memory = self._listener.memory
         if memory is not None:
-            memory.forget(self._advance)
-            if self._reserved:
-                memory.give_back(self._reserved)
-                self._reserved = 0
+            self._reserved = 0
+            memory.forget(self)
         self._listener.forget(self)
         self.info.closed()
 
@@ -185,6 +192,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._send_ready()
             if self._frames is not None:
                 self._handle_frames(self._frames)
+            elif self._reserved and self._listener.memory is not None:
+                self._has_memory(self._listener.memory)
         except RefusedRequest as refused:
             self._refuse(str(refused))
         except FrameTooLarge as error:
@@ -225,11 +234,16 @@ class Connection(asyncio.BufferedProtocol):
             self._listener.give_back(frames)
             self._frames = None
         memory = self._listener.memory
+        if frame is not None and memory is not None and not self._reserved and not self._waits_for_memory:
+            # A whole request that must wait keeps its buffer.
+            memory.take(self, READ_BYTES)
+            self._reserved = READ_BYTES
         may_read = frame is None and (memory is None or self._has_memory(memory))
         if may_read != self._is_reading:
             self._set_reading(may_read)
 
     def _handle(self, frame: memoryview) -> None:
+        self._arrival = None
         context, result = self._dispatcher.dispatch(self.info, frame)
         if isinstance(result, asyncio.Future):
             self._responses.add(context, result)
@@ -240,6 +254,11 @@ class Connection(asyncio.BufferedProtocol):
             self._respond(context, result)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
+        if self._holds & _CLOSING:
+            # Nobody reads the response; a failure on the way out is asked for, so that the loop does not report it.
+            if not future.cancelled():
+                future.exception()
+            return
         self.active_tick = self._listener.tick
         self._advance()
 
@@ -250,19 +269,69 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._transport.pause_reading()
 
+    # Memory.
+
     def _has_memory(self, memory: RequestMemory) -> bool:
-        """Return whether the rest of the request that has begun may be read; give back what the previous request took."""
-        announced = 0 if self._frames is None else self._frames.announced
-        if announced <= READ_BYTES:
-            announced = 0
-        if announced == self._reserved:
+        """Return whether the rest of the request that has begun may be read."""
+        if self._waits_for_memory:
+            return False
+        frames = self._frames
+        if frames is None or not frames.pending:
+            if self._reserved and not self._is_large_under_way:
+                if frames is None or frames.capacity <= READ_BYTES:
+                    self._give_memory_back(memory)
+                elif not memory.keep_spare(self):
+                    self.release_buffer()
             return True
-        given_back, self._reserved = self._reserved, 0
-        if announced and memory.take(self._advance, announced):
-            self._reserved = announced
-        if given_back:
-            memory.give_back(given_back)
-        return announced == self._reserved
+        size = max(frames.announced, READ_BYTES)
+        if self._reserved:
+            if size <= self._reserved <= max(frames.capacity, size):
+                memory.use_spare(self)
+                return True
+            self._give_memory_back(memory)
+        if memory.take(self, size, frames.pending):
+            self._reserved = size
+            return True
+        self._waits_for_memory = True
+        frames.shrink()
+        return False
+
+    @property
+    def _is_large_under_way(self) -> bool:
+        """Whether a large request is not answered: the executor may have a copy of it."""
+        return self._reserved > READ_BYTES and bool(self._responses.waiting)
+
+    def _give_memory_back(self, memory: RequestMemory) -> None:
+        self._reserved = 0
+        memory.give_back(self)
+
+    def memory_granted(self, size: int) -> None:
+        self._waits_for_memory = False
+        self._reserved = size
+        self._advance()
+
+    def drop_spare(self) -> None:
+        self.release_buffer()
+
+    def is_slow(self) -> bool:
+        return self._arrival_now.is_slow(self._arrived_bytes)
+
+    def sweep(self) -> None:
+        """Release an empty buffer, and close the connection if a request should have arrived."""
+        self.release_buffer()
+        if self._frames is not None and self._arrival_now.is_overdue(self._arrived_bytes):
+            self.abort(f"a request began and did not arrive within {ARRIVAL_SECONDS:.0f} s")
+
+    @property
+    def _arrival_now(self) -> Arrival:
+        if self._arrival is None:
+            self._arrival = Arrival()
+        return self._arrival
+
+    @property
+    def _arrived_bytes(self) -> int | None:
+        """Bytes of the request that is being read; None if none is."""
+        return (self._frames.pending or None) if self._frames is not None and self._is_reading else None
 
     # Responses.
 
@@ -306,7 +375,9 @@ class Connection(asyncio.BufferedProtocol):
             self._cannot_send(error)
 
     def _cannot_send(self, error: OSError) -> None:
-        self._refuse(f"cannot send: {error}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING)
+        self._refuse(
+            f"cannot send: {in_words(error)}", logging.DEBUG if isinstance(error, ConnectionError) else logging.WARNING
+        )
 
     def _rest_for(self, throttle_ms: int) -> None:
         """Handle no further request before `throttle_ms` have passed; a rest that ends later is kept."""
@@ -344,9 +415,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def release_buffer(self) -> None:
         """Give back an empty buffer: a read brought nothing into it, or it grew for large requests."""
-        if self._frames is not None and self._blocked_frame is None and not self._frames.pending:
-            self._listener.give_back(self._frames)
-            self._frames = None
+        if self._frames is None or self._blocked_frame is not None or self._frames.pending or self._is_large_under_way:
+            return
+        self._listener.give_back(self._frames)
+        self._frames = None
+        if self._reserved and self._listener.memory is not None:
+            self._give_memory_back(self._listener.memory)
 
     def close(self) -> None:
         """Close the connection after what is already in the transport."""

@@ -67,7 +67,9 @@ class Connections:
         self.lines = RepeatedLines(loop)
         self.descriptors = Descriptors.of_this_process(open_log_files)
         limit = config.queued_max_request_bytes
-        self.memory = RequestMemory(limit) if limit > 0 else None
+        if "queued.max.request.bytes" not in config.properties:
+            limit = max(limit, config.socket_request_max_bytes)
+        self.memory = RequestMemory(limit, loop) if limit > 0 else None
 
     def __repr__(self) -> str:
         return f"<Connections {self.quotas!r} {self.memory!r}>"

@@ -12,7 +12,10 @@ Source: getrlimit(2), RLIMIT_NOFILE.
 
 from __future__ import annotations
 
-import resource
+import sys
+
+if sys.platform != "win32":  # where no broker runs, but programs import it
+    import resource
 
 __all__ = ["Descriptors"]
 

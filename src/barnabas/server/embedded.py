@@ -64,8 +64,9 @@ class Broker:
         port: 0 for a free port.
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
-    use, belongs to another node or cannot be read, if the port is taken, or if the broker is already running. On a system where no
-    broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises `RuntimeError` without one.
+    use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
+    On a system where no broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises
+    `RuntimeError` without one.
     """
 
     def __init__(
@@ -167,6 +168,12 @@ class Broker:
         settings = self._settings
         if not 0 <= self._port <= 65535:
             raise ConfigError(f"port={self._port} is not a valid port: pass 1 to 65535, or 0 for a free one")
+        if not folder:
+            raise ConfigError("data_dir= is empty: name a directory, or leave it out for a temporary one")
+        if "," in folder:
+            raise ConfigError(
+                f"data_dir={folder}: a comma separates directories in Kafka's settings; pass another name"
+            )
         if "listeners" in settings and self._port:
             raise ConfigError("listeners and port= both name a port: pass one of them")
         for name in settings.keys() & {"log.dirs", "log.dir"}:

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 __all__ = ["from_environment", "on_every_address"]
 
 _PREFIX = "KAFKA_"
-_OF_SCRIPTS = re.compile(r"KAFKA_(?:VERSION|HOME|DEBUG|(?:\w+_)?OPTS?|(?:TOOLS_)?LOG4J_\w+|JMX_(?:HOSTNAME|PORT))")
-_HOST = re.compile(r"://[^,]*:")
+_OF_SCRIPTS = ("KAFKA_VERSION", "KAFKA_HOME", "KAFKA_DEBUG", "KAFKA_JMX_HOSTNAME", "KAFKA_JMX_PORT")
+_LOGGING = ("KAFKA_LOG4J_", "KAFKA_TOOLS_LOG4J_")
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -29,13 +29,17 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return {
         _name(variable): (value, variable)
         for variable, value in sorted(environ.items())
-        if variable.startswith(_PREFIX) and value and not _OF_SCRIPTS.fullmatch(variable)
+        if variable.startswith(_PREFIX) and value and not _is_of_scripts(variable)
     }
 
 
 def on_every_address(listeners: str) -> str:
     """Return the listeners with every host replaced by 0.0.0.0, as the image does with the advertised ones."""
-    return _HOST.sub("://0.0.0.0:", listeners)
+    return re.sub("://[^,]*:", "://0.0.0.0:", listeners)
+
+
+def _is_of_scripts(variable: str) -> bool:
+    return variable in _OF_SCRIPTS or variable.startswith(_LOGGING) or variable.endswith(("_OPTS", "_OPT"))
 
 
 def _name(variable: str) -> str:

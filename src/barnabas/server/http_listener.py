@@ -1,12 +1,20 @@
-"""A small read-only HTTP server on the broker's loop, for metrics.
+"""A small read-only HTTP server on the broker's loop: for metrics and health.
 
     GET /path ──► route ──► Answer ──► 200, plain or gzipped
 
 - GET and HEAD of known paths, HTTP/1.0 and 1.1, with keep-alive. Other requests return a status: 400 for bytes that are not a request
-  and for a request with a body, 404, 405, 431 for a head above `HEAD_BYTES`, 503 above `CONNECTIONS` connections.
+  and for a request with a body, 404, 405, 431 for a head above `HEAD_BYTES`.
 - A route is a coroutine that makes the answer to one request. If it fails, the error is logged and the status is 500.
 - Large answers are compressed in the executor if the client accepts gzip, as Prometheus does.
-- A connection that is silent for `IDLE_SECONDS` is closed.
+
+One client costs little
+- One request at a time: while it is answered, and until the client has taken the answer, the connection is not read. It holds one
+  head's bytes, and what the kernel holds.
+- A head must arrive within `HEAD_SECONDS`, an answer must be taken within `WRITE_SECONDS`, the next request begin within
+  `IDLE_SECONDS`; else the connection is closed.
+- Beyond `CONNECTIONS` the one that has been silent longest makes room, or else one that does not take its answer, so that nobody can
+  keep a health check out. If the answers of all are being made, the new one gets 503.
+- Beyond `UNSENT_BYTES` of answers that nobody takes, other large answers become 503.
 
 It has no TLS and no authentication, as is usual for a metrics port: do not expose it.
 
@@ -22,14 +30,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
-__all__ = ["Answer", "HttpListener"]
+__all__ = ["Answer", "HttpListener", "Route"]
 
 logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 8192
-CONNECTIONS = 64
+CONNECTIONS = 16
+UNSENT_BYTES = 16 << 20
 IDLE_SECONDS = 60.0
+HEAD_SECONDS = 10.0
+WRITE_SECONDS = 30.0
 _GZIP_FROM_BYTES = 1024
+_END = b"\r\n\r\n"
 
 
 class Answer(NamedTuple):
@@ -37,6 +49,7 @@ class Answer(NamedTuple):
 
     content_type: str
     body: bytes
+    status: HTTPStatus = HTTPStatus.OK
 
 
 Route = Callable[[], Awaitable[Answer]]
@@ -55,15 +68,18 @@ class HttpListener:
 
     Args:
         port: 0 for a free port, which `port` has after `bind`.
-        routes: the route of each path.
+        routes: the route of each path; more may come later.
+
+    Attributes:
+        connections: the longest silent first.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, routes: Mapping[str, Route]) -> None:
         self.loop = loop
         self.host = host
         self.port = port
-        self.routes = routes
-        self.connections: set[_Connection] = set()
+        self.routes = dict(routes)
+        self.connections: dict[_Connection, None] = {}
         self._server: asyncio.AbstractServer | None = None
 
     def __repr__(self) -> str:
@@ -87,116 +103,181 @@ class HttpListener:
         for connection in list(self.connections):
             connection.abort()
 
+    def admit(self, connection: _Connection) -> bool:
+        """Add a connection, and return whether it gets answers other than 503; another one may have to make room for it."""
+        in_the_way = next((one for one in self.connections if one.is_silent), None)
+        in_the_way = in_the_way or next((one for one in self.connections if one.is_stuck), None)
+        if len(self.connections) >= CONNECTIONS and in_the_way is not None:
+            in_the_way.abort()
+        self.connections[connection] = None
+        if len(self.connections) > 2 * CONNECTIONS:
+            connection.abort()
+        return len(self.connections) <= CONNECTIONS
 
-class _Connection(asyncio.Protocol):
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait for their clients."""
+        return sum(connection.unsent_bytes for connection in self.connections)
+
+
+class _Connection(asyncio.BufferedProtocol):
     """One client's connection; its requests are answered one after the other."""
 
     def __init__(self, listener: HttpListener) -> None:
         self._listener = listener
-        self._head = bytearray()
+        self._buffer = bytearray(HEAD_BYTES + len(_END))
+        self._received = 0
         self._answering: asyncio.Task[None] | None = None
-        self._idle: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._is_unsent = False
+        self._is_closing = False
+        self._is_admitted = True
         self._transport: asyncio.Transport
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether no request is being answered."""
+        return self._answering is None and not self.is_stuck
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether an answer waits for its client."""
+        return self._is_unsent or self._is_closing
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transport has the methods of asyncio.Transport without being one.
         self._transport = cast("asyncio.Transport", transport)
-        connections = self._listener.connections
-        if len(connections) >= CONNECTIONS:
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, _words(HTTPStatus.SERVICE_UNAVAILABLE), keep=False)
-            return
-        connections.add(self)
-        self._wait()
+        # Any byte that the socket did not take pauses writing.
+        self._transport.set_write_buffer_limits(high=0)
+        self._is_admitted = self._listener.admit(self)
+        self._expect(IDLE_SECONDS if self._is_admitted else HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._listener.connections.discard(self)
-        if self._idle is not None:
-            self._idle.cancel()
+        self._listener.connections.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
         if self._answering is not None:
             self._answering.cancel()
 
     def abort(self) -> None:
+        self._is_closing = True
+        self._listener.connections.pop(self, None)
         self._transport.abort()
 
-    def data_received(self, data: bytes) -> None:
-        self._head += data
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return memoryview(self._buffer)[self._received :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._received:
+            self._expect(HEAD_SECONDS)
+        self._received += nbytes
         self._next()
 
-    def _wait(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-        self._idle = self._listener.loop.call_later(IDLE_SECONDS, self.abort)
+    def pause_writing(self) -> None:
+        self._is_unsent = True
+
+    def resume_writing(self) -> None:
+        self._is_unsent = False
+        self._go_on()
+
+    def _expect(self, seconds: float) -> None:
+        """Close the connection unless the next thing happens in time."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self._listener.loop.call_later(seconds, self.abort)
 
     def _next(self) -> None:
-        if self._answering is not None:
-            if len(self._head) > HEAD_BYTES:
-                self._transport.pause_reading()
-            return
-        end = self._head.find(b"\r\n\r\n")
-        if end < 0 or end > HEAD_BYTES:
-            if len(self._head) > HEAD_BYTES:
+        """Answer the next request if its head is there; reading rests meanwhile."""
+        head, end, _ = bytes(self._buffer[: self._received]).partition(_END)
+        if not end:
+            if self._received == len(self._buffer):
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
-        head = bytes(self._head[:end])
-        del self._head[: end + 4]
+        used, rest = len(head) + len(_END), self._received - len(head) - len(_END)
+        self._buffer[:rest] = self._buffer[used : self._received]
+        self._received = rest
         request = _parse(head)
         if request is None or request.has_body:
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        if self._idle is not None:
-            self._idle.cancel()
+        if not self._is_admitted:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+            return
+        self._transport.pause_reading()
+        if self._deadline is not None:
+            self._deadline.cancel()
         self._answering = self._listener.loop.create_task(self._answer(request))
         self._answering.add_done_callback(self._answered)
 
     def _answered(self, task: asyncio.Task[None]) -> None:
         self._answering = None
-        if not task.cancelled() and not self._transport.is_closing():
-            self._wait()
-            self._transport.resume_reading()
-            self._next()
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            logger.error("An answer to %s failed", self._transport.get_extra_info("peername"), exc_info=error)
+            self.abort()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read the next request, once the answer is made and taken."""
+        if self._answering is not None or self._is_unsent or self._is_closing or self._transport.is_closing():
+            return
+        # The last one to be answered is the last one to make room.
+        self._listener.connections.pop(self, None)
+        self._listener.connections[self] = None
+        self._expect(HEAD_SECONDS if self._received else IDLE_SECONDS)
+        self._transport.resume_reading()
+        self._next()
 
     async def _answer(self, request: _Request) -> None:
-        status, answer, encoding = HTTPStatus.OK, None, ""
-        route = self._listener.routes.get(request.path)
-        if request.method not in ("GET", "HEAD"):
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-        elif route is None:
-            status = HTTPStatus.NOT_FOUND
-        else:
-            try:
-                answer = await route()
-            except Exception as error:
-                logger.error("GET %s failed", request.path, exc_info=error)
-                status = HTTPStatus.INTERNAL_SERVER_ERROR
-        answer = answer or _words(status)
+        answer, encoding = await self._routed(request), ""
         if request.takes_gzip and len(answer.body) >= _GZIP_FROM_BYTES:
             packed = await self._listener.loop.run_in_executor(None, gzip.compress, answer.body, 1)
             answer, encoding = answer._replace(body=packed), "gzip"
-        self._send(status, answer, encoding, keep=request.is_kept_alive, head_only=request.method == "HEAD")
+        if len(answer.body) > HEAD_BYTES and self._listener.unsent_bytes > UNSENT_BYTES:
+            answer, encoding = _words(HTTPStatus.SERVICE_UNAVAILABLE), ""
+        self._send(answer, encoding, keep=request.is_kept_alive, head_only=request.method == "HEAD")
+
+    async def _routed(self, request: _Request) -> Answer:
+        route = self._listener.routes.get(request.path)
+        if request.method not in ("GET", "HEAD"):
+            return _words(HTTPStatus.METHOD_NOT_ALLOWED)
+        if route is None:
+            return _words(HTTPStatus.NOT_FOUND)
+        try:
+            return await route()
+        except Exception as error:
+            logger.error("GET %s failed", request.path, exc_info=error)
+            return _words(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _refuse(self, status: HTTPStatus) -> None:
-        self._send(status, _words(status), keep=False)
+        self._send(_words(status), keep=False)
 
-    def _send(
-        self, status: HTTPStatus, answer: Answer, encoding: str = "", *, keep: bool, head_only: bool = False
-    ) -> None:
+    def _send(self, answer: Answer, encoding: str = "", *, keep: bool, head_only: bool = False) -> None:
         lines = [
-            f"HTTP/1.1 {status.value} {status.phrase}",
+            f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
             f"Content-Type: {answer.content_type}",
             f"Content-Length: {len(answer.body)}",
             f"Connection: {'keep-alive' if keep else 'close'}",
         ]
         if encoding:
             lines.append(f"Content-Encoding: {encoding}")
-        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        if answer.status is HTTPStatus.METHOD_NOT_ALLOWED:
             lines.append("Allow: GET, HEAD")
-        head = "\r\n".join(lines).encode() + b"\r\n\r\n"
+        head = "\r\n".join(lines).encode() + _END
+        self._expect(WRITE_SECONDS)
         self._transport.write(head if head_only else head + answer.body)
         if not keep:
+            self._is_closing = True
             self._transport.close()
 
 
 def _words(status: HTTPStatus) -> Answer:
-    return Answer("text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode())
+    return Answer("text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode(), status)
 
 
 def _parse(head: bytes) -> _Request | None:

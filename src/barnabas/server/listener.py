@@ -9,7 +9,8 @@
   a connection that is `TICKS` ticks behind. This costs one timer in all and one integer store for each arrival; an idle connection is
   closed after 1.0 to 1.1 times `connections.max.idle.ms`.
 - Read buffers are pooled: a connection takes one for each arrival and usually returns it before the next. A buffer that grew for
-  large requests stays with its connection; a sweep drops it once it is empty.
+  large requests stays with its connection; a sweep drops it once it is empty. The sweep also finds requests that began and do not go
+  on arriving.
 
 Source: Kafka's `SocketServer.Acceptor`, `ConnectionQuotas`, `Selector.maybeCloseOldestConnection`.
 """
@@ -26,6 +27,7 @@ from barnabas.api.context import ConnectionInfo
 from barnabas.api.dispatch import Dispatcher
 from barnabas.protocol.framing import READ_BYTES, FrameBuffer
 from barnabas.quota.connection_quotas import ConnectionQuotas, Door
+from barnabas.server.arrival import SWEEP_SECONDS
 from barnabas.server.connection import Connection
 from barnabas.server.descriptors import Descriptors
 from barnabas.server.repeated_lines import RepeatedLines
@@ -37,9 +39,6 @@ logger = logging.getLogger(__name__)
 
 TICKS = 10
 """Ticks of silence after which a connection is idle."""
-
-RELEASE_MS = 5_000
-"""How often connections give back empty buffers."""
 
 SPARE_BUFFERS = 8
 """Read buffers kept in the pool."""
@@ -61,6 +60,7 @@ class Listener:
         descriptors: those that connections may use, shared by the listeners of a broker.
 
     Attributes:
+        bound_hosts: the addresses that `bind` has bound; a name has one or more.
         metrics_url: where this broker serves `/metrics`; empty if it does not.
     """
 
@@ -86,6 +86,7 @@ class Listener:
         self.name = name
         self.host = host
         self.port = port
+        self.bound_hosts: tuple[str, ...] = ()
         self._is_named = bool(host) and not _is_address(host)
         self.max_frame_bytes = max_frame_bytes
         self.tick = 0
@@ -128,7 +129,9 @@ class Listener:
         self._server = await self.loop.create_server(
             lambda: Connection(self), host, self.port, backlog=self._backlog, reuse_address=True
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+        names = [bound.getsockname() for bound in self._server.sockets]
+        self.port = names[0][1]
+        self.bound_hosts = tuple(name[0] for name in names)
 
     def serve(self, dispatcher: Dispatcher) -> None:
         """Begin to answer requests."""
@@ -137,7 +140,7 @@ class Listener:
             connection.serve(dispatcher)
         if self._max_idle_ms >= 0:
             self._every(max(self._max_idle_ms / TICKS, 1.0), self._sweep_idle)
-        self._every(RELEASE_MS, self._release_buffers)
+        self._every(SWEEP_SECONDS * 1000, self._sweep_buffers)
 
     async def stop(self) -> None:
         """Stop accepting and close every connection."""
@@ -292,9 +295,9 @@ class Listener:
             if connection.active_tick < oldest and not connection.is_muted:
                 connection.abort("idle for connections.max.idle.ms")
 
-    def _release_buffers(self) -> None:
-        for connection in self._connections:
-            connection.release_buffer()
+    def _sweep_buffers(self) -> None:
+        for connection in list(self._connections):
+            connection.sweep()
 
 
 def _ignore(connection_id: str) -> None:

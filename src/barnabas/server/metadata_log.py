@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 
 from barnabas.log import partition_metadata
 from barnabas.log.disk import Disk
-from barnabas.log.errors import KafkaStorageError
+from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
 from barnabas.log.log_manager import BlockingFuture, run_in_future
@@ -111,7 +111,7 @@ class MetadataLog:
         def finished(error: BaseException | None) -> None:
             done(error)
             if error is not None and self._on_fault is not None and waiting is not None:
-                self._on_fault(KafkaStorageError(f"the metadata log cannot be flushed: {error}"))
+                self._on_fault(KafkaStorageError(f"the metadata log cannot be flushed: {in_words(error)}"))
             elif error is None and waiting is not None:
                 waiting()
 

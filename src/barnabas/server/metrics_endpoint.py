@@ -1,11 +1,14 @@
-"""`/metrics` of a running node: what the metrics read of it, and the HTTP port that serves them.
+"""The HTTP port of a node: health checks, and `/metrics` with what the metrics read of the node.
 
 Only imported if `barnabas.metrics.listen` is set.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from typing import Self
 
 from barnabas.api.context import BrokerServices
 from barnabas.metadata.quorum_controller import QuorumController
@@ -15,6 +18,9 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.quota.connection_quotas import ConnectionQuotas
+from barnabas.server.addresses import dialable, why_not
+from barnabas.server.cannot_start import CannotStart
+from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
 from barnabas.server.listener import Listener
 from barnabas.server.share_groups import ShareServices
@@ -22,18 +28,49 @@ from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["MetricsEndpoint"]
 
+logger = logging.getLogger(__name__)
+
 
 class MetricsEndpoint:
-    """Counts requests from its creation on, and serves `/metrics` once `http` is bound.
+    """Answers health checks once `http` is bound, and `/metrics` once there is something to measure.
 
     Args:
-        client_metrics: returns None until a client asks for its telemetry subscription.
+        not_ready: returns why the broker is not ready; empty if it is.
+
+    Attributes:
+        request_times: counts requests from `measure` on.
     """
 
-    def __init__(
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> None:
+        self.http = HttpListener(loop, host, port, health_routes(not_ready))
+        self.request_times: RequestTimes
+        self._scraper: Scraper
+        self._client_metrics: Callable[[], ClientMetricsManager | None]
+
+    def __repr__(self) -> str:
+        return f"<MetricsEndpoint {self.http!r}>"
+
+    @classmethod
+    async def bound(cls, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> Self:
+        """Make one, and bind it.
+
+        Raises:
+            CannotStart: the address cannot be bound.
+        """
+        made = cls(loop, host, port, not_ready)
+        try:
+            await made.http.bind()
+        except OSError as error:
+            raise CannotStart(f"cannot serve metrics on {host}:{port}: {why_not(error)}") from None
+        return made
+
+    @property
+    def url(self) -> str:
+        """Where a client on this machine, or one that knows the host, finds the metrics."""
+        return f"http://{dialable(self.http.host, self.http.port)}/metrics"
+
+    def measure(
         self,
-        host: str,
-        port: int,
         *,
         services: BrokerServices,
         share: ShareServices,
@@ -42,6 +79,11 @@ class MetricsEndpoint:
         connection_quotas: ConnectionQuotas,
         client_metrics: Callable[[], ClientMetricsManager | None],
     ) -> None:
+        """Serve `/metrics` of a broker.
+
+        Args:
+            client_metrics: returns None until a client asks for its telemetry subscription.
+        """
         self.request_times = RequestTimes(services.monotonic_ns)
         self._client_metrics = client_metrics
         source = Source(
@@ -53,7 +95,10 @@ class MetricsEndpoint:
             quorum=lambda: _quorum_state(controller),
         )
         self._scraper = Scraper(source, services.monotonic_ns, self._pushed)
-        self.http = HttpListener(services.loop, host, port, {"/metrics": self._metrics})
+        self.http.routes["/metrics"] = self._metrics
+        for listener in listeners:
+            listener.metrics_url = self.url
+        logger.info("Metrics on %s", self.url)
 
     def _pushed(self) -> Iterator[Family]:
         manager = self._client_metrics()

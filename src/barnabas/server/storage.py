@@ -13,7 +13,6 @@ Sources: Kafka's `StorageTool`, `Formatter`; KIP-631, KIP-778, KIP-853, KIP-858.
 
 from __future__ import annotations
 
-import logging
 import random as random_module
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,18 +28,16 @@ from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, Uuid, uuid_from_str, uuid_to_str
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voters import Voter, VoterSet
-from barnabas.server.cannot_start import remedies
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, checkpoint_name, controller_endpoints
-
-logger = logging.getLogger(__name__)
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # The first sextet that base64url prints as a dash, which tools would read as the start of an option.
 _DASH = 62
 
 
-class StorageError(Exception):
+class StorageError(CannotStart):
     """A directory cannot be formatted or belongs to another node; the text is one line for the user."""
 
 
@@ -75,7 +72,7 @@ def format_directory(
         OSError: the disk failed.
     """
     if disk.exists(f"{root}/{META_PROPERTIES}"):
-        raise StorageError(f"Log directory {root} is already formatted.")
+        raise StorageError(f"log directory {root} is already formatted (--ignore-formatted skips it)")
     sync = config.barnabas_metadata_flush
     meta = MetaProperties(cluster_id or random_uuid(random), node_id, random_uuid(random))
     assert meta.directory_id is not None
@@ -91,35 +88,6 @@ def format_directory(
         disk.sync_dir(root)
         disk.sync_dir(parent_dir(root))
     disk.write_file_atomic(f"{root}/{META_PROPERTIES}", meta.encode(), sync=sync)
-    return meta
-
-
-def claim_directory(
-    disk: Disk, root: str, config: BrokerConfig, random: random_module.Random, now_ms: int
-) -> MetaProperties:
-    """Return the identity of this node's directory; format it first if it is empty.
-
-    Raises:
-        StorageError: the directory belongs to another node or cluster, or cannot be read; the text names a remedy.
-        OSError: the disk failed.
-    """
-    try:
-        meta = meta_properties.read(disk, root)
-    except InvalidMetaProperties as error:
-        raise StorageError(f"{root}: {error}") from None
-    if meta is None:
-        meta = format_directory(disk, root, config.cluster_id, config.node_id, config, random, now_ms=now_ms)
-        logger.info("Formatted %s for cluster %s", root, meta.cluster_id)
-    if config.cluster_id not in (None, meta.cluster_id):
-        raise StorageError(
-            f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}; "
-            f"remove cluster.id, or {remedies(config.embedded).other_directory}"
-        )
-    if meta.node_id != config.node_id:
-        raise StorageError(
-            f"{root} belongs to node {meta.node_id}, not to {config.node_id}; "
-            f"set node.id={meta.node_id}, or {remedies(config.embedded).other_directory}"
-        )
     return meta
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import sys
 import time
 from collections.abc import Sequence
 
 from barnabas.log.disk import OsDisk
+from barnabas.log.errors import in_words
+from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.metadata_version import (
     FEATURES,
     LATEST_PRODUCTION,
@@ -23,8 +24,11 @@ from barnabas.metadata.metadata_version import (
     release_level,
 )
 from barnabas.printable import printable
+from barnabas.server.arguments import Parser, UsageMistake, print_error
+from barnabas.server.cannot_start import remedies
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import ConfigSources
+from barnabas.server.data_directory import check_is_free
 from barnabas.server.storage import StorageError, format_directory, info, random_uuid
 
 __all__ = ["run_storage"]
@@ -34,7 +38,8 @@ _UNSUPPORTED = (("-I", "--initial-controllers"), ("-N", "--no-initial-controller
 
 def run_storage(arguments: Sequence[str]) -> int:
     """Run one storage command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     if options.action == "random-uuid":
         print(random_uuid(random.SystemRandom()))
         return 0
@@ -45,17 +50,23 @@ def run_storage(arguments: Sequence[str]) -> int:
             print(found.text)
             return found.exit_code
         return _format(options, config)
-    except (StorageError, ConfigError, OSError) as error:
-        print(f"barnabas storage {options.action}: {error}", file=sys.stderr)
-        return 1
+    except UsageMistake as mistake:
+        parser.error(str(mistake))
+    except OSError as error:
+        print_error(in_words(error))
+    except (StorageError, ConfigError) as error:
+        print_error(error)
+    return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="barnabas storage", description="Format or describe a data directory.")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("random-uuid", help="print a random id, for --cluster-id")
+def _parser() -> Parser:
+    prog = "barnabas storage"
+    parser = Parser(prog=prog, usage=f"{prog} ACTION [OPTIONS]", description="Format or describe a data directory.")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", prog=prog)
+    words = "print a random id, for --cluster-id"
+    actions.add_parser("random-uuid", help=words, description=words, usage=f"{prog} random-uuid")
     for name, words in (("info", "describe a data directory"), ("format", "format an empty directory for a node")):
-        action = actions.add_parser(name, help=words, description=words)
+        action = actions.add_parser(name, help=words, description=words, usage=f"{prog} {name} [OPTIONS]")
         action.add_argument("-c", "--config", metavar="FILE", help="a server.properties file")
         action.add_argument("--data-dir", metavar="DIR", help="the data directory (log.dirs)")
         if name == "format":
@@ -123,9 +134,11 @@ def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     disk, draw = OsDisk(), random.SystemRandom()
     cluster_id = options.cluster_id or config.cluster_id or random_uuid(draw)
     for directory in config.log_dirs:
-        if options.ignore_formatted and disk.exists(f"{directory}/meta.properties"):
+        if options.ignore_formatted and disk.exists(f"{directory}/{META_PROPERTIES}"):
             print(f"{directory} is already formatted; skipped.")
             continue
+        if not disk.exists(f"{directory}/{META_PROPERTIES}"):
+            check_is_free(disk, directory, remedies(config.embedded).other_directory)
         disk.mkdir(directory)
         meta = format_directory(
             disk,

@@ -16,5 +16,7 @@ def install_command() -> str:
     # 10 ms that only a missing package costs.
     from importlib.metadata import requires
 
-    extra = [line.partition(";")[0].strip() for line in requires("barnabas") or [] if re.search(r"extra == .spark", line)]
+    extra = [
+        line.partition(";")[0].strip() for line in requires("barnabas") or [] if re.search(r"extra == .spark", line)
+    ]
     return " ".join([sys.executable, "-m", "pip", "install", *(f'"{requirement}"' for requirement in extra)])

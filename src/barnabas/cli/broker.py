@@ -1,0 +1,185 @@
+"""`barnabas broker`: list, describe, logdirs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import click
+
+from barnabas.cli.failure import Failure, failure_of
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, session_options
+from barnabas.cli.sizes import format_bytes
+from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, LogDir, Node, ResourceType, result
+from barnabas.protocol.errors import KafkaError
+
+
+@click.group()
+def broker() -> None:
+    """Brokers: list, describe, sizes of their log directories."""
+
+
+@broker.command(name="list")
+@session_options
+def list_(session: Session) -> None:
+    """List brokers, with the partitions that each leads and holds."""
+    with session.admin() as admin:
+        found = admin.describe_cluster()
+        leads, holds = _partitions(admin)
+    rows: list[tuple[object, ...]] = [
+        (node.id, node.host, node.port, node.rack, "serving", leads[node.id], holds[node.id]) for node in found.brokers
+    ]
+    rows += [(each, None, None, None, "fenced", leads[each], holds[each]) for each in found.fenced]
+    columns = ("BROKER", "HOST", "PORT", "RACK", "STATE", "LEADERS", "REPLICAS")
+    session.output.table(columns, sorted(rows, key=lambda row: str(row[0]).zfill(10)), hidden_first=("RACK", "LEADERS"))
+
+
+def _partitions(admin: Admin) -> tuple[Counter[int], Counter[int]]:
+    """Return how many partitions each broker leads, and of how many it has a replica."""
+    leads: Counter[int] = Counter()
+    holds: Counter[int] = Counter()
+    for topic in admin.list_topics(internal=True):
+        for partition in topic.partitions:
+            leads[partition.leader] += 1
+            holds.update(partition.replicas)
+    return leads, holds
+
+
+def _nodes(admin: Admin, ids: Iterable[int]) -> list[Node]:
+    """Return the brokers of these ids, or all.
+
+    Raises:
+        Failure: one of them does not serve.
+    """
+    there = {node.id: node for node in admin.describe_cluster().brokers}
+    wanted = list(dict.fromkeys(ids)) or sorted(there)
+    for each in wanted:
+        if each not in there:
+            raise Failure(
+                f"broker {each} is not part of the cluster now",
+                f"its brokers are: {', '.join(map(str, sorted(there)))}",
+            )
+    return [there[each] for each in wanted]
+
+
+@broker.command()
+@click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
+@session_options
+def describe(session: Session, ids: tuple[int, ...]) -> None:
+    """Describe brokers: address, partitions, disk space, and the settings that differ from their default.
+
+    \b
+    barnabas broker describe 1
+    """
+    with session.admin() as admin:
+        nodes = _nodes(admin, ids)
+        leads, holds = _partitions(admin)
+        log_dirs = admin.describe_log_dirs([node.id for node in nodes])
+        configs = admin.describe_configs([ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes])
+    data: list[dict[str, object]] = []
+    tables: list[Table] = []
+    for node in nodes:
+        entries = result(configs[ConfigResource(ResourceType.BROKER, str(node.id))])
+        found = log_dirs[node.id]
+        summary = _summary(node, leads[node.id], holds[node.id], found)
+        settings = _settings(entry for entry in entries if not entry.is_default)
+        data.append(
+            summary.objects()[0] | {"log_dirs": _objects(node.id, result(found)), "configs": settings.objects()}
+        )
+        tables += [summary, settings] if settings.rows else [summary]
+    session.output.show(data, *tables)
+
+
+def _summary(node: Node, leads: int, holds: int, found: list[LogDir] | KafkaError) -> Table:
+    dirs = result(found)
+    columns = ("BROKER", "HOST", "PORT", "RACK", "LEADERS", "REPLICAS", "SIZE", "FREE", "LOG-DIRS")
+    size = format_bytes(sum(replica.size_in_bytes for each in dirs for replica in each.replicas))
+    free = [format_bytes(each.usable_bytes) for each in dirs if each.usable_bytes >= 0]
+    row = (node.id, node.host, node.port, node.rack, leads, holds, size, free, [each.path for each in dirs])
+    return Table(columns, [row], vertical=True)
+
+
+def _settings(entries: Iterable[ConfigEntry]) -> Table:
+    rows = [(entry.name, "(hidden)" if entry.sensitive else entry.value, entry.source.name) for entry in entries]
+    return Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",))
+
+
+@broker.command()
+@click.argument("ids", nargs=-1, type=int, metavar="[ID]…")
+@click.option("--topic", "topics", multiple=True, help="Only this topic; repeat.")
+@click.option("--partitions", "by_partition", is_flag=True, help="Also the size of each partition.")
+@session_options
+def logdirs(session: Session, ids: tuple[int, ...], topics: tuple[str, ...], by_partition: bool) -> None:
+    """Show the log directories of brokers: how many replicas, their size, and the free space of the disk.
+
+    \b
+    barnabas broker logdirs --partitions --topic orders
+    """
+    with session.admin() as admin:
+        outcomes = admin.describe_log_dirs([node.id for node in _nodes(admin, ids)])
+    chosen = {broker_id: _only(_dirs(broker_id, found), topics) for broker_id, found in sorted(outcomes.items())}
+    rows = [
+        (
+            broker_id,
+            each.path,
+            len(each.replicas),
+            format_bytes(sum(replica.size_in_bytes for replica in each.replicas)),
+            format_bytes(each.usable_bytes) if each.usable_bytes >= 0 else None,
+            format_bytes(each.total_bytes) if each.total_bytes >= 0 else None,
+            each.error.code.name if each.error else None,
+        )
+        for broker_id, dirs in chosen.items()
+        for each in dirs
+    ]
+    columns = ("BROKER", "DIRECTORY", "REPLICAS", "SIZE", "FREE", "DISK", "ERROR")
+    tables = [Table(columns, rows, hidden_first=("ERROR", "DISK"))]
+    if by_partition:
+        tables.append(_replicas(chosen))
+    session.output.show([each for broker_id, dirs in chosen.items() for each in _objects(broker_id, dirs)], *tables)
+
+
+def _dirs(broker_id: int, found: list[LogDir] | KafkaError) -> list[LogDir]:
+    if isinstance(found, KafkaError):
+        raise failure_of(found, f"broker {broker_id}")
+    return found
+
+
+def _only(dirs: list[LogDir], topics: tuple[str, ...]) -> list[LogDir]:
+    if not topics:
+        return dirs
+    return [each._replace(replicas=[one for one in each.replicas if one.partition.topic in topics]) for each in dirs]
+
+
+def _replicas(chosen: dict[int, list[LogDir]]) -> Table:
+    rows = [
+        (replica.partition.topic, replica.partition.partition, broker_id, format_bytes(replica.size_in_bytes), replica.offset_lag)
+        for broker_id, dirs in chosen.items()
+        for each in dirs
+        for replica in each.replicas
+    ]  # fmt: skip
+    return Table(("TOPIC", "PARTITION", "BROKER", "SIZE", "OFFSET-LAG"), sorted(rows), hidden_first=("OFFSET-LAG",))
+
+
+def _objects(broker_id: int, dirs: list[LogDir]) -> list[dict[str, object]]:
+    """Return log directories as JSON objects, sizes in bytes."""
+    return [
+        {
+            "broker": broker_id,
+            "directory": each.path,
+            "error": each.error.code.name if each.error else None,
+            "size_bytes": sum(replica.size_in_bytes for replica in each.replicas),
+            "usable_bytes": each.usable_bytes if each.usable_bytes >= 0 else None,
+            "total_bytes": each.total_bytes if each.total_bytes >= 0 else None,
+            "replicas": [
+                {
+                    "topic": replica.partition.topic,
+                    "partition": replica.partition.partition,
+                    "size_bytes": replica.size_in_bytes,
+                    "offset_lag": replica.offset_lag,
+                }
+                for replica in each.replicas
+            ],
+        }
+        for each in dirs
+    ]

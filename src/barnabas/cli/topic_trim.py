@@ -1,0 +1,90 @@
+"""`barnabas topic trim`: delete the oldest records of partitions. The broker's own DeleteRecords (21); KIP-107."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.log_bounds import Bounds, log_bounds
+from barnabas.cli.offset_grammar import Anchor, Point, parse_offsets
+from barnabas.cli.partitions import partitions_of
+from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.client.admin import Admin, OffsetAndTimestamp, TopicPartition
+from barnabas.protocol.errors import KafkaError
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC[:N,…]…", shell_complete=complete_topics)
+@click.option(
+    "--before",
+    "--offset",
+    "before",
+    required=True,
+    metavar="OFFSET",
+    help="Delete the records before this place: 47, end, -3 (before the end), +2 (after the start), @TIME.",
+)
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
+@session_options
+def trim(session: Session, topics: tuple[str, ...], before: str, dry_run: bool) -> None:
+    """Delete the oldest records of topics, or of some partitions. They cannot be brought back.
+
+    \b
+    barnabas topic trim orders --before @-7d --dry-run
+    barnabas topic trim orders:0,3 --before 1000
+    """
+    point = _point(before)
+    with session.admin() as admin:
+        try:
+            partitions = partitions_of(admin, topics)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        bounds = log_bounds(admin, partitions)
+        wanted = _offsets(admin, point, bounds)
+        outcomes: dict[TopicPartition, int | KafkaError] = {**(wanted if dry_run else admin.delete_records(wanted))}
+    verb = "would be deleted" if dry_run else "deleted"
+    rows = [
+        (*where, bounds[where][0], outcome, outcome - (bounds[where][0] or 0), verb)
+        for where, outcome in outcomes.items()
+        if not isinstance(outcome, KafkaError)
+    ]
+    columns = ("TOPIC", "PARTITION", "LOG-START-OFFSET", "NEW-START-OFFSET", "OFFSETS", "STATUS")
+    if rows:
+        session.output.table(columns, rows, hidden_first=("LOG-START-OFFSET",))
+    report_failures((f"partition {where}", outcome) for where, outcome in outcomes.items())
+
+
+def _point(text: str) -> Point:
+    try:
+        begin, end = parse_offsets((text,), time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if end is not None:
+        raise click.UsageError("--before takes one place, not a range")
+    return begin
+
+
+def _offsets(admin: Admin, point: Point, bounds: dict[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+    """Return the new start of each partition's log.
+
+    Raises:
+        Failure: a partition has no leader, or its log ends before the offset.
+    """
+    times: dict[TopicPartition, int] = {}
+    if point.anchor is Anchor.TIME:
+        found = admin.list_offsets(dict.fromkeys(bounds, point.number))
+        times = {
+            where: each.offset
+            for where, each in found.items()
+            if isinstance(each, OffsetAndTimestamp) and each.offset >= 0
+        }
+    wanted = {}
+    for where, (start, end) in bounds.items():
+        if start is None or end is None:
+            raise Failure(f"partition {where} has no leader now", "`barnabas topic describe` says why")
+        offset = point.resolve(start, end, times.get(where))
+        if offset > end:
+            raise Failure(f"partition {where} ends at offset {end}, before {offset}", "--before end deletes all")
+        wanted[where] = max(offset, start)
+    return wanted

@@ -1,0 +1,133 @@
+"""What a node says about its start: the first lines of its log.
+
+    barnabas 0.1.0 starts node 1 of cluster 4L6g3nShT-eMCtK--X86sw in /data
+    The last run was killed or failed: 108 partitions to recover
+    Recovered 61 of 108 partitions in 5.0 s: 84 segments and 1.2 GB read
+    Recovered 108 partitions in 8.7 s: 131 segments and 2.1 GB read, 57 B cut off
+
+A start that fails because of its settings, its directory or its port says nothing here: its user reads one line.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.log.log_manager import Recovery
+from barnabas.server.addresses import EVERY_ADDRESS, dialable
+from barnabas.version import VERSION
+
+if TYPE_CHECKING:
+    from barnabas.server.data_directory import DataDirectory
+    from barnabas.server.listener import Listener
+
+__all__ = ["RecoveryReport", "say_start", "warn_of_readers", "warn_of_strangers"]
+
+logger = logging.getLogger(__name__)
+
+_EVERY_NS = 5_000_000_000
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def say_start(directory: DataDirectory, recovery: Recovery, *, was_clean: bool) -> None:
+    """Name the release, the node, the cluster and the directory; say how the last run ended, and what is to be recovered."""
+    meta = directory.meta
+    assert meta is not None, directory
+    where = os.path.abspath(directory.root)
+    logger.info("barnabas %s starts node %d of cluster %s in %s", VERSION, meta.node_id, meta.cluster_id, where)
+    partitions = _count(recovery.logs, "partition")
+    if not directory.was_formatted:
+        logger.info("The directory was empty and is formatted now")
+    elif not directory.was_used():
+        logger.info("This is the first run in this directory")
+    elif was_clean:
+        logger.info("The last run stopped cleanly: %s, nothing to recover", partitions)
+    else:
+        logger.info("The last run was killed or failed: %s to recover", partitions)
+
+
+class RecoveryReport:
+    """Says how far the recovery of a directory is: now and then, and at its end.
+
+    Args:
+        monotonic_ns: the clock for durations.
+    """
+
+    def __init__(self, monotonic_ns: Callable[[], int]) -> None:
+        self._monotonic_ns = monotonic_ns
+        self._began = self._said = monotonic_ns()
+        self._last: Recovery | None = None
+
+    def __repr__(self) -> str:
+        return f"<RecoveryReport {self._last!r}>"
+
+    def add(self, recovery: Recovery) -> None:
+        """Note that one more log is recovered."""
+        self._last = recovery
+        if recovery.done < recovery.logs and self._monotonic_ns() - self._said >= _EVERY_NS:
+            self._say(recovery)
+
+    def end(self) -> None:
+        """Say what the whole recovery was, if there was one."""
+        if self._last is not None:
+            self._say(self._last)
+
+    def _say(self, recovery: Recovery) -> None:
+        self._said = self._monotonic_ns()
+        cut = f", {_size(recovery.bytes_cut)} cut off" if recovery.bytes_cut else ""
+        logger.info(
+            "Recovered %s%s in %.1f s: %s and %s read%s",
+            f"{recovery.done} of " if recovery.done < recovery.logs else "",
+            _count(recovery.logs, "partition"),
+            (self._said - self._began) / 1e9,
+            _count(recovery.segments, "segment"),
+            _size(recovery.bytes_read),
+            cut,
+        )
+
+
+def warn_of_strangers(listener: Listener) -> None:
+    """Warn if the listener is bound to an address that other machines reach."""
+    if all(_is_loopback(host) for host in listener.bound_hosts):
+        return
+    where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"
+    logger.warning(
+        "Listener %s serves %s, here as %s: anyone who reaches the port may read, write and delete, because there is no TLS"
+        " and no authentication yet (listen on 127.0.0.1, or let a firewall choose who connects)",
+        listener.name,
+        where,
+        dialable(listener.host, listener.port),
+    )
+
+
+def warn_of_readers(directory: DataDirectory) -> None:
+    """Warn if other users of this machine can read the directory, as one that an older release or Kafka has made."""
+    if directory.is_public():
+        logger.warning(
+            "%s can be read by every user of this machine, with its records and credentials (chmod -R go-rwx %s)",
+            directory.root,
+            directory.root,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        # Not an address of the Internet, so no other machine reaches it.
+        return True
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _size(size: int) -> str:
+    """Return a size in decimal units: `57 B`, `1.2 GB`."""
+    amount, unit = float(size), 0
+    while amount >= 1000 and unit + 1 < len(_UNITS):
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{size} B"

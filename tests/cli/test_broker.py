@@ -1,0 +1,41 @@
+"""`barnabas broker` in JSON, against a broker in memory and a real one. The screens show its tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from click.testing import CliRunner
+
+import barnabas
+from barnabas.main import command_group
+from tests.cli.made_up_cluster import pretend
+
+
+def run(*arguments: str) -> Any:
+    found = CliRunner().invoke(command_group(), ["broker", *arguments, "-o", "json"], prog_name="barnabas")
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_partitions_are_counted_per_broker() -> None:
+    with pretend():
+        rows = {each["broker"]: (each["state"], each["leaders"], each["replicas"]) for each in run("list")}
+    assert rows == {1: ("serving", 17, 19), 2: ("serving", 0, 19), 3: ("fenced", 0, 19)}
+
+
+def test_sizes_are_bytes_in_json_and_may_be_of_one_topic() -> None:
+    with pretend():
+        first, _, failed = run("logdirs", "--topic", "orders")
+        (other, _) = run("logdirs", "2", "--topic", "payments")
+    assert (first["size_bytes"], first["usable_bytes"]) == (6 * 1_073_741_824 + 15, 381_554_061_312)
+    assert (failed["error"], failed["total_bytes"], failed["replicas"]) == ("KAFKA_STORAGE_ERROR", None, [])
+    assert (other["broker"], other["replicas"], other["size_bytes"]) == (2, [], 0)
+
+
+def test_a_real_broker_describes_itself(barnabas: barnabas.Broker) -> None:
+    barnabas.create_topic("t", partitions=2)
+    (found,) = run("describe", "-b", barnabas.bootstrap_servers)
+    assert (found["broker"], found["leaders"], found["replicas"]) == (1, 2, 2)
+    assert {each["topic"] for each in found["log_dirs"][0]["replicas"]} == {"t"}
+    assert "listeners" in {each["key"] for each in found["configs"]}

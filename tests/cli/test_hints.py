@@ -1,0 +1,95 @@
+"""Every command that an error or a hint names in backquotes works when typed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.verify.history import write_history
+from tests.documents import Typist, typist
+from tests.verify import model
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "barnabas"
+
+# What stands in braces in the source is filled in here, as a user would see it.
+TYPED = {
+    "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",
+    "barnabas config describe {_label(resource)} --all": "barnabas config describe topic orders --all",
+    "barnabas config describe {subject.removeprefix('all ').removesuffix('s')} --all": "barnabas config describe broker --all",
+    "barnabas group describe {group_id}": "barnabas group describe shop",
+    "barnabas start": "barnabas start --data-dir data",
+    "barnabas topic alter {topic} -c {SETTING}={enough}": "barnabas topic alter orders -c max.message.bytes=2000000",
+    "barnabas topic create {topic}": "barnabas topic create another",
+    "barnabas topic delete {names} -b {servers}": "barnabas topic delete orders",
+    "barnabas topic describe {topic}": "barnabas topic describe orders",
+    "barnabas verify --check {history}": "barnabas verify --check run.jsonl",
+}
+
+
+def shown(node: ast.expr) -> str:
+    """Return a literal text; what an f-string fills in stands in braces."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    assert isinstance(node, ast.JoinedStr)
+    return "".join(
+        f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else shown(part)
+        for part in node.values
+    )
+
+
+def texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts of a module that are not docstrings."""
+    nodes = list(ast.walk(tree))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    pieces = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in docstrings | pieces:
+            yield shown(node)
+
+
+@cache
+def hints() -> list[str]:
+    found = {
+        command
+        for path in SOURCE.rglob("*.py")
+        for text in texts(ast.parse(path.read_text()))
+        for command in re.findall(r"`(barnabas .+?)`", text)
+    }
+    return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[barnabas.Broker]:
+    with barnabas.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as running:
+        yield running
+
+
+@pytest.fixture
+def typing(broker: barnabas.Broker, tmp_path: Path) -> Iterator[Typist]:
+    broker.reset()
+    with typist(tmp_path, broker.bootstrap_servers, ROOT) as made:
+        made.type("barnabas topic create orders")
+        made.type("printf 'a\\n' | barnabas produce orders")
+        made.type("barnabas consume orders -g shop -n 1")
+        write_history(tmp_path / "run.jsonl", model.run(1, steps=50))
+        yield made
+
+
+def test_there_are_hints() -> None:
+    assert len(hints()) > 10
+
+
+@pytest.mark.parametrize("hint", hints())
+def test_a_hint_works_when_typed(hint: str, typing: Typist) -> None:
+    typing.type(TYPED.get(hint, hint))
+
+
+def test_what_a_hint_fills_in_is_known_here() -> None:
+    assert [hint for hint in hints() if "{" in hint and hint not in TYPED] == []

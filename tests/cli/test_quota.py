@@ -1,0 +1,40 @@
+"""`barnabas quota`: whose quota a command line names. The transcript sets some on both brokers."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from barnabas.cli.quota import _check_names, _named, _parsed, label
+
+
+def test_entities() -> None:
+    assert _named("u", "c", None, ()) == (("client-id", "c"), ("user", "u"))
+    assert _named(None, "c", None, ("user",)) == (("client-id", "c"), ("user", None))
+    assert label(_named("u", None, None, ("client-id",))) == "any client-id, user u"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((None, None, None, ()), "Name whose quota"),
+        (("u", None, None, ("user",)), "exclude each other"),
+        (("u", None, "10.0.0.1", ()), "An address has quotas of its own"),
+    ],
+)
+def test_what_has_no_quota(given: tuple[str | None, str | None, str | None, tuple[str, ...]], words: str) -> None:
+    with pytest.raises(click.UsageError, match=words):
+        _named(*given)
+
+
+def test_names_of_clients_and_of_addresses() -> None:
+    _check_names(["connection_creation_rate"], (("ip", None),))
+    _check_names(["producer_byte_rate"], (("user", None),))
+    with pytest.raises(click.UsageError, match=r"it has connection_creation_rate"):
+        _check_names(["producer_byte_rate"], (("ip", None),))
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "", "1k"])
+def test_values_that_are_not_quotas(text: str) -> None:
+    with pytest.raises(click.UsageError, match="is not a valid quota"):
+        _parsed("producer_byte_rate", text)

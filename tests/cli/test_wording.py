@@ -1,0 +1,25 @@
+"""Sentences on one line, and names from outside in them."""
+
+import shlex
+
+import pytest
+
+from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
+
+
+def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
+    assert on_one_line("group g\x1b[2J\n2026 INFO\u202e, in C:\\x") == r"group g\x1b[2J 2026 INFO\u202e, in C:\x"
+
+
+def test_a_sentence_goes_on_in_lower_case() -> None:
+    assert [in_lower_case(each) for each in ("Topic x", "A group", "ISR", "", "x")] == [
+        "topic x", "a group", "ISR", "", "x",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"), [("billing-7", "billing-7"), ("a; rm b", "'a; rm b'"), ("-x", "-- -x"), ("it's", "'it'\"'\"'s'")]
+)
+def test_a_name_from_outside_is_one_word_of_a_command(name: str, typed: str) -> None:
+    assert as_typed(name) == typed
+    assert shlex.split(as_typed(name))[-1] == name

@@ -1,0 +1,240 @@
+"""What the documents show, as commands to type: the shell blocks of a page, run in order in a temporary folder.
+
+In a page of Markdown a fence of `console`, `sh` or `bash`, and one without a language that begins with a command, is a block. In a
+`console` block the commands begin with `$ `, and the other lines are output; in the others each line is a command. Comments in front of
+a block speak to this module:
+
+    <!-- not run: REASON -->         the block is not run
+    <!-- setup: WORDS -->            the state that the block needs; a function of the test makes it
+
+`barnabas` runs in this process where it can, which is fast. `barnabas start` is a process of its own on a free port; what follows talks
+to it. `verify` and `demo`, which take a minute, are only parsed. Everything else is a shell's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from barnabas.main import command_group
+
+_BLOCK = re.compile(
+    r"(?P<comments>(?:<!-- .*? -->\n)*)```(?P<language>console|sh|bash)?\n(?P<text>.*?)```\n", re.DOTALL
+)
+_COMMENT = re.compile(r"<!-- (not run|setup): (.*?) -->")
+_LOCAL = re.compile(r"\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d+)\b")
+DEFAULT_PORT = "9092"
+_PARSED_ONLY = ("verify", "demo")
+_OWN_PROCESS = ("start", "storage")
+_PROGRAMS = ("barnabas", "echo", "printf", "make")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A shell block of a page.
+
+    Attributes:
+        page: its path, from the root of the project.
+        commands: to type.
+        not_run: why it is not run; None if it is.
+        setup: the states that it needs.
+    """
+
+    page: str
+    commands: tuple[str, ...]
+    not_run: str | None
+    setup: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.page}: {self.commands[0]}"
+
+
+def blocks(page: str, markdown: str) -> list[Block]:
+    """Return the shell blocks of a page."""
+    found = []
+    for match in _BLOCK.finditer(markdown):
+        lines = match["text"].replace("\\\n", " ").splitlines()
+        if match["language"] == "console":
+            lines = [line[2:] for line in lines if line.startswith("$ ")]
+        commands = tuple(line for line in lines if line.strip() and not line.startswith("#"))
+        if not commands or (match["language"] is None and commands[0].split()[0] not in _PROGRAMS):
+            continue  # output, or another language
+        directives = _COMMENT.findall(match["comments"])
+        reasons = [words for kind, words in directives if kind == "not run"]
+        setup = tuple(words for kind, words in directives if kind == "setup")
+        found.append(Block(page, commands, reasons[0] if reasons else None, setup))
+    return found
+
+
+def indented_commands(markdown: str) -> list[str]:
+    """Return commands in indented blocks, which nobody runs."""
+    return re.findall(r"^    (?:\$ )?(barnabas .*)$", re.sub(r"```.*?```", "", markdown, flags=re.DOTALL), re.MULTILINE)
+
+
+class Typist:
+    """Types commands in a folder, as a reader of the page would.
+
+    Args:
+        folder: the working directory, which is also that of this process.
+        bootstrap: the broker that commands talk to until a page starts its own.
+        root: the folder of the Makefile.
+    """
+
+    def __init__(self, folder: Path, bootstrap: str, root: Path) -> None:
+        self._folder = folder
+        self._bootstrap = bootstrap
+        self._root = root
+        self._started: list[subprocess.Popen[str]] = []
+        self._kept: list[object] = []
+        self._ports = {DEFAULT_PORT: bootstrap.rpartition(":")[2]}
+        self._holders: list[socket.socket] = []
+
+    @property
+    def bootstrap(self) -> str:
+        return self._bootstrap
+
+    def type(self, line: str) -> str:
+        """Type a line; return what it prints.
+
+        Raises:
+            AssertionError: a command fails.
+        """
+        words = shlex.split(line, comments=True)
+        if words[0] == "make":
+            assert re.search(rf"^{words[1]}:", (self._root / "Makefile").read_text(), re.MULTILINE), line
+            return ""
+        if words[0] == "curl" and shutil.which("curl") is None:
+            return ""
+        if words[:2] == ["barnabas", "start"]:
+            return self._start(words[2:])
+        pieces = list(shlex.shlex(line, posix=True, punctuation_chars="|<>&;"))
+        if words[0] in ("barnabas", "echo", "printf") and not set(pieces) & {"&", "&&", "||", ";"} and "$(" not in line:
+            return self._pipeline(line)
+        return self._shell(line)
+
+    def _pipeline(self, line: str) -> str:
+        """Run commands joined by `|`, with `<` and `>`, in this process."""
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|<>")
+        lexer.whitespace_split = True
+        words, given = [], b""
+        stages: list[list[str]] = [words]
+        sources: dict[str, str] = {}
+        tokens = iter(lexer)
+        for token in tokens:
+            if token == "|":
+                words = []
+                stages.append(words)
+            elif token in ("<", ">"):
+                sources[token] = next(tokens)
+            else:
+                words.append(self._moved(token))
+        if "<" in sources:
+            given = Path(sources["<"]).read_bytes()
+        for stage in stages:
+            given = self._run(stage, given)
+        if ">" in sources:
+            Path(sources[">"]).write_bytes(given)
+        return given.decode()
+
+    def _run(self, words: list[str], given: bytes) -> bytes:
+        if words[0] != "barnabas":
+            return subprocess.run(words, input=given, stdout=subprocess.PIPE, check=True).stdout
+        if words[1] in _OWN_PROCESS:
+            return self._shell(shlex.join(words)).encode()
+        group = command_group()
+        if words[1] in _PARSED_ONLY and "--check" not in words:
+            with click.Context(group) as context:
+                _, command, rest = group.resolve_command(context, words[1:])
+                assert command is not None
+                command.make_context(words[1], rest)
+            return b""
+        result = CliRunner().invoke(group, words[1:], input=given, env=self._environment(), prog_name="barnabas")
+        assert result.exit_code == 0, f"$ {shlex.join(words)}\n{result.output}{result.exception!r}"
+        return result.stdout_bytes
+
+    def _shell(self, line: str) -> str:
+        line = self._moved(line)
+        command = ["/bin/bash", "-ec", line]
+        done = subprocess.run(
+            command, cwd=self._folder, env=os.environ | self._environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"$ {line}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def _environment(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {"BARNABAS_BOOTSTRAP_SERVERS": self._bootstrap, "PATH": path}
+
+    def _start(self, words: list[str]) -> str:
+        """Start a broker; its ports are free ones, and stand for those of the page from then on."""
+        listens = "--listen" in words
+        for given in _LOCAL.findall(" ".join(words)) + ([] if listens else [DEFAULT_PORT]):
+            self._ports[given] = self._held_port() if given != "0" else "0"
+        command = [sys.executable, "-m", "barnabas", "start", *map(self._moved, words)]
+        if not listens:
+            command += ["--listen", f"127.0.0.1:{self._ports[DEFAULT_PORT]}"]
+        log = self._folder / f"start-{len(self._started)}.log"
+        with log.open("w") as errors:
+            process = subprocess.Popen(command, cwd=self._folder, stdout=subprocess.PIPE, stderr=errors, text=True)
+        self._started.append(process)
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        found = re.search(r"ready on (\S+)", ready)
+        assert found is not None, log.read_text()
+        self._bootstrap = found[1]
+        return ready
+
+    def _held_port(self) -> str:
+        """Return a free port that no other process gets: a socket that does not listen holds it, and the broker may share it."""
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        self._holders.append(holder)
+        return str(holder.getsockname()[1])
+
+    def _moved(self, text: str) -> str:
+        """Return a text of the page with the ports that are used instead."""
+        return _LOCAL.sub(lambda match: f"127.0.0.1:{self._ports.get(match[1], match[1])}", text)
+
+    def keep(self, client: object) -> None:
+        """Keep a client until the end of the page: without a reference it would end."""
+        self._kept.append(client)
+
+    def stop(self, bootstrap: str | None = None) -> None:
+        """Stop the brokers that the page started, and return to another one."""
+        self._kept.clear()
+        for process in self._started:
+            process.terminate()
+            process.communicate()
+        self._started.clear()
+        for holder in self._holders:
+            holder.close()
+        self._holders.clear()
+        self._bootstrap = bootstrap or self._bootstrap
+        self._ports = {DEFAULT_PORT: self._bootstrap.rpartition(":")[2]}
+
+
+@contextlib.contextmanager
+def typist(folder: Path, bootstrap: str, root: Path) -> Iterator[Typist]:
+    """Yield a typist in a folder; afterwards stop what was started, and go back."""
+    before = Path.cwd()
+    os.chdir(folder)
+    typing = Typist(folder, bootstrap, root)
+    try:
+        yield typing
+    finally:
+        typing.stop()
+        os.chdir(before)

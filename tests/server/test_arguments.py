@@ -1,0 +1,72 @@
+"""The command line of `start` and `storage`: usage, errors and exit codes in the voice of the other commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.server.arguments import Parser
+
+
+def parser() -> Parser:
+    found = Parser(prog="barnabas x", usage="barnabas x [OPTIONS]", description="Do x.")
+    found.add_argument("--data-dir", metavar="DIR")
+    found.add_argument("--log-level", choices=("debug", "info"))
+    return found
+
+
+def parser_of_actions() -> Parser:
+    found = Parser(prog="barnabas x", usage="barnabas x ACTION [OPTIONS]")
+    actions = found.add_subparsers(dest="action", metavar="ACTION", prog="barnabas x")
+    format_ = actions.add_parser("format", usage="barnabas x format [OPTIONS]")
+    format_.add_argument("--cluster-id")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "usage", "error"),
+    [
+        (["--data-dr", "d"], "x [OPTIONS]", "no such option: --data-dr; did you mean --data-dir?"),
+        (["--data-dr=d"], "x [OPTIONS]", "no such option: --data-dr; did you mean --data-dir?"),
+        (["--data", "d"], "x [OPTIONS]", "no such option: --data; did you mean --data-dir?"),
+        (["--zzz"], "x [OPTIONS]", "no such option: --zzz"),
+        (["--log-level", "inof"], "x [OPTIONS]", "--log-level: inof is not one of debug, info; did you mean info?"),
+        (["--log-level", "loud"], "x [OPTIONS]", "--log-level: loud is not one of debug, info"),
+        (["--data-dir"], "x [OPTIONS]", "--data-dir: expected one argument"),
+        (["more"], "x [OPTIONS]", "unexpected argument: more"),
+        (["fromat"], "x ACTION [OPTIONS]", "ACTION: fromat is not one of format; did you mean format?"),
+        (
+            ["format", "--clustr-id", "i"],
+            "x format [OPTIONS]",
+            "no such option: --clustr-id; did you mean --cluster-id?",
+        ),
+        (["format", "more"], "x format [OPTIONS]", "unexpected argument: more"),
+    ],
+)
+def test_a_mistake_prints_usage_and_one_line(
+    words: list[str], usage: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        (parser_of_actions() if "ACTION" in usage or "format" in usage else parser()).parse_args(words)
+    assert end.value.code == 2
+    program = "barnabas x format" if "format" in usage else "barnabas x"
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (
+        "",
+        f"Usage: barnabas {usage}\nTry '{program} --help' for help.\nerror: {error}\n",
+    )
+
+
+def test_help_has_the_headings_of_the_other_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        parser().parse_args(["--help"])
+    assert end.value.code == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Usage: barnabas x [OPTIONS]\n\nDo x.\n")
+    assert "\nOptions:\n" in printed
+
+
+def test_what_is_right_is_parsed() -> None:
+    options = parser().parse_args(["--data-dir", "d", "--log-level", "info"])
+    assert (options.data_dir, options.log_level) == ("d", "info")
+    options = parser_of_actions().parse_args(["format", "--cluster-id", "c"])
+    assert (options.action, options.cluster_id) == ("format", "c")

@@ -1,0 +1,196 @@
+"""A directory is looked at before it is changed, and is as before after a start that failed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import random
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.log.log_manager import LogManager
+from barnabas.server.cannot_start import CannotStart
+from barnabas.server.config import BrokerConfig
+from barnabas.server.data_directory import DataDirectory
+from barnabas.server.storage import format_directory
+from tests.simulation.disk import SimDisk
+
+META = b"#\ncluster.id=abc\nnode.id=1\nversion=1\n"
+SEGMENT = "00000000000000000000.log"
+
+
+def config(**settings: str) -> BrokerConfig:
+    return BrokerConfig.from_properties(
+        {"log.dirs": "/disk/data", **{name.replace("_", "."): value for name, value in settings.items()}}
+    )
+
+
+def disk_with(*paths: str) -> SimDisk:
+    disk = SimDisk()
+    for path in paths:
+        if path.endswith("/"):
+            disk.mkdir(f"/disk/data/{path.rstrip('/')}")
+        else:
+            disk.mkdir("/disk/data")
+            disk.put(f"/disk/data/{path}", META if path == "meta.properties" else b"")
+    return disk
+
+
+def manager_of(disk: SimDisk) -> LogManager:
+    return LogManager(disk, "/disk/data", now_ms=lambda: 0)
+
+
+def open_directory(directory: DataDirectory, manager: LogManager) -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(directory.open(manager, random.Random(1), 0, lambda: 0))
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        (),
+        ("lost+found/",),
+        (".DS_Store", ".gitkeep"),
+        ("meta.properties", "notes.txt"),
+        ("bootstrap.checkpoint", "__cluster_metadata-0/", ".lock", "meta.properties.tmp"),
+        ("recovery-point-offset-checkpoint", "cleaner-offset-checkpoint", ".kafka_cleanshutdown"),
+    ],
+)
+def test_what_may_be_a_data_directory(paths: tuple[str, ...]) -> None:
+    DataDirectory(disk_with(*paths), config()).check()
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (("file.txt",), r"holds files that are not a broker's: file\.txt \(pass another --data-dir\)"),
+        (("a", "b", "c", "d", "e", "lost+found/"), "a broker's: a, b, c and 2 more"),
+        (("bad\nname",), r"a broker's: bad\\nname"),
+        (("backup-2024/",), "a broker's: backup-2024"),
+        (
+            (f"orders-0/{SEGMENT}", f"orders-1/{SEGMENT}"),
+            r"holds partitions \(orders-0, orders-1\) but no meta\.properties, which names their cluster \(restore",
+        ),
+    ],
+)
+def test_other_peoples_files_are_left_alone(paths: tuple[str, ...], words: str) -> None:
+    disk = disk_with(*paths)
+    before = disk.paths()
+    with pytest.raises(CannotStart, match=words):
+        DataDirectory(disk, config()).check()
+    assert disk.paths() == before
+
+
+def test_a_file_is_not_a_directory() -> None:
+    disk = SimDisk()
+    disk.mkdir("/disk")
+    disk.put("/disk/data", b"")
+    with pytest.raises(CannotStart, match="/disk/data is a file, not a directory"):
+        DataDirectory(disk, config()).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"cluster_id": "xyz"},
+            r"belongs to cluster abc, not to xyz \(remove cluster.id, or pass another --data-dir\)",
+        ),
+        ({"node_id": "7"}, r"belongs to node 1, not to 7 \(set node.id=1, or pass another --data-dir\)"),
+    ],
+)
+def test_the_directory_of_another_node_is_left_alone(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(CannotStart, match=words):
+        DataDirectory(disk_with("meta.properties"), config(**settings)).check()
+
+
+def test_a_directory_that_cannot_be_read_is_named() -> None:
+    disk = disk_with("lost+found/")
+    disk.on_call = lambda call, path: (
+        PermissionError(errno.EACCES, "Permission denied", path) if call == "read" else None
+    )
+    with pytest.raises(CannotStart) as refused:
+        DataDirectory(disk, config()).check()
+    assert str(refused.value) == (
+        "cannot use the data directory /disk/data: /disk/data/meta.properties: Permission denied (pass another --data-dir)"
+    )
+
+
+@pytest.mark.parametrize(("embedded", "remedy"), [(False, "pass another --data-dir"), (True, "pass another data_dir=")])
+def test_a_directory_that_is_in_use_is_named(embedded: bool, remedy: str) -> None:
+    """The remedy is an option on the command line, and an argument in Python."""
+    disk = disk_with("meta.properties")
+    manager_of(disk).lock()
+    given = BrokerConfig.from_properties({"log.dirs": "/disk/data"}, embedded=embedded)
+    with pytest.raises(CannotStart, match=rf"is in use by another broker \(stop that broker, or {remedy}"):
+        DataDirectory(disk, given).lock(manager_of(disk))
+
+
+def without_files(disk: SimDisk) -> tuple[list[str], bool, bool]:
+    return disk.paths(), disk.exists("/disk"), disk.exists("/disk/data")
+
+
+@pytest.mark.parametrize("number", range(1, 40))
+def test_a_start_on_a_failing_disk_leaves_nothing_behind(number: int) -> None:
+    """Each disk call in turn fails, once: what was made until then is removed."""
+    disk = SimDisk()
+    directory = DataDirectory(disk, config())
+    directory.check()
+    disk.fail_call(number)
+    manager = manager_of(disk)
+    with contextlib.suppress(CannotStart):
+        open_directory(directory, manager)
+        assert number > 20, "the call did not fail"
+        disk.fail_call(1_000)
+    directory.undo(is_locked=manager.is_locked)
+    manager.close(clean=False)
+    assert without_files(disk) == ([], False, False)
+
+
+@pytest.mark.parametrize(
+    "prepare", [lambda disk: disk.mkdir("/disk/data/lost+found"), lambda disk: disk.mkdir("/disk/data")]
+)
+def test_a_directory_that_was_there_stays_as_it_was(prepare: Callable[[SimDisk], None]) -> None:
+    disk = SimDisk()
+    prepare(disk)
+    before = disk.listdir("/disk/data")
+    directory = DataDirectory(disk, config())
+    directory.check()
+    manager = manager_of(disk)
+    open_directory(directory, manager)
+    directory.undo(is_locked=manager.is_locked)
+    manager.close(clean=False)
+    assert disk.listdir("/disk/data") == before
+    assert disk.paths() == []
+
+
+def test_nothing_is_undone_in_a_directory_that_was_formatted() -> None:
+    disk = SimDisk()
+    format_directory(disk, "/disk/data", "abc", 1, config(), random.Random(1))
+    before = disk.paths()
+    directory = DataDirectory(disk, config())
+    directory.check()
+    manager = manager_of(disk)
+    open_directory(directory, manager)
+    directory.undo(is_locked=manager.is_locked)
+    manager.close(clean=False)
+    assert set(before) <= set(disk.paths())
+
+
+def test_nothing_is_undone_without_the_lock() -> None:
+    """Another broker has formatted the directory since it was looked at."""
+    disk = SimDisk()
+    late, manager = DataDirectory(disk, config()), manager_of(disk)
+    late.check()
+    open_directory(DataDirectory(disk, config()), manager)
+    before = disk.paths()
+    other = manager_of(disk)
+    with pytest.raises(CannotStart, match="in use"):
+        late.lock(other)
+    late.undo(is_locked=other.is_locked)
+    assert disk.paths() == before

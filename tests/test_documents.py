@@ -1,0 +1,157 @@
+"""Every command of the README and of the pages of docs/ is typed, in order, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import confluent_kafka
+import pytest
+
+import barnabas
+from barnabas.cli.commands import COMMANDS
+from barnabas.verify.history import write_history
+from tests.documents import Block, Typist, blocks, indented_commands, typist
+from tests.verify import model
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+# A list that only gets shorter: what needs another machine, another program, or root.
+NOT_RUN = {
+    'docs/cli.md: eval "$(barnabas completion bash)"     # in ~/.bashrc',
+    "docs/containers.md: docker compose up --build --detach",
+    "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
+    "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
+    "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
+    "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
+}
+# Commands that pages name before they exist: they are typed as soon as there is such a command.
+NOT_YET = ("cluster",)
+ALL = {page: found for path in PAGES if (found := blocks(page := str(path.relative_to(ROOT)), path.read_text()))}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[barnabas.Broker]:
+    settings = {"group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
+    with barnabas.Broker(config=settings) as running:
+        yield running
+
+
+def a_topic_orders(typing: Typist) -> None:
+    typing.type("barnabas topic create orders -p 6")
+    typing.type("printf 'alice:one\\nbob:two\\n' | barnabas produce orders -K :")
+
+
+def a_group(name: str) -> Callable[[Typist], None]:
+    def prepare(typing: Typist) -> None:
+        if "orders" not in typing.type("barnabas topic list"):
+            a_topic_orders(typing)
+        typing.type(f"barnabas consume orders -g {name} -n 1")
+
+    return prepare
+
+
+def a_stopped_broker(typing: Typist) -> None:
+    before = typing.bootstrap
+    typing.type("barnabas start --data-dir data --listen 127.0.0.1:9092")
+    a_topic_orders(typing)
+    typing.stop(before)
+
+
+def an_open_transaction(typing: Typist) -> None:
+    producer = confluent_kafka.Producer({"bootstrap.servers": typing.bootstrap, "transactional.id": "billing-7"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("orders", b"in a transaction")
+    producer.flush()
+    typing.keep(producer)
+
+
+def lines_with_keys(typing: Typist) -> None:
+    Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
+    Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
+    typing.type("barnabas topic create copy -p 6")
+
+
+def a_history(typing: Typist) -> None:
+    write_history(Path("run.jsonl"), model.run(1, steps=50))
+
+
+STATES: dict[str, Callable[[Typist], None]] = {
+    "a broker on localhost:9092": lambda typing: None,
+    "a broker that was stopped, with its data in ./data": a_stopped_broker,
+    "a topic orders with records, and a group shop that has committed and has no members": a_group("shop"),
+    "a group billing without members": a_group("billing"),
+    "a group orders-app": a_group("orders-app"),
+    "a topic orders with records": a_topic_orders,
+    "a transaction of billing-7 that is open": an_open_transaction,
+    "a history run.jsonl": a_history,
+    "files of records, and a topic copy": lines_with_keys,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", ALL)
+def test_the_commands_of_a_page_work_when_typed(page: str, broker: barnabas.Broker, tmp_path: Path) -> None:
+    broker.reset()
+    with typist(tmp_path, broker.bootstrap_servers, ROOT) as typing:
+        for block in ALL[page]:
+            if block.not_run is not None:
+                continue
+            for words in block.setup:
+                STATES[words](typing)
+            for command in block.commands:
+                noun = command.split()[1]
+                if noun not in NOT_YET or noun in COMMANDS:
+                    typing.type(command)
+
+
+def every_block() -> list[Block]:
+    return [block for found in ALL.values() for block in found]
+
+
+def test_what_is_not_run_has_a_reason_and_is_listed() -> None:
+    assert {block.name for block in every_block() if block.not_run} == NOT_RUN
+
+
+def test_every_state_is_one_that_can_be_made() -> None:
+    asked = {words for block in every_block() for words in block.setup}
+    assert asked - set(STATES) == set()
+    assert set(STATES) - asked == set()
+
+
+def test_no_command_hides_in_an_indented_block() -> None:
+    hidden = {str(path.relative_to(ROOT)): found for path in PAGES if (found := indented_commands(path.read_text()))}
+    assert hidden == {}
+
+
+def test_how_a_page_is_read() -> None:
+    text = (
+        "<!-- setup: one -->\n<!-- setup: two -->\n```console\n$ barnabas a \\\n  b\noutput\n$ barnabas c\n```\n"
+        "<!-- not run: why -->\n```sh\nx  # y\n# z\n```\n```\nmake d\n```\n```\nonly output\n```\n```python\nbarnabas\n```\n"
+    )
+    assert blocks("p", text) == [
+        Block("p", ("barnabas a    b", "barnabas c"), None, ("one", "two")),
+        Block("p", ("x  # y",), "why", ()),
+        Block("p", ("make d",), None, ()),
+    ]
+    assert indented_commands("a\n\n    barnabas b\n\n```\n    barnabas c\n```\n") == ["barnabas b"]
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_is_noticed(broker: barnabas.Broker, tmp_path: Path) -> None:
+    broker.reset()
+    with typist(tmp_path, broker.bootstrap_servers, ROOT) as typing:
+        for wrong in (
+            "barnabas topic describe absent",
+            "echo a | barnabas produce absent",
+            "barnabas topic list > file --bogus",
+            "barnabas verify --bogus",
+            "make nothing",
+            "test -e absent || barnabas storage info --data-dir absent",
+        ):
+            with pytest.raises((AssertionError, click.ClickException)):
+                typing.type(wrong)
