@@ -55,4 +55,4 @@ def test_a_heartbeat_of_a_streams_member_has_a_bounded_number_of_elements(
         group_id="g", member_id=MEMBER, member_epoch=1, active_tasks=[task] * tasks, standby_tasks=[], warmup_tasks=[]
     )
     response = node.ask(request)
-    assert (response.error_message == "The request's arrays have more than 10000 elements.") == is_refused
+    assert (response.error_message == "The request's arrays have more than 5000 elements.") == is_refused

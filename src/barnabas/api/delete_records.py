@@ -20,13 +20,16 @@ from barnabas.steps import in_slices
 INVALID_LOW_WATERMARK = -1
 HIGH_WATERMARK = -1
 
+DELETIONS_PER_TURN = 4
+"""Each may open a log, and writes to it."""
+
 _Partition = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Delete records in each partition; an error in one does not stop the others."""
     response = DeleteRecordsResponse()
-    topics = in_slices(request.topics)
+    topics = in_slices(request.topics, per_turn=DELETIONS_PER_TURN)
     async for topic in topics:
         answered = []
         async for asked in in_slices(topic.partitions, topics):

@@ -15,7 +15,7 @@ Version 1 adds synonyms and sources (KIP-226), 3 types and documentation (KIP-56
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from barnabas.api.context import RequestContext
 from barnabas.coordinator.append_error import append_error
@@ -24,9 +24,11 @@ from barnabas.metadata.config_entries import ConfigEntry
 from barnabas.metadata.config_schema import ConfigResourceType, ConfigSource, ConfigType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
-from barnabas.steps import in_slices
+from barnabas.steps import in_pieces, in_slices
 
 _BROKER_LOGGER = 8
+RESOURCES_PER_TURN = 4
+"""The settings of a topic take a millisecond."""
 REBALANCES = "barnabas.rebalances"
 _REBALANCES_DOC = "The last rebalances of the group that its coordinator has seen, as JSON."
 _LEVELS = {"CRITICAL": "FATAL", "WARNING": "WARN", "NOTSET": "TRACE"}
@@ -38,17 +40,28 @@ _Row = DescribeConfigsResponse.DescribeConfigsResourceResult
 
 async def handle(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     response = DescribeConfigsResponse()
-    async for asked in in_slices(request.resources):
+    async for asked in in_slices(request.resources, per_turn=RESOURCES_PER_TURN):
+        wanted = await _distinct(asked.configuration_keys)
         result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name)
         response.results.append(result)
         try:
-            result.configs = [_row(entry, request) for entry in _entries(context, asked)]
+            result.configs = [_row(entry, request) for entry in _entries(context, asked, wanted)]
         except KafkaError as error:
             result.error_code = error.code
             result.error_message = error.message
-        if asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (asked.configuration_keys or ()):
+        if asked.resource_type == ConfigResourceType.GROUP and REBALANCES in (wanted or ()):
             await _add_rebalances(context, request, result)
     return response
+
+
+async def _distinct(names: Sequence[str] | None) -> dict[str, None] | None:
+    """Return the names of the settings that are asked for; None for all."""
+    if names is None:
+        return None
+    distinct: dict[str, None] = {}
+    async for piece in in_pieces(names):
+        distinct.update(dict.fromkeys(piece))
+    return distinct
 
 
 async def _add_rebalances(context: RequestContext, request: DescribeConfigsRequest, result: _Result) -> None:
@@ -67,8 +80,8 @@ async def _add_rebalances(context: RequestContext, request: DescribeConfigsReque
     result.configs.append(_row(entry, request))
 
 
-def _entries(context: RequestContext, asked: _Asked) -> Sequence[ConfigEntry]:
-    name, wanted = asked.resource_name, asked.configuration_keys
+def _entries(context: RequestContext, asked: _Asked, wanted: Collection[str] | None) -> Sequence[ConfigEntry]:
+    name = asked.resource_name
     resolver, image = context.services.config_resolver, context.services.image()
     kind = asked.resource_type
     if kind == ConfigResourceType.TOPIC:

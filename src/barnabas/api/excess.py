@@ -17,7 +17,7 @@ from barnabas.steps import in_pieces
 
 __all__ = ["check_elements", "check_subscription"]
 
-ELEMENTS_MAX = 10_000
+ELEMENTS_MAX = 5_000
 MISSING_TOPICS_MAX = 1_000
 
 

@@ -21,7 +21,7 @@ from barnabas.api.context import RequestContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
 from barnabas.replication.offset_lookup import FoundOffset, find_offset
-from barnabas.steps import in_slices
+from barnabas.steps import in_pieces, in_slices
 
 LEADER_EPOCH_VERSION = 4
 # Special timestamp → its first version.
@@ -32,7 +32,9 @@ _Partition = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 async def handle(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Look up one offset per partition."""
-    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    named: Counter[tuple[str, int]] = Counter()
+    async for piece in in_pieces(request.topics):
+        named.update((topic.name, asked.partition_index) for topic in piece for asked in topic.partitions)
     response = ListOffsetsResponse()
     topics = in_slices(request.topics)
     async for topic in topics:

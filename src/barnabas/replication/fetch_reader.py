@@ -27,7 +27,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.messages import FetchResponse
 from barnabas.protocol.primitives import RecordSlice, Uuid
 from barnabas.replication.partition import Partition
-from barnabas.steps import SLICE, turn
+from barnabas.steps import turn
 
 if TYPE_CHECKING:
     from barnabas.replication.fetch_session import FetchSession
@@ -52,6 +52,9 @@ NOT_A_FAILURE = frozenset(
 )
 """Reads with these errors do not count as failed fetch requests, as in Kafka."""
 UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+READS_PER_TURN = 4
+"""Partitions that `read_in_slices` reads in one turn of the loop; opening a log takes milliseconds."""
 
 _PartitionData = FetchResponse.PartitionData
 # Defaults that nothing changes, shared to save three objects per partition.
@@ -167,10 +170,10 @@ async def read_in_slices(
     results: list[tuple[FetchPartition, FetchResponse.PartitionData]] = []
     idle: list[FetchPartition] = []
     found_one = are_others_idle
-    for start in range(0, len(partitions), SLICE):
+    for start in range(0, len(partitions), READS_PER_TURN):
         if start:
             await turn()
-        piece = partitions[start : start + SLICE]
+        piece = partitions[start : start + READS_PER_TURN]
         read = read_partitions(params, piece, lookup, are_others_idle=True, reading=reading)
         results += read.results
         idle += read.idle
