@@ -222,8 +222,6 @@ class PartitionLog:
         if self._segments.active.size:
             self._appender.roll(self.log_end_offset, self._now_ms())
 
-    # Flushing
-
     @property
     def recovery_point(self) -> int:
         """Up to where the log is durable."""
