@@ -140,9 +140,11 @@ class MadeUpAdmin:
             for name in names
         }
 
-    def describe_partitions(self, names: Iterable[str]) -> dict[TopicPartition, PartitionDescription]:
+    def describe_partitions(self, names: Iterable[str] | None = None) -> dict[TopicPartition, PartitionDescription]:
         return {
-            TopicPartition(name, each.partition): _described(each) for name in names for each in _topic(name).partitions
+            TopicPartition(name, each.partition): _described(each)
+            for name in names or sorted(PARTITIONS)
+            for each in _topic(name).partitions
         }
 
     def create_topics(self, wanted: Iterable[Any], **_: object) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -145,7 +147,9 @@ def broker() -> Iterator[barnabas.Broker]:
 
 def start(broker: barnabas.Broker, *arguments: str, **streams: object) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "barnabas", *arguments, "-b", broker.bootstrap_servers]
-    return subprocess.Popen(command, env=os.environ | {"TERM": "xterm"}, **streams)  # type: ignore[call-overload,no-any-return]
+    # Whoever runs the tests in the background of a shell has them ignore SIGINT, and a child inherits that.
+    heeded = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, env=os.environ | {"TERM": "xterm"}, preexec_fn=heeded, **streams)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.mark.slow
@@ -182,7 +186,7 @@ def test_ctrl_c_says_what_was_not_read(broker: barnabas.Broker) -> None:
     running.stdin.flush()
     while end_of(broker) < before + 2:
         pass
-    running.send_signal(2)
+    running.send_signal(signal.SIGINT)
     output, errors = running.communicate()
     assert (running.returncode, output) == (130, b"produced 2 records (orders-0: 2)\n")
     assert errors == b"interrupted: the input from record 3 on was not read\n"

@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.metadata import periodic_elections
 from barnabas.metadata.controller_view import ControllerResult
+from barnabas.metadata.quorum_controller import _change
 from barnabas.protocol import messages
 from tests.metadata.memory_log import ControllerHarness
 from tests.metadata.script import ScriptRunner
@@ -60,7 +61,8 @@ def test_a_look_that_finds_much_is_continued_at_once(monkeypatch: pytest.MonkeyP
     record = messages.PartitionChangeRecord
     for index in range(5):
         change = record(partition_id=index, topic_id=topic_id, leader=2)
-        harness.controller._append(ControllerResult(None, [change]), None)
+        controller = harness.controller
+        controller._append(_change(controller._view(), ControllerResult(None, [change])), None)
     harness.commits.clear()
     run(runner, "advance 5000")
     ends = [len(delta.topics.changed[topic_id].partition_changes) for delta, _ in harness.commits]

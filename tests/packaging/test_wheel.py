@@ -128,7 +128,7 @@ def address(python: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def test_the_readmes_commands_run(python: Path, address: str, tmp_path: Path) -> None:
-    text = next(text for text in blocks("README.md", "") if "barnabas topic create orders" in text)
+    text = next(text for text in blocks("README.md", "sh") if "barnabas topic create orders" in text)
     commands = [line for line in text.splitlines() if line and not line.startswith("barnabas start")]
     script = "\n".join(commands)
     done = run(python, "/bin/sh", "-ec", script, cwd=tmp_path, BARNABAS_BOOTSTRAP_SERVERS=address)
@@ -142,7 +142,7 @@ def test_the_demo_says_what_to_install(python: Path, tmp_path: Path) -> None:
     done = run(python, "barnabas", "demo", cwd=tmp_path, PATH=f"{tmp_path}:{python.parent}:/usr/bin:/bin")
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
-    assert "the demo needs pyspark, pyarrow, pandas, matplotlib: " in said
+    assert "the demo needs pyspark, pyarrow, pandas, matplotlib (" in said
     assert re.search(r'python -m pip install "matplotlib>=\S+" .*"pyspark>=\S+"', said), said
     assert "barnabas[" not in said
 

@@ -14,6 +14,7 @@ import pytest
 
 from barnabas.log.disk import OsDisk, OsDiskFile, OsLock
 from barnabas.metadata.controller_view import ControllerResult
+from barnabas.metadata.quorum_controller import _change
 from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -148,7 +149,8 @@ def test_a_partition_that_stays_without_a_leader_is_in_the_log(
     change = PartitionChangeRecord(
         partition_id=1, topic_id=topic_id, replicas=[7], isr=[], leader=-1, eligible_leader_replicas=[7]
     )
-    node.server.controller._append(ControllerResult(None, [change]), None)
+    controller = node.server.controller
+    controller._append(_change(controller._view(), ControllerResult(None, [change])), None)
     node.close()
     line = "A partition has no leader: t-1 (eligible leader replica 7 is offline; start broker 7)"
     caplog.clear()
