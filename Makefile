@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check screens simulate fuzz mutants conform card bench docs dist changelog serve clean
+.PHONY: help install java demo test check screens simulate fuzz mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -53,7 +53,11 @@ mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or M
 
 conform: install java  ## run other people's clients and tools on barnabas and on Apache Kafka
 	$(BIN)/python tools/apache_kafka.py install
-	$(BIN)/python -m pytest -q -m conform $(ARGS)
+	$(BIN)/python -m pytest -q -m "conform and not long" $(ARGS)
+
+long: install java  ## run what takes minutes each and adds little to make conform
+	$(BIN)/python tools/apache_kafka.py install
+	$(BIN)/python -m pytest -q -m long $(ARGS)
 
 card: install java  ## run the clients of docs/compatibility.md only; ARGS="-k sarama" renews one row
 	$(BIN)/python tools/apache_kafka.py install

@@ -22,7 +22,7 @@ NOT_SYNCED = "trimmed-"
 pytestmark = [pytest.mark.conform, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("end", ["stopped", "killed"])
+@pytest.mark.parametrize("end", ["stopped", pytest.param("killed", marks=pytest.mark.long)])
 def test_a_directory_changes_hands_and_back(end: str, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path, heap="512m")
     barnabas = Barnabas(tmp_path, port=kafka.port)
