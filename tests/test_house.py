@@ -22,6 +22,8 @@ MODULES = sorted(path for path in (ROOT / "src").rglob("*.py"))
 
 MODULES_WITHOUT_A_TEST_MODULE = 134
 IMPORTS_WITHIN_FUNCTIONS = 60
+PROSE_WIDTH = 120
+MADE_PAGES = ("benchmarks.md", "compatibility.md", "configuration.md")
 LONGEST_MODULE = 565
 LONGEST_FUNCTION = 80
 
@@ -177,3 +179,18 @@ def test_fragments_reach_the_changelog() -> None:
     kinds = {"feature", "bugfix", "doc", "removal", "misc"}
     fragments = [path.name for path in (ROOT / "changes").glob("*.md")]
     assert [name for name in fragments if not re.fullmatch(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md", name)] == []
+
+
+def test_prose_has_one_width() -> None:
+    """Pages that are written by hand; tables and code may be wider."""
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md")]
+    pages += [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in MADE_PAGES]
+    pages += sorted((ROOT / "changes").glob("*.md"))
+    wide = []
+    for page in pages:
+        is_code = False
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            is_code ^= line.startswith("```")
+            if len(line) > PROSE_WIDTH and not is_code and not line.startswith(("|", "    ", "<!--")):
+                wide.append(f"{page.relative_to(ROOT)}:{number}")
+    assert wide == []
