@@ -1,4 +1,4 @@
-"""barnabas: a distributed commit log that speaks Apache Kafka's protocol.
+"""barnabas: a commit log that speaks Apache Kafka's protocol.
 
     import barnabas
 

@@ -83,7 +83,7 @@ def command_group() -> click.Group:
         _SERVER,
         _parser_of,
         name="barnabas",
-        help="A distributed commit log that speaks Apache Kafka's protocol.",
+        help="A commit log that speaks Apache Kafka's protocol.",
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
     )

@@ -15,6 +15,7 @@ from barnabas.protocol.messages import (
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeTopicPartitionsRequest,
+    FindCoordinatorRequest,
     MetadataRequest,
 )
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
@@ -134,6 +135,16 @@ def test_each_created_topic_is_a_line_of_the_log_that_names_the_client(
         metadata(serving, "missing")
     said = "which client test at 10.0.0.9 asked for; auto.create.topics.enable=false prevents this"
     assert caplog.messages == [f"Created topic typo-1, {said}", f"Created topic typo-2, {said}"]
+
+
+def test_the_line_of_an_internal_topic_names_no_setting_that_would_not_help(
+    serving: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "barnabas.api"):
+        serving.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6)
+    assert (
+        "Created internal topic __consumer_offsets, which a request of client test at 10.0.0.9 needs" in caplog.messages
+    )
 
 
 def test_a_topic_deleted_a_moment_ago_is_unknown_and_created_again(serving: Serving) -> None:

@@ -94,7 +94,7 @@ def test_without_a_broker_one_line_says_what_to_do(arguments: tuple[str, ...]) -
     assert result.stdout == ""
     assert result.stderr == (
         f"error: cannot reach {NOWHERE}: connection refused"
-        " (start one with `barnabas start`, or name another with -b HOST:PORT)\n"
+        " (start a broker with `barnabas start --data-dir DIR`, or name another with -b HOST:PORT)\n"
     )
 
 

@@ -77,7 +77,7 @@ def test_every_command_in_a_hint_is_one_to_type(code: ErrorCode) -> None:
     for subject in ("topic t", "group g", "broker 1"):
         hint = failure_of(error_for(code), subject).hint or ""
         for command in re.findall(r"`barnabas (.+?)`", hint):
-            if command == "start":
+            if command == "start --data-dir DIR":
                 continue
             result = CliRunner().invoke(command_group(), [*shlex.split(command), "-b", "127.0.0.1:1"])
             assert result.exit_code == (0 if command == "topic configs" else 1), result.output

@@ -45,7 +45,10 @@ def test_a_broker_that_does_not_answer_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr("barnabas.demo.shop.ANSWER_S", 0.2)
     code, said = run("-b", "127.0.0.1:1", "--data-dir", str(tmp_path / "d"))
     assert code == 1
-    assert said == "error: no broker answers at 127.0.0.1:1 (start one with `barnabas start`, or leave out -b)\n"
+    assert (
+        said
+        == "error: no broker answers at 127.0.0.1:1 (start one with `barnabas start --data-dir DIR`, or leave out -b)\n"
+    )
     assert not (tmp_path / "d").exists()
 
 

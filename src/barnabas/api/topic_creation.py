@@ -21,7 +21,7 @@ from typing import NamedTuple
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
-from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE
+from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -131,9 +131,15 @@ async def _log(client: RequestContext, created: list[str]) -> None:
     who = f"client {printable(client.client_id)}" if client.client_id else "a client"
     host = printable(client.connection.peer_host)
     async for name in in_slices(created):
-        logger.info(
-            "Created topic %s, which %s at %s asked for; auto.create.topics.enable=false prevents this", name, who, host
-        )
+        if is_internal(name):
+            logger.info("Created internal topic %s, which a request of %s at %s needs", name, who, host)
+        else:
+            logger.info(
+                "Created topic %s, which %s at %s asked for; auto.create.topics.enable=false prevents this",
+                name,
+                who,
+                host,
+            )
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:

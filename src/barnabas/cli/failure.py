@@ -20,7 +20,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
 
 _HINTS = {
-    "BROKER_NOT_AVAILABLE": "start one with `barnabas start`, or name another with -b HOST:PORT",
+    "BROKER_NOT_AVAILABLE": "start a broker with `barnabas start --data-dir DIR`, or name another with -b HOST:PORT",
     "REQUEST_TIMED_OUT": "check that the address is a broker's; --timeout-ms waits longer",
     "NETWORK_EXCEPTION": "check that it is a Kafka listener without TLS; the broker's log may say more",
     "UNKNOWN_TOPIC_OR_PARTITION": "`barnabas topic list` shows which exist",

@@ -184,7 +184,9 @@ def _check_broker(servers: str) -> None:
     try:
         filled = filled_topics(servers)
     except KafkaException:
-        raise Failure(f"no broker answers at {servers}", "start one with `barnabas start`, or leave out -b") from None
+        raise Failure(
+            f"no broker answers at {servers}", "start one with `barnabas start --data-dir DIR`, or leave out -b"
+        ) from None
     if filled:
         names = " ".join(plan.name for plan in TOPICS if plan.name in filled)
         raise Failure(
