@@ -15,7 +15,6 @@ from barnabas.protocol.messages import (
     DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeTopicPartitionsRequest,
-    FindCoordinatorRequest,
     MetadataRequest,
 )
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
@@ -141,7 +140,7 @@ def test_the_line_of_an_internal_topic_names_no_setting_that_would_not_help(
     serving: Serving, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "barnabas.api"):
-        serving.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 6)
+        metadata(serving, "__consumer_offsets", allow_auto_topic_creation=True)
     assert (
         "Created internal topic __consumer_offsets, which a request of client test at 10.0.0.9 needs" in caplog.messages
     )
