@@ -1,7 +1,8 @@
 """Why a partition has no leader, and what helps: for the controller's log and for people who ask a cluster.
 
-A leader comes from the in-sync replicas; if there is none, from the eligible leader replicas; if there is none, it is the last known
-leader (KIP-966). So a partition is without a leader while those of the first list that is not empty are offline.
+The controller elects one of the in-sync replicas. A partition without in-sync replicas gets one of its eligible leader replicas, and a
+partition without those gets its last known leader (KIP-966). A partition therefore waits for the brokers of its first list that is not
+empty.
 """
 
 from __future__ import annotations

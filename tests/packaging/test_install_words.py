@@ -1,4 +1,4 @@
-"""Nothing tells a reader to install barnabas by its name, which is in no index: whoever registers it would own those readers."""
+"""No page tells its readers to install `barnabas` by name. The name is not registered: a stranger could register it and send them code."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class ClusterDescription(NamedTuple):
     """The cluster.
 
     Attributes:
-        controller_id: the broker that takes administrative changes; -1 if there is none now.
+        controller_id: the broker that takes administrative changes; -1 while the cluster has no controller.
         brokers: those that serve.
         fenced: the ids of those that are registered and do not serve; empty if the broker is too old to tell.
     """

@@ -21,7 +21,7 @@ class QuorumReplica(NamedTuple):
 
 
 class Quorum(NamedTuple):
-    """The quorum; `leader` is -1 if there is none."""
+    """The quorum; `leader` is -1 while the voters elect one."""
 
     leader: int
     leader_epoch: int

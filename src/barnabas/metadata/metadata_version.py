@@ -75,7 +75,7 @@ def default_level(feature: str, metadata_version: int) -> int:
 
 
 def release_level(release: str) -> int | None:
-    """Return the metadata.version of a release such as `4.3`, or of a version such as `4.3-IV0`; None if there is none."""
+    """Return the metadata.version of a release such as `4.3`, or of a version such as `4.3-IV0`; None if Kafka has no such version."""
     return next((level for level in reversed(NAMES) if release in (NAMES[level], NAMES[level].partition("-")[0])), None)
 
 

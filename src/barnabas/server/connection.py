@@ -447,7 +447,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
 
     def _refuse_frame(self, error: FrameTooLarge) -> None:
-        """Close a connection that is none of a Kafka client, or has a frame of an impossible size."""
+        """Close a connection whose client sent another protocol, or announced a frame that is too large."""
         listener, found = self._listener, foreign_protocol(error.announced)
         if found == HTTP:
             where = f"served at {listener.metrics_url}" if listener.metrics_url else "off (--metrics-listen)"
