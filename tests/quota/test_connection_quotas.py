@@ -81,7 +81,7 @@ def test_overrides_are_read() -> None:
     assert parse_overrides("") == {}
 
 
-@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:x", "somewhere:5"])
+@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1:x", "10.0.0.1:²", "somewhere:5"])
 def test_overrides_that_cannot_be_read_say_so(text: str) -> None:
     with pytest.raises(ValueError, match=r"max\.connections\.per\.ip\.overrides"):
         parse_overrides(text)

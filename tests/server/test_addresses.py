@@ -59,6 +59,6 @@ def test_the_address_of_metrics() -> None:
     assert metrics_address("") is None
     assert metrics_address("127.0.0.1:9308") == ("127.0.0.1", 9308)
     assert metrics_address("[::1]:0") == ("::1", 0)
-    for text in ("9308", "host:port", "host:70000"):
+    for text in ("9308", "host:port", "host:70000", "host:²"):
         with pytest.raises(CannotStart, match=f"barnabas.metrics.listen {text}: must be HOST:PORT"):
             metrics_address(text)

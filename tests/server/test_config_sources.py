@@ -98,7 +98,7 @@ def test_listeners_of_flags(tmp_path: Path) -> None:
     sources = ConfigSources(written(tmp_path, text), {})
     sources.add_listeners(["127.0.0.1:0", "127.0.0.1:1"])
     assert [listener.name for listener in sources.config().listeners] == ["PLAINTEXT", "PLAINTEXT2"]
-    for wrong in ("localhost", "localhost:x", "localhost:99999"):
+    for wrong in ("localhost", "localhost:x", "localhost:99999", "localhost:²"):
         with pytest.raises(ConfigError, match="must be HOST:PORT"):
             sources.add_listeners([wrong])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.server.config import BrokerConfig, ConfigError, Listener
-from barnabas.server.endpoints import endpoints
+from barnabas.server.endpoints import endpoints, parse_port
 
 
 def config(**properties: str) -> BrokerConfig:
@@ -50,3 +50,19 @@ def test_a_bad_listener_is_one_line_that_names_the_setting(name: str, text: str,
         BrokerConfig.from_properties({name: text})
     assert words in str(caught.value)
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [("0", 0), ("9092", 9092), ("009092", 9092), ("65535", 65535), ("-1", None)]
+    + [(text, None) for text in ("65536", "", "-", "--1", "+1", "1_0", " 1", "²", "٣", "x", "9" * 5000)],
+)
+def test_ports(text: str, port: int | None) -> None:
+    assert parse_port(text) == port
+
+
+def test_a_listener_may_have_port_minus_one_and_no_other_below_zero() -> None:
+    assert parse_port("-1", lowest=-1) == -1
+    for address in ("PLAINTEXT://h:-2", "PLAINTEXT://h:--1", "PLAINTEXT://h:²"):
+        with pytest.raises(ConfigError, match="use NAME://host:port"):
+            config(listeners=address)

@@ -35,7 +35,8 @@ def test_spark_gets_sorted_positions():
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"t":[0]}', '{"t":{"x":0}}', '{"t":{"0":"1"}}', '{"t":{"0":-3}}', '{"t":{"0":1.5}}']
+    "text",
+    ["[]", "{", '{"t":[0]}', '{"t":{"x":0}}', '{"t":{"²":0}}', '{"t":{"0":"1"}}', '{"t":{"0":-3}}', '{"t":{"0":1.5}}'],
 )
 def test_invalid_offsets_are_rejected(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\.") as caught:
@@ -50,7 +51,17 @@ def test_the_smallest_and_the_largest_offset():
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"t":[1]}', '{"t":{"x":1}}', '{"t":{"0":true}}', '{"t":{"0":1.5}}', '{"t":{"0":null}}']
+    "text",
+    [
+        "[]",
+        "{",
+        '{"t":[1]}',
+        '{"t":{"x":1}}',
+        '{"t":{"²":1}}',
+        '{"t":{"0":true}}',
+        '{"t":{"0":1.5}}',
+        '{"t":{"0":null}}',
+    ],
 )
 def test_invalid_timestamps_per_partition_are_rejected(text):
     with pytest.raises(ValueError, match=r"Expected e\.g\. .*1763712000000") as caught:

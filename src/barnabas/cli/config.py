@@ -79,7 +79,7 @@ def _resources(
             names = [topic.name for topic in admin.list_topics()]
         else:
             raise click.UsageError(f"Missing the name of the {entity_type}.")
-    if kind is ResourceType.BROKER and not all(name.isdigit() or name == "" for name in names):
+    if kind is ResourceType.BROKER and not all(name.isdecimal() or name == "" for name in names):
         raise click.UsageError("Brokers are named by their ids: 0, 1, ….")
     if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and names != [""]:
         there = [str(node.id) for node in admin.describe_cluster().brokers]

@@ -175,7 +175,7 @@ def _route(
     own = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
 
     def route(resources: list[ConfigResource]) -> dict[ConfigResource, int | KafkaError]:
-        named = {each: int(each.name) for each in resources if each.type in own and each.name.isdigit()}
+        named = {each: int(each.name) for each in resources if each.type in own and each.name.isdecimal()}
         others = [each for each in resources if each not in named]
         return {**named, **(otherwise(others) if others else {})}
 

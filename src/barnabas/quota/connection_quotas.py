@@ -77,7 +77,7 @@ def parse_overrides(text: str) -> dict[str, int]:
         return overrides
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         host, separator, count = part.rpartition(":")
-        if not separator or not count.strip().isdigit():
+        if not separator or not count.strip().isdecimal():
             raise ValueError(
                 f"Invalid value {part} for configuration max.connections.per.ip.overrides: use address:count"
             )

@@ -7,6 +7,7 @@ import os
 import socket
 
 from barnabas.server.cannot_start import CannotStart, Remedies
+from barnabas.server.endpoints import parse_port
 
 __all__ = ["EVERY_ADDRESS", "dialable", "metrics_address", "remedy_for", "why_not"]
 
@@ -44,7 +45,8 @@ def metrics_address(text: str) -> tuple[str, int] | None:
     """
     if not text:
         return None
-    host, separator, port = text.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
+    host, separator, port_text = text.rpartition(":")
+    port = parse_port(port_text)
+    if not separator or port is None:
         raise CannotStart(f"barnabas.metrics.listen {text}: must be HOST:PORT")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), port

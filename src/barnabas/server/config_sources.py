@@ -18,6 +18,7 @@ from barnabas.metadata.config_schema import ConfigError
 from barnabas.printable import printable
 from barnabas.server.arguments import UsageMistake
 from barnabas.server.config import BrokerConfig, is_setting
+from barnabas.server.endpoints import parse_port
 from barnabas.server.environment import from_environment, on_every_address
 from barnabas.settings_table import near_setting
 
@@ -126,6 +127,6 @@ def _listener(place: int, address: str) -> str:
     if "://" in address:
         return address
     host, separator, port = address.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
+    if not separator or parse_port(port) is None:
         raise UsageMistake(f"--listen {printable(address)}: must be HOST:PORT, as in {DEFAULT_LISTEN}")
     return f"PLAINTEXT://{host}:{port}" if place == 0 else f"PLAINTEXT{place + 1}://{host}:{port}"

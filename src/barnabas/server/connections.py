@@ -145,7 +145,7 @@ class Connections:
         found = []
         for setting in ("max.connections", "max.connection.creation.rate"):
             text = properties.get(prefix + setting, str(UNLIMITED))
-            if not text.isdigit() or int(text) <= 0:
+            if not text.isdecimal() or int(text) <= 0:
                 raise ValueError(f"Invalid {prefix}{setting} {text}")
             found.append(int(text))
         return found[0], found[1]

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from barnabas.metadata.config_schema import ConfigError, ConfigValue
 
-__all__ = ["Listener", "endpoints"]
+__all__ = ["Listener", "endpoints", "parse_port"]
+
+
+_DIGITS_MAX = 20
 
 
 class Listener(NamedTuple):
@@ -19,12 +22,22 @@ class Listener(NamedTuple):
     security_protocol: str = "PLAINTEXT"
 
 
+def parse_port(text: str, *, lowest: int = 0) -> int | None:
+    """Return the number of a port, None if the text is not a number from `lowest` to 65535."""
+    # A superscript is a digit, too, but int() does not read it; nor does it read thousands of digits.
+    if not text.isascii() or not text.removeprefix("-").isdigit() or len(text) > _DIGITS_MAX:
+        return None
+    port = int(text)
+    return port if lowest <= port <= 65535 else None
+
+
 def _parse(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
     found: list[Listener] = []
     for entry in entries:
         listener, separator, address = entry.partition("://")
         host, colon, port = address.rpartition(":")
-        if not separator or not colon or not port.lstrip("-").isdigit() or not -1 <= int(port) <= 65535:
+        number = parse_port(port, lowest=-1)
+        if not separator or not colon or number is None:
             raise ConfigError(
                 f"Invalid value {entry} for configuration {name}: use NAME://host:port, as in PLAINTEXT://localhost:9092"
             )
@@ -35,7 +48,7 @@ def _parse(name: str, entries: tuple[str, ...], protocols: Mapping[str, str]) ->
             )
         if any(other.name == listener for other in found):
             raise ConfigError(f"Each listener must have a different name; {name} names {listener} twice")
-        found.append(Listener(listener, host.strip("[]"), int(port), protocols[listener]))
+        found.append(Listener(listener, host.strip("[]"), number, protocols[listener]))
     return tuple(found)
 
 

@@ -105,7 +105,7 @@ def timestamps_from_json(text: str, now_ms: int) -> dict[TopicPartition, int]:
         if not isinstance(partitions, dict):
             _expected(_TIMESTAMPS_EXAMPLE, text)
         for partition, moment in partitions.items():
-            if isinstance(moment, bool) or not isinstance(moment, int | str) or not partition.isdigit():
+            if isinstance(moment, bool) or not isinstance(moment, int | str) or not partition.isdecimal():
                 _expected(_TIMESTAMPS_EXAMPLE, text)
             out[topic, int(partition)] = timestamp_ms(str(moment), now_ms)
     return out
@@ -180,7 +180,7 @@ def _partition_values(table: Mapping[str, Any], text: str, example: str) -> Posi
         if not isinstance(partitions, dict):
             _expected(example, text)
         for partition, offset in partitions.items():
-            if not partition.isdigit() or type(offset) is not int or not EARLIEST_OFFSET <= offset <= _INT64_MAX:
+            if not partition.isdecimal() or type(offset) is not int or not EARLIEST_OFFSET <= offset <= _INT64_MAX:
                 _expected(example, text)
             out[topic, int(partition)] = offset
     return out
