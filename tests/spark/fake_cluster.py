@@ -29,6 +29,7 @@ class FakePartition:
     end: int = 0
     stable_end: int | None = None
     leader: int = 0
+    leader_epoch: int = 0
     aborted: list[tuple[int, int]] = field(default_factory=list)
     batches_per_fetch: int = 100
     timestamps: list[tuple[int, int]] = field(default_factory=list)
@@ -64,6 +65,7 @@ class FakeCluster:
         self.group_error = ErrorCode.NONE
         self.down: set[int] = set()
         self.before: Callable[[str], None] = lambda name: None
+        self.dial: Callable[[str], None] = lambda host: None
         self.before_send: Callable[[str], None] = lambda name: None
 
     def create(self, name: str, partitions: int = 1, incarnation: int = 1) -> FakeTopic:
@@ -72,6 +74,7 @@ class FakeCluster:
         return self.topics[name]
 
     def connect(self, host: str, port: int, **_: Any) -> FakeConnection:
+        self.dial(host)
         if port - PORT in self.down:
             raise BrokerNotAvailable(f"cannot reach {host}:{port}")
         self.opened.append(FakeConnection(self, port - PORT))
@@ -101,7 +104,7 @@ class FakeCluster:
         if topic is None:
             return response.MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
         partitions = [
-            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=0)
+            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=p.leader_epoch)
             for index, p in topic.partitions.items()
         ]
         return response.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
@@ -134,7 +137,12 @@ class FakeCluster:
         if topic is None:
             data.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if asked.topic else ErrorCode.UNKNOWN_TOPIC_ID
         else:
-            self._fetch_partition(topic.partitions[wanted.partition], wanted.fetch_offset, request, node, data)
+            p = topic.partitions[wanted.partition]
+            if wanted.current_leader_epoch not in (-1, p.leader_epoch):
+                late = wanted.current_leader_epoch < p.leader_epoch
+                data.error_code = ErrorCode.FENCED_LEADER_EPOCH if late else ErrorCode.UNKNOWN_LEADER_EPOCH
+            else:
+                self._fetch_partition(p, wanted.fetch_offset, request, node, data)
         found = response.FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[data])
         return response(responses=[found])
 

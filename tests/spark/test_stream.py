@@ -11,7 +11,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.spark import stream as stream_module
 from barnabas.spark.data_loss import DataLoss
 from barnabas.spark.offset_reader import OffsetReader
-from barnabas.spark.options import parse_stream_options
+from barnabas.spark.options import SourceOptions, parse_stream_options
 from barnabas.spark.stream import StreamReader
 from tests.spark.fake_cluster import FakeCluster
 
@@ -29,10 +29,16 @@ def fill(cluster: FakeCluster, topic: str, partition: int, count: int, timestamp
     cluster.topics[topic].partitions[partition].append(*[b"x"] * count, timestamp=timestamp)
 
 
+def offset_reader(options: SourceOptions, cluster: FakeCluster) -> OffsetReader:
+    """An offset reader on a clock that only its pauses move."""
+    pauses_s: list[float] = []
+    return OffsetReader(options, connect=cluster.connect, clock=lambda: sum(pauses_s), sleep=pauses_s.append)
+
+
 def reader(cluster: FakeCluster, **more: str) -> StreamReader:
     given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribePattern": "[ab]", **more}
     made = StreamReader(parse_stream_options(given, 1_000_000))
-    made._offset_reader = OffsetReader(made._options, connect=cluster.connect, sleep=lambda seconds: None)
+    made._offset_reader = offset_reader(made._options, cluster)
     return made
 
 
@@ -319,7 +325,7 @@ def test_a_subscribed_topic_must_exist(cluster):
     cluster.create("a")
     given = {"kafka.bootstrap.servers": "h:9092", "subscribe": "nowhere"}
     stream = StreamReader(parse_stream_options(given, 0))
-    stream._offset_reader = OffsetReader(stream._options, connect=cluster.connect)
+    stream._offset_reader = offset_reader(stream._options, cluster)
     with pytest.raises(Exception, match="topic nowhere does not exist"):
         stream.initialOffset()
 

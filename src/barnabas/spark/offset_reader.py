@@ -12,10 +12,12 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import Cluster
@@ -41,6 +43,11 @@ from barnabas.spark.options import Assign, SourceOptions, Subscribe, TimestampSt
 
 ResultT = TypeVar("ResultT")
 
+logger = logging.getLogger("barnabas.spark")
+
+_FIRST_PAUSE_S = 0.1
+_UNKNOWN_TOPIC_RETRIES = 3
+
 # ListOffsets accepts these instead of a timestamp.
 _LATEST_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2
@@ -53,11 +60,12 @@ def is_retriable(error: KafkaError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The address of a partition's leader, and the id of the topic."""
+    """The address and the epoch of a partition's leader (-1 if the broker names none), and the id of the topic."""
 
     topic_id: bytes
     host: str
     port: int
+    epoch: int = -1
 
 
 class OffsetReader:
@@ -79,6 +87,7 @@ class OffsetReader:
             sleep=sleep,
             connect=connect,
         )
+        self._clock = clock
         self._sleep = sleep
         self._metadata: ClusterMetadata | None = None
 
@@ -235,14 +244,18 @@ class OffsetReader:
     # Asking
     def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:
         wanted = sorted(topics)
-        found = self._retried(lambda: self._ask_metadata(wanted))
-        for name in wanted:
+        found = self._retried(lambda: self._ask_topics(wanted))
+        return [found.topics[name] for name in wanted]
+
+    def _ask_topics(self, names: list[str]) -> ClusterMetadata:
+        found = self._ask_metadata(names)
+        for name in names:
             if name not in found.topics:
                 error = found.errors.get(name) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise error_for(error.code, f"topic {name} does not exist")
                 raise error
-        return [found.topics[name] for name in wanted]
+        return found
 
     def _ask_metadata(self, topics: list[str] | None) -> ClusterMetadata:
         self._metadata = found = self._cluster.metadata(topics)
@@ -266,21 +279,40 @@ class OffsetReader:
         for topic in metadata.topics.values():
             for each in topic.partitions:
                 if (node := metadata.brokers.get(each.leader)) is not None:
-                    known[topic.name, each.partition] = Leader(bytes(topic.topic_id), node.host, node.port)
+                    known[topic.name, each.partition] = Leader(
+                        bytes(topic.topic_id), node.host, node.port, each.leader_epoch
+                    )
         return known
 
     def _retried(self, ask: Callable[[], ResultT]) -> ResultT:
-        """Call `ask`; after a retriable error retry `fetchOffset.numRetries` times, `retryIntervalMs` apart."""
-        left = self._options.fetch_offset_retries
-        while True:
+        """Call `ask` until it raises no retriable error.
+
+        After `kafka.default.api.timeout.ms` no retry begins, unless there were fewer than `fetchOffset.numRetries`. The
+        pause doubles, up to `fetchOffset.retryIntervalMs`.
+        """
+        deadline = self._clock() + self._options.api_timeout_ms / 1000
+        for attempt in count():
             try:
                 return ask()
             except KafkaError as error:
-                if left == 0 or not is_retriable(error) or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                pause_s = min(
+                    _FIRST_PAUSE_S * 2 ** min(attempt, 20), self._options.fetch_offset_retry_interval_ms / 1000
+                )
+                if not self._may_pass(error, attempt, in_time=self._clock() + pause_s < deadline):
                     raise
-            left -= 1
+                if attempt == 0 and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    logger.warning("%s; retrying for up to %d ms", error, self._options.api_timeout_ms)
             self._cluster.forget()
-            self._sleep(self._options.fetch_offset_retry_interval_ms / 1000)
+            self._sleep(pause_s)
+        raise AssertionError("count() does not end")
+
+    def _may_pass(self, error: KafkaError, attempt: int, *, in_time: bool) -> bool:
+        if not is_retriable(error):
+            return False
+        # A broker that has just started may not know a topic yet. A wrong name should not cost a minute.
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return in_time and attempt < _UNKNOWN_TOPIC_RETRIES
+        return in_time or attempt < self._options.fetch_offset_retries
 
 
 def _list_offsets(

@@ -113,6 +113,7 @@ class SourceOptions:
     poll_timeout_ms: int
     fetch_offset_retries: int
     fetch_offset_retry_interval_ms: int
+    api_timeout_ms: int
     consumer: ConsumerSettings
 
 
@@ -242,6 +243,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         fetch_offset_retries=retries,
         fetch_offset_retry_interval_ms=given.not_negative("fetchOffset.retryIntervalMs", 1000),
+        api_timeout_ms=given.not_negative("kafka.default.api.timeout.ms", 60_000),
         consumer=_consumer(given),
     )
 
