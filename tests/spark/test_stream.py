@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
@@ -35,14 +36,29 @@ def offset_reader(options: SourceOptions, cluster: FakeCluster) -> OffsetReader:
     return OffsetReader(options, connect=cluster.connect, clock=lambda: sum(pauses_s), sleep=pauses_s.append)
 
 
-def reader(cluster: FakeCluster, **more: str) -> StreamReader:
+def reader(cluster: FakeCluster, now_ms: int = 1_000_000, **more: str) -> StreamReader:
     given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribePattern": "[ab]", **more}
-    made = StreamReader(parse_stream_options(given, 1_000_000))
+    made = StreamReader(parse_stream_options(given, now_ms))
     made._offset_reader = offset_reader(made._options, cluster)
     return made
 
 
 ALL = ReadAllAvailable()
+
+
+def at(offset: dict) -> dict:
+    """The position in an offset, without what the checkpoint has beside it."""
+    return {topic: partitions for topic, partitions in offset.items() if not topic.startswith("~")}
+
+
+def as_stored(offset: dict) -> dict:
+    """The offset as Spark reads it from a checkpoint."""
+    return json.loads(json.dumps(offset))
+
+
+def begin(stream: StreamReader) -> dict:
+    """Plan the first batch; return its end."""
+    return stream.latestOffset(stream.initialOffset(), ALL)
 
 
 def tasks(stream: StreamReader, start: dict, end: dict) -> list[tuple[str, int, int, int]]:
@@ -55,7 +71,7 @@ def test_from_the_beginning(cluster):
     start = stream.initialOffset()
     assert start == {"a": {"0": 0, "1": 0}}
     end = stream.latestOffset(start, ALL)
-    assert end == {"a": {"0": 10, "1": 30}}
+    assert at(end) == {"a": {"0": 10, "1": 30}}
     assert tasks(stream, start, end) == [("a", 0, 0, 10), ("a", 1, 0, 30)]
     assert stream.latestOffset(end, ALL) == end
     assert tasks(stream, end, end) == []
@@ -68,7 +84,7 @@ def test_a_stream_begins_at_the_end_by_option(cluster):
 def test_from_given_offsets(cluster):
     assert reader(cluster, startingOffsets='{"a":{"0":-1,"1":7}}').initialOffset() == {"a": {"0": 10, "1": 7}}
     with pytest.raises(ValueError, match="you must specify all TopicPartitions"):
-        reader(cluster, startingOffsets='{"a":{"0":3}}').initialOffset()
+        begin(reader(cluster, startingOffsets='{"a":{"0":3}}'))
 
 
 def test_from_a_moment(cluster):
@@ -78,7 +94,7 @@ def test_from_a_moment(cluster):
     by_partition = '{"a":{"0":5000,"1":"-995s"}}'
     assert reader(cluster, startingOffsetsByTimestamp=by_partition).initialOffset() == {"a": {"0": 10, "1": 30}}
     with pytest.raises(ValueError, match="No offset matched from request of timestamp"):
-        reader(cluster, startingTimestamp="5500").initialOffset()
+        begin(reader(cluster, startingTimestamp="5500"))
     latest = reader(cluster, startingTimestamp="5500", startingOffsetsByTimestampStrategy="latest")
     assert latest.initialOffset() == {"a": {"0": 11, "1": 30}}
 
@@ -87,16 +103,16 @@ def test_only_committed_records_count_when_only_they_are_read(cluster):
     cluster.topics["a"].partitions[1].stable_end = 25
     start = {"a": {"0": 0, "1": 0}}
     committed = reader(cluster, **{"kafka.isolation.level": "read_committed"})
-    assert committed.latestOffset(start, ALL) == {"a": {"0": 10, "1": 25}}
-    assert reader(cluster).latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
+    assert at(committed.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 25}}
+    assert at(reader(cluster).latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
 
 
 def test_a_batch_takes_at_most_max_offsets_per_trigger(cluster):
     stream = reader(cluster, maxOffsetsPerTrigger="20")
     assert stream.getDefaultReadLimit() == ReadMaxRows(20)
     start = stream.initialOffset()
-    assert stream.latestOffset(start, ReadMaxRows(20)) == {"a": {"0": 5, "1": 15}}
-    assert stream.latestOffset(start, ALL) == {"a": {"0": 10, "1": 30}}
+    assert at(stream.latestOffset(start, ReadMaxRows(20))) == {"a": {"0": 5, "1": 15}}
+    assert at(stream.latestOffset(start, ALL)) == {"a": {"0": 10, "1": 30}}
 
 
 def test_without_limits_a_batch_takes_everything(cluster):
@@ -112,11 +128,11 @@ def test_a_batch_waits_for_min_offsets_or_the_delay(cluster, monkeypatch):
     end = stream.latestOffset(stream.initialOffset(), limit)
     fill(cluster, "a", 0, 4)
     assert stream.latestOffset(end, limit) == end
-    assert stream.latestOffset(end, ALL) == {"a": {"0": 14, "1": 30}}
+    assert at(stream.latestOffset(end, ALL)) == {"a": {"0": 14, "1": 30}}
     now_ms += 9_999
     assert stream.latestOffset(end, limit) == end
     now_ms += 1
-    assert stream.latestOffset(end, limit) == {"a": {"0": 14, "1": 30}}
+    assert at(stream.latestOffset(end, limit)) == {"a": {"0": 14, "1": 30}}
 
 
 def test_available_now_stops_where_the_topics_ended(cluster):
@@ -127,7 +143,7 @@ def test_available_now_stops_where_the_topics_ended(cluster):
     seen = [start]
     while (end := stream.latestOffset(seen[-1], ReadMaxRows(25))) != seen[-1]:
         seen.append(end)
-    assert seen[-1] == {"a": {"0": 10, "1": 30}}
+    assert at(seen[-1]) == {"a": {"0": 10, "1": 30}}
     assert len(seen) == 3
 
 
@@ -137,7 +153,7 @@ def test_available_now_from_the_latest_does_not_begin_beyond_its_end(cluster):
     fill(cluster, "a", 0, 5)
     start = stream.initialOffset()
     assert start == {"a": {"0": 10, "1": 30}}
-    assert stream.latestOffset(start, ALL) == start
+    assert at(stream.latestOffset(start, ALL)) == at(start)
 
 
 def test_available_now_notices_a_log_that_went_back(cluster):
@@ -147,13 +163,122 @@ def test_available_now_notices_a_log_that_went_back(cluster):
         stream.latestOffset({"a": {"0": 0, "1": 31}}, ALL)
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"startingOffsets": "earliest"},
+        {"startingOffsets": '{"a":{"0":0,"1":0}}'},
+        {"startingTimestamp": "-10s"},
+        {"startingTimestamp": "1970-01-01T00:16:30"},
+        {"startingOffsetsByTimestamp": '{"a":{"0":"-10s","1":"-10s"}}'},
+    ],
+    ids=lambda start: "-".join(start.values()),
+)
+def test_a_first_batch_that_is_repeated_has_the_same_records(cluster, start):
+    """Spark asks for the beginning again, an hour later: other moments, no records there, a log that begins later."""
+    for partition in (0, 1):
+        cluster.topics["a"].partitions[partition].timestamps = [(995_000 + i, i) for i in range(30)]
+    stream = reader(cluster, now_ms=1_000_000, **start)
+    end = stream.latestOffset(stream.initialOffset(), ReadMaxRows(20))
+    planned = tasks(stream, stream.initialOffset(), end)
+    assert [r[2] for r in planned] == [0, 0]
+    cluster.topics["a"].partitions[1].start = 6
+    fill(cluster, "a", 0, 5)
+    again = reader(cluster, now_ms=4_600_000, **start)
+    assert tasks(again, again.initialOffset(), as_stored(end)) == planned
+    assert at(again.latestOffset(end, ALL)) == {"a": {"0": 15, "1": 30}}
+
+
+def test_a_first_batch_from_the_latest_that_is_repeated_has_the_same_records(cluster):
+    stream = reader(cluster, startingOffsets="latest")
+    start = stream.initialOffset()
+    fill(cluster, "a", 0, 5)
+    end = stream.latestOffset(start, ALL)
+    fill(cluster, "a", 0, 5)
+    assert tasks(stream, stream.initialOffset(), end) == [("a", 0, 10, 15)], "Spark asks twice in one trigger"
+    again = reader(cluster, startingOffsets="latest")
+    assert tasks(again, again.initialOffset(), as_stored(end)) == [("a", 0, 10, 15)]
+
+
+def test_only_the_first_batch_has_a_beginning(cluster):
+    stream = reader(cluster)
+    end = begin(stream)
+    fill(cluster, "a", 0, 1)
+    assert "~first" in end
+    assert "~first" not in stream.latestOffset(end, ALL)
+
+
+def test_partitions_that_are_new_in_a_repeated_batch_begin_where_they_began(cluster):
+    """Retention has taken their first records since: the task notices, and the plan does not hide it."""
+    stream = reader(cluster)
+    end = begin(stream)
+    cluster.create("b")
+    fill(cluster, "b", 0, 8)
+    further = stream.latestOffset(end, ALL)
+    cluster.topics["b"].partitions[0].start = 6
+    assert tasks(reader(cluster), as_stored(end), as_stored(further)) == [("b", 0, 0, 8)]
+
+
+def test_a_checkpoint_of_an_older_version_is_continued(cluster):
+    old = {"a": {"0": 4, "1": 30}}
+    stream = reader(cluster)
+    end = stream.latestOffset(old, ALL)
+    assert tasks(stream, old, end) == [("a", 0, 4, 10)]
+    assert tasks(reader(cluster), old, {"a": {"0": 10, "1": 30}}) == [("a", 0, 4, 10)]
+    assert tasks(reader(cluster), {"a": {"0": 4}}, {"a": {"0": 10, "1": 30}}) == [("a", 0, 4, 10), ("a", 1, 0, 30)]
+    at_the_end = {"a": {"0": 10, "1": 30}}
+    assert reader(cluster).latestOffset(at_the_end, ALL) == at_the_end, "and without records no batch begins"
+
+
+def test_a_topic_created_again_between_two_runs_is_noticed(cluster):
+    end = as_stored(begin(reader(cluster)))
+    cluster.create("a", partitions=2, incarnation=2)
+    fill(cluster, "a", 0, 50)
+    fill(cluster, "a", 1, 30)
+    with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
+        reader(cluster).latestOffset(end, ALL)
+    with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
+        frozen = reader(cluster)
+        frozen.prepareForTriggerAvailableNow()
+        frozen.latestOffset(end, ALL)
+    forgiving = reader(cluster, failOnDataLoss="false")
+    further = forgiving.latestOffset(end, ReadMaxRows(40))
+    assert tasks(forgiving, end, further) == [("a", 0, 0, 25), ("a", 1, 0, 15)]
+
+
+def test_a_batch_that_is_repeated_reads_no_other_topic(cluster):
+    """The batch was planned, its topic was created again, and the same offsets are other records now."""
+    stream = reader(cluster)
+    start = stream.initialOffset()
+    end = as_stored(stream.latestOffset(start, ALL))
+    cluster.create("a", partitions=2, incarnation=2)
+    fill(cluster, "a", 0, 50)
+    with pytest.raises(DataLoss, match="Topic a was deleted and created again after the batch was planned"):
+        tasks(reader(cluster), start, end)
+    forgiving = reader(cluster, failOnDataLoss="false")
+    assert tasks(forgiving, start, end) == []
+    assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("a", 0, 0, 50)]
+
+
+def test_a_batch_that_is_repeated_after_its_topic_was_deleted(cluster):
+    cluster.create("b")
+    fill(cluster, "b", 0, 3)
+    stream = reader(cluster)
+    start = stream.initialOffset()
+    end = as_stored(stream.latestOffset(start, ALL))
+    del cluster.topics["b"]
+    with pytest.raises(DataLoss, match="Partitions b-0 are gone"):
+        tasks(reader(cluster), start, end)
+    assert tasks(reader(cluster, failOnDataLoss="false"), start, end) == [("a", 0, 0, 10), ("a", 1, 0, 30)]
+
+
 def test_new_topics_and_partitions_are_read_from_their_beginning(cluster):
     stream = reader(cluster)
     end = stream.latestOffset(stream.initialOffset(), ALL)
     cluster.create("b")
     fill(cluster, "b", 0, 3)
     further = stream.latestOffset(end, ALL)
-    assert further == {"a": {"0": 10, "1": 30}, "b": {"0": 3}}
+    assert at(further) == {"a": {"0": 10, "1": 30}, "b": {"0": 3}}
     assert tasks(stream, end, further) == [("b", 0, 0, 3)]
 
 
@@ -176,7 +301,7 @@ def test_a_topic_that_disappears_is_data_loss(cluster):
     del cluster.topics["b"]
     with pytest.raises(DataLoss, match="Partitions b-0 are gone"):
         stream.latestOffset(end, ALL)
-    assert forgiving.latestOffset(end, ALL) == {"a": {"0": 10, "1": 30}}
+    assert at(forgiving.latestOffset(end, ALL)) == {"a": {"0": 10, "1": 30}}
 
 
 def test_a_log_that_ends_before_the_position_is_data_loss(cluster):
@@ -185,7 +310,7 @@ def test_a_log_that_ends_before_the_position_is_data_loss(cluster):
         reader(cluster).latestOffset(start, ALL)
     forgiving = reader(cluster, failOnDataLoss="false")
     end = forgiving.latestOffset(start, ALL)
-    assert end == {"a": {"0": 10, "1": 30}}
+    assert at(end) == {"a": {"0": 10, "1": 30}}
     assert tasks(forgiving, start, end) == []
 
 

@@ -265,7 +265,7 @@ class OffsetReader:
         return found
 
     def _ask_leaders(self, topics: set[str], partitions: list[TopicPartition]) -> None:
-        self._ask_metadata(sorted(topics))
+        self._ask_topics(sorted(topics))
         known = self._known_leaders()
         for topic, partition in partitions:
             if (topic, partition) not in known:

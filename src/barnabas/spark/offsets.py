@@ -84,7 +84,7 @@ def to_spark(position: Mapping[TopicPartition, int]) -> SparkOffsets:
 
 
 def from_spark(offsets: Mapping[str, Mapping[str, int]]) -> Position:
-    """Return the position from a dictionary that Spark stored.
+    """Return the position from a dictionary that Spark stored, without what `stored_offset` adds to it.
 
     Raises:
         ValueError: the dictionary does not have the form `{"topic": {"0": 42}}`.
@@ -177,6 +177,8 @@ def _load(text: str, example: str) -> dict[str, Any]:
 def _partition_values(table: Mapping[str, Any], text: str, example: str) -> Position:
     out: Position = {}
     for topic, partitions in table.items():
+        if topic.startswith("~"):
+            continue
         if not isinstance(partitions, dict):
             _expected(example, text)
         for partition, offset in partitions.items():
