@@ -215,6 +215,32 @@ def test_plaintext_is_accepted():
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"startingTimestamp": "-1h", "endingTimestamp": "-2h"},
+            "The specified start timestamp 1763708400000 is greater than the end timestamp 1763704800000",
+        ),
+        (
+            {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":2}}'},
+            "The specified start offset 5 is greater than the end offset 2 for topic t partition 0.",
+        ),
+        (
+            {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "endingOffsetsByTimestamp": '{"t":{"0":2}}'},
+            "The specified start timestamp 5 is greater than the end timestamp 2 for topic t partition 0.",
+        ),
+    ],
+)
+def test_a_batch_that_begins_after_its_end(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        batch(**options)
+
+
+def test_a_batch_may_end_at_the_latest_offset():
+    assert batch(startingOffsets='{"t":{"0":5}}', endingOffsets='{"t":{"0":-1}}').ending == Specific({("t", 0): -1})
+
+
+@pytest.mark.parametrize(
     ("text", "ms"), [("15m", 900_000), ("500", 500), ("30 s", 30_000), ("2H", 7_200_000), ("1d", 86_400_000)]
 )
 def test_durations(text, ms):

@@ -237,9 +237,9 @@ def test_a_topic_created_again_between_two_runs_is_noticed(cluster):
     fill(cluster, "a", 1, 30)
     with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
         reader(cluster).latestOffset(end, ALL)
+    frozen = reader(cluster)
+    frozen.prepareForTriggerAvailableNow()
     with pytest.raises(DataLoss, match="Topic a was deleted and created again"):
-        frozen = reader(cluster)
-        frozen.prepareForTriggerAvailableNow()
         frozen.latestOffset(end, ALL)
     forgiving = reader(cluster, failOnDataLoss="false")
     further = forgiving.latestOffset(end, ReadMaxRows(40))

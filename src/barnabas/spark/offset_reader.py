@@ -39,7 +39,7 @@ from barnabas.spark.offsets import (
     TopicPartition,
     missing_partitions,
 )
-from barnabas.spark.options import Assign, SourceOptions, Subscribe, TimestampStrategy
+from barnabas.spark.options import Assign, IsolationLevel, SourceOptions, Subscribe, TimestampStrategy
 
 ResultT = TypeVar("ResultT")
 
@@ -144,6 +144,10 @@ class OffsetReader:
         """Return the end of each partition in the query's isolation level."""
         return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
 
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return the end of each partition, with the records of open transactions."""
+        return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
+
     def start(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return where a new query begins in each partition.
 
@@ -189,14 +193,15 @@ class OffsetReader:
         asked = {each: ends[offset] for each, offset in limit.offsets.items() if offset in ends}
         return {**limit.offsets, **self._offsets(asked)}
 
-    def _offsets(self, timestamps: Mapping[TopicPartition, int]) -> Position:
+    def _offsets(self, timestamps: Mapping[TopicPartition, int], isolation: IsolationLevel | None = None) -> Position:
         """Return the offset at a timestamp in each partition; -1 if it has no record at or after the timestamp."""
         if not timestamps:
             return {}
+        level = (isolation or self._options.consumer.isolation_level).value
         wanted = {ClusterPartition(*each): timestamp for each, timestamp in timestamps.items()}
 
         def ask(connection: BlockingConnection, items: list[ClusterPartition]) -> dict[ClusterPartition, Any]:
-            return _list_offsets(connection, {each: wanted[each] for each in items}, self._isolation)
+            return _list_offsets(connection, {each: wanted[each] for each in items}, level)
 
         def attempt() -> Position:
             found: Position = {}
@@ -207,10 +212,6 @@ class OffsetReader:
             return found
 
         return self._retried(attempt)
-
-    @property
-    def _isolation(self) -> int:
-        return self._options.consumer.isolation_level.value
 
     # The group
     def commit(self, group_id: str, position: Mapping[TopicPartition, int]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from barnabas.spark.offset_reader import Leader, OffsetReader
-from barnabas.spark.options import Assign, IsolationLevel, SourceOptions
+from barnabas.spark.options import Assign, SourceOptions
 
 ResultT = TypeVar("ResultT")
 
@@ -40,11 +40,7 @@ class PartitionLookup:
         self, options: SourceOptions, topic: str, partition: int, offset_reader: Callable[[SourceOptions], OffsetReader]
     ) -> None:
         self._partition = (topic, partition)
-        # Records of an open transaction exist as well: a log ends at its high watermark, whatever the query reads.
-        consumer = replace(options.consumer, isolation_level=IsolationLevel.READ_UNCOMMITTED)
-        self._options = replace(
-            options, topics=Assign((self._partition,)), consumer=consumer, fetch_offset_retries=0, api_timeout_ms=0
-        )
+        self._options = replace(options, topics=Assign((self._partition,)), fetch_offset_retries=0, api_timeout_ms=0)
         self._offset_reader = offset_reader
 
     def __repr__(self) -> str:
@@ -68,7 +64,7 @@ class PartitionLookup:
             lambda reader: LogBounds(
                 self._find_leader(reader),
                 reader.earliest([self._partition])[self._partition],
-                reader.latest([self._partition])[self._partition],
+                reader.high_watermarks([self._partition])[self._partition],
             )
         )
 

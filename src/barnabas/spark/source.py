@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from barnabas.spark.offset_reader import Leader, OffsetReader
-from barnabas.spark.offsets import Position
+from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.offsets import Position, Specific
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.ranges import OffsetRange, cut_ranges
 
@@ -57,6 +58,17 @@ def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.Recor
         yield from RangeFetcher(options, task.wanted, task.leader)
 
 
+def _check_order(start: Position, end: Position) -> None:
+    """Raise the error of Spark's own source for a batch that begins after its end."""
+    for (topic, partition), offset in sorted(start.items()):
+        if offset > end[topic, partition]:
+            raise ValueError(
+                f"The resolved start offset {offset} is greater than the resolved end offset {end[topic, partition]} for "
+                f"topic {topic} partition {partition}. Correct startingOffsets or endingOffsets; if they are right, the "
+                "topic was deleted and created again."
+            )
+
+
 class BatchReader(DataSourceReader):
     """Reads between two positions, both fixed when the query is planned."""
 
@@ -69,11 +81,26 @@ class BatchReader(DataSourceReader):
         try:
             topic_partitions = reader.partitions()
             start = reader.start(topic_partitions)
-            end = reader.end(topic_partitions)
+            end = self._within_the_log(reader, reader.end(topic_partitions))
+            _check_order(start, end)
             tasks: Iterable[InputPartition] = plan_tasks(reader, self._options, start, end)
             return list(tasks)
         finally:
             reader.close()
+
+    def _within_the_log(self, reader: OffsetReader, end: Position) -> Position:
+        """Return the ends of the batch; an offset that was given and that the log does not reach is data loss."""
+        if not isinstance(self._options.ending, Specific):
+            return end
+        latest = reader.high_watermarks(end)
+        for (topic, partition), offset in sorted(end.items()):
+            if offset > latest[topic, partition]:
+                report_data_loss(
+                    f"Could not read records in offset [{latest[topic, partition]}, {offset}) for topic partition "
+                    f"{topic}-{partition}: it ends before endingOffsets",
+                    fail=self._options.fail_on_data_loss,
+                )
+        return {each: min(offset, latest[each]) for each, offset in end.items()}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield one task's rows."""
