@@ -70,25 +70,44 @@ class DefaultSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns, with `headers` if `includeHeaders` is true."""
-        from barnabas.spark.options import includes_headers
+        from barnabas.spark.options import check_options, includes_headers
+        from barnabas.spark.plain_errors import plain_errors
 
+        with plain_errors():
+            check_options(dict(self.options))
         return _COLUMNS + (_HEADERS if includes_headers(dict(self.options)) else "")
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
         _check_installation()
         from barnabas.spark.options import parse_batch_options
+        from barnabas.spark.plain_errors import plain_errors
         from barnabas.spark.source import BatchReader
 
-        return BatchReader(parse_batch_options(dict(self.options), _now_ms()))
+        with plain_errors():
+            self._check_schema(schema)
+            return BatchReader(parse_batch_options(dict(self.options), _now_ms()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `spark.readStream`."""
         _check_installation()
         from barnabas.spark.options import parse_stream_options
+        from barnabas.spark.plain_errors import plain_errors
         from barnabas.spark.stream import StreamReader
 
-        return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+        with plain_errors():
+            self._check_schema(schema)
+            return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+
+    def _check_schema(self, schema: StructType) -> None:
+        """Raise ValueError for columns of the user's that are not the source's."""
+        given = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+        ours = self.schema()
+        if given.replace(" ", "") != ours.replace(" ", ""):
+            raise ValueError(
+                f'format("barnabas") has fixed columns, which .schema(...) cannot change: {ours}. '
+                "Leave .schema(...) out, and cast or parse the columns."
+            )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Raise NotImplementedError: there is no sink yet."""

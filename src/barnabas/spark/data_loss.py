@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from barnabas.spark.plain_errors import SourceError
+
 logger = logging.getLogger("barnabas.spark")
 
 _ADVICE = (
@@ -17,7 +19,7 @@ _ADVICE = (
 )
 
 
-class DataLoss(Exception):
+class DataLoss(SourceError):
     """Records that the query should read are no longer there."""
 
 

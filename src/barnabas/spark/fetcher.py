@@ -43,6 +43,7 @@ from barnabas.spark.data_loss import report_data_loss
 from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.partition_lookup import PartitionLookup
+from barnabas.spark.plain_errors import SourceError
 from barnabas.spark.ranges import OffsetRange
 
 # Up to this version Fetch names topics by name, from the next version on by id (KIP-516).
@@ -55,7 +56,7 @@ _RETRY_PAUSE_S = 0.1
 _STALE_S = 5.0
 
 
-class NoProgress(Exception):
+class NoProgress(SourceError):
     """Records that must exist did not arrive within `kafkaConsumer.pollTimeoutMs`."""
 
 

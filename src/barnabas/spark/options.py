@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from barnabas.client.bootstrap import DEFAULT_PORT, parse_bootstrap
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -35,9 +36,11 @@ from barnabas.spark.offsets import (
     timestamp_ms,
     timestamps_from_json,
 )
+from barnabas.spark.option_names import check_names
 
 _STRATEGIES = ("subscribe", "subscribepattern", "assign")
 _STRATEGY_NAMES = "subscribe, subscribePattern, assign"
+_PORT = re.compile(r":\d+\s*$")
 _DURATION = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -120,6 +123,18 @@ class SourceOptions:
 def includes_headers(options: Mapping[str, str]) -> bool:
     """Return whether the source has the column `headers`, which Spark needs for the schema."""
     return _Given(options).boolean("includeHeaders", False)
+
+
+def check_options(options: Mapping[str, str]) -> None:
+    """Check what can be checked before it is known whether the query is a batch or a stream.
+
+    Raises:
+        ValueError: a name is nearly that of an option, or an address is not valid; the message is for the user.
+    """
+    given = _Given(options)
+    check_names(options)
+    _servers(given)
+    includes_headers(options)
 
 
 def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
@@ -216,11 +231,12 @@ class _Given:
 
 
 def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
+    check_names(given.names())
     topics = _topics(given)
     min_partitions = given.positive("minPartitions")
     max_records = given.positive("maxRecordsPerPartition")
     _refuse_consumer_settings(given)
-    servers = given.text("kafka.bootstrap.servers")
+    servers = _servers(given)
     if not servers:
         raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer")
     strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").strip().lower()
@@ -228,7 +244,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not '{strategy}'")
     retries = given.not_negative("fetchOffset.numRetries", 3)
     return SourceOptions(
-        bootstrap_servers=servers.strip(),
+        bootstrap_servers=servers,
         topics=topics,
         starting=_limit(given, "starting", default_start, now_ms),
         ending=_limit(given, "ending", Latest(), now_ms),
@@ -247,6 +263,22 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         api_timeout_ms=given.not_negative("kafka.default.api.timeout.ms", 60_000),
         consumer=_consumer(given),
     )
+
+
+def _servers(given: _Given) -> str:
+    """Return the addresses. Unlike a person at a terminal, a pipeline must name the port: it may be a wrong cluster's."""
+    servers = (given.text("kafka.bootstrap.servers") or "").strip()
+    for address in servers.split(",") if servers else ():
+        try:
+            parse_bootstrap(address)
+        except ValueError as error:
+            raise ValueError(f"kafka.bootstrap.servers: {error}") from None
+        if not _PORT.search(address):
+            raise ValueError(
+                f"kafka.bootstrap.servers: '{address.strip()}' has no port: write host:port, for example "
+                f"{address.strip()}:{DEFAULT_PORT}"
+            )
+    return servers
 
 
 def _topics(given: _Given) -> TopicSelection:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from barnabas.spark.offset_reader import Leader, OffsetReader
 from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.offset_reader import Leader, OffsetReader
 from barnabas.spark.offsets import Position, Specific
 from barnabas.spark.options import SourceOptions
+from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.ranges import OffsetRange, cut_ranges
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def read_task(options: SourceOptions, task: InputPartition) -> Iterator[pa.Recor
     from barnabas.spark.fetcher import RangeFetcher
 
     if isinstance(task, RangePartition):
-        yield from RangeFetcher(options, task.wanted, task.leader)
+        with plain_errors():
+            yield from RangeFetcher(options, task.wanted, task.leader)
 
 
 def _check_order(start: Position, end: Position) -> None:
@@ -75,6 +77,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
+    @plain_errors()
     def partitions(self) -> list[InputPartition]:
         """Find where the query begins and ends, and split it into tasks."""
         reader = OffsetReader(self._options)

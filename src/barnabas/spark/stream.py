@@ -43,6 +43,7 @@ from barnabas.spark.data_loss import report_data_loss
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.options import SourceOptions
+from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.source import RangePartition, plan_tasks, read_task
 from barnabas.spark.stored_offset import StoredOffset
 
@@ -80,6 +81,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Executors get a copy without the driver's connections.
         return {**self.__dict__, "_offset_reader": None}
 
+    @plain_errors()
     def initialOffset(self) -> SparkOffsets:
         """Return where a query without a checkpoint begins.
 
@@ -106,10 +108,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(self._options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
+    @plain_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the end: the next run reads records that arrive from now on."""
         self._target = self._reader.latest(self._partitions())
 
+    @plain_errors()
     def reportLatestOffset(self) -> SparkOffsets | None:
         """Return the partitions' ends for the progress report, which computes the query's lag from them.
 
@@ -117,6 +121,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         return to_spark(self._ends if self._ends is not None else self._reader.latest(self._partitions()))
 
+    @plain_errors()
     def latestOffset(self, start: SparkOffsets, limit: ReadLimit) -> SparkOffsets:
         """Return where the next batch ends; `start` if there are no new offsets, or not enough yet.
 
@@ -190,6 +195,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             report_data_loss(f"Topic {topic} was deleted and created again", fail=self._options.fail_on_data_loss)
         return {each: offset for each, offset in before.position.items() if each[0] not in again}
 
+    @plain_errors()
     def partitions(self, start: SparkOffsets, end: SparkOffsets) -> list[InputPartition]:
         """Return the tasks of the batch between two positions."""
         if start == end:
@@ -227,6 +233,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield one task's rows; on an executor."""
         return read_task(self._options, partition)
 
+    @plain_errors()
     def commit(self, end: SparkOffsets) -> None:
         """Record that everything before `end` is done."""
         self._show_progress(from_spark(end))
