@@ -15,6 +15,7 @@ from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.builder import build_batch
+from barnabas.records.record import check_records
 from barnabas.records.record_batch import iter_batches
 
 PORT = 9092
@@ -63,6 +64,8 @@ class FakeCluster:
         self.opened: list[FakeConnection] = []
         self.commits: dict[str, dict[tuple[str, int], int]] = {}
         self.group_error = ErrorCode.NONE
+        self.produced: list[tuple[str, int, list[bytes]]] = []
+        self.produce_error = ErrorCode.NONE
         self.down: set[int] = set()
         self.before: Callable[[str], None] = lambda name: None
         self.dial: Callable[[str], None] = lambda host: None
@@ -158,6 +161,14 @@ class FakeCluster:
             if request.isolation_level:
                 aborted = messages.FetchResponse.AbortedTransaction
                 data.aborted_transactions = [aborted(producer_id=i, first_offset=o) for i, o in p.aborted]
+
+    def _Produce(self, request: Any, node: int) -> Any:
+        response = messages.ProduceResponse
+        (topic,) = request.topic_data
+        (data,) = topic.partition_data
+        self.produced.append((topic.name, data.index, [r.value for r in check_records(bytes(data.records))]))
+        answer = response.PartitionProduceResponse(index=data.index, error_code=self.produce_error)
+        return response(responses=[response.TopicProduceResponse(name=topic.name, partition_responses=[answer])])
 
     def _FindCoordinator(self, request: Any, node: int) -> Any:
         response = messages.FindCoordinatorResponse

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -227,6 +228,16 @@ def test_offsets_that_are_gone_are_skipped_without_fail_on_data_loss(cluster, ca
     cluster.topics["t"].partitions[0].start = 6
     assert Task(cluster, 0, 10, failOnDataLoss="false").offsets() == [6, 7, 8, 9]
     assert "Offsets 0 to 5 of t-0 are gone" in caplog.text
+
+
+def test_what_a_task_skips_is_recorded(cluster):
+    cluster.create("losses")
+    cluster.topics["t"].partitions[0].start = 6
+    assert Task(cluster, 0, 10, failOnDataLoss="false", lossesTopic="losses").offsets() == [6, 7, 8, 9]
+    ((topic, _, (value,)),) = cluster.produced
+    loss = json.loads(value)
+    assert (topic, loss["topic"], loss["partition"], loss["from"], loss["to"]) == ("losses", "t", 0, 0, 6)
+    assert loss["reason"] == "t-0 now begins at offset 6"
 
 
 def test_a_range_of_which_everything_is_gone_is_empty(cluster):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
 
 from barnabas.spark import source
-from barnabas.spark.data_loss import DataLoss
+from barnabas.spark.data_loss import DataLoss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.options import parse_batch_options
 from barnabas.spark.source import BatchReader, RangePartition
@@ -22,6 +23,7 @@ def cluster(monkeypatch) -> FakeCluster:
     partitions[1].append(*[b"x"] * 30, timestamp=2_000)
     partitions[1].leader = 1
     monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, connect=fake.connect))
+    monkeypatch.setattr(source, "LossReports", lambda options: LossReports(options, connect=fake.connect))
     return fake
 
 
@@ -70,6 +72,14 @@ def test_an_end_beyond_the_log_is_data_loss(cluster):
     with pytest.raises(DataLoss, match=r"Could not read records in offset \[30, 31\) for topic partition a-1"):
         plan(**beyond)
     assert plan(failOnDataLoss="false", **beyond) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+def test_what_a_batch_skips_is_recorded(cluster):
+    cluster.create("losses")
+    plan(failOnDataLoss="false", lossesTopic="losses", endingOffsets='{"a":{"0":10,"1":31,"2":-1}}')
+    ((topic, _, (value,)),) = cluster.produced
+    loss = json.loads(value)
+    assert (topic, loss["topic"], loss["partition"], loss["from"], loss["to"]) == ("losses", "a", 1, 30, 31)
 
 
 def test_an_end_beyond_an_open_transaction_is_waited_for_by_the_task(cluster):

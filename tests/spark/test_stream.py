@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, Read
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.spark import stream as stream_module
-from barnabas.spark.data_loss import DataLoss
+from barnabas.spark.data_loss import DataLoss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.options import SourceOptions, parse_stream_options
 from barnabas.spark.plain_errors import SourceError
@@ -41,6 +41,7 @@ def reader(cluster: FakeCluster, now_ms: int = 1_000_000, **more: str) -> Stream
     given = {"kafka.bootstrap.servers": "h:9092", "startingOffsets": "earliest", "subscribePattern": "[ab]", **more}
     made = StreamReader(parse_stream_options(given, now_ms))
     made._offset_reader = offset_reader(made._options, cluster)
+    made._losses = LossReports(made._options, connect=cluster.connect)
     return made
 
 
@@ -261,6 +262,55 @@ def test_a_batch_that_is_repeated_reads_no_other_topic(cluster):
     assert tasks(forgiving, end, forgiving.latestOffset(end, ALL)) == [("a", 0, 0, 50)]
 
 
+def recorded(cluster: FakeCluster) -> list[tuple[str, int, int, int | None, str]]:
+    found = [json.loads(value) for _, _, values in cluster.produced for value in values]
+    return [(r["topic"], r["partition"], r["from"], r["to"], r["reason"]) for r in found]
+
+
+def test_what_the_driver_skips_is_recorded(cluster):
+    cluster.create("losses")
+    cluster.create("b", partitions=2)
+    fill(cluster, "b", 0, 3)
+    stream = reader(cluster, failOnDataLoss="false", lossesTopic="losses")
+    end = begin(stream)
+    del cluster.topics["b"]
+    fill(cluster, "a", 0, 1)
+    end = stream.latestOffset(end, ALL)
+    assert recorded(cluster) == [
+        ("b", 0, 3, None, "Partitions b-0, b-1 are gone"),
+        ("b", 1, 0, None, "Partitions b-0, b-1 are gone"),
+    ]
+    cluster.produced.clear()
+    cluster.create("b", incarnation=2)
+    fill(cluster, "b", 0, 9)
+    cluster.topics["b"].partitions[0].start = 2
+    end = stream.latestOffset(end, ALL)
+    assert recorded(cluster) == [("b", 0, 0, 2, "Added partition b-0 starts from 2 instead of 0")]
+    cluster.produced.clear()
+    cluster.create("b", incarnation=3)
+    end = stream.latestOffset(end, ALL)
+    assert recorded(cluster) == [("b", 0, 9, None, "Topic b was deleted and created again")]
+    cluster.produced.clear()
+    cluster.topics["a"].partitions[1].end = 20
+    stream.latestOffset(end, ALL)
+    assert [each[:4] for each in recorded(cluster)] == [("a", 1, 20, 30)]
+
+
+def test_a_repeated_batch_of_another_topic_is_recorded(cluster):
+    cluster.create("losses")
+    forgiving = reader(cluster, failOnDataLoss="false", lossesTopic="losses")
+    start = forgiving.initialOffset()
+    end = as_stored(forgiving.latestOffset(start, ALL))
+    cluster.create("a", partitions=2, incarnation=2)
+    assert tasks(reader(cluster, failOnDataLoss="false", lossesTopic="losses"), start, end) == []
+    assert [each[:4] for each in recorded(cluster)] == [("a", 0, 0, 10), ("a", 1, 0, 30)]
+
+
+def test_a_query_whose_losses_topic_does_not_exist_does_not_start(cluster):
+    with pytest.raises(ValueError, match="lossesTopic: topic nowhere does not exist"):
+        reader(cluster, failOnDataLoss="false", lossesTopic="nowhere").initialOffset()
+
+
 def test_a_batch_that_is_repeated_after_its_topic_was_deleted(cluster):
     cluster.create("b")
     fill(cluster, "b", 0, 3)
@@ -452,6 +502,7 @@ def test_a_subscribed_topic_must_exist(cluster):
     given = {"kafka.bootstrap.servers": "h:9092", "subscribe": "nowhere"}
     stream = StreamReader(parse_stream_options(given, 0))
     stream._offset_reader = offset_reader(stream._options, cluster)
+    stream._losses = LossReports(stream._options, connect=cluster.connect)
     with pytest.raises(Exception, match="topic nowhere does not exist"):
         stream.initialOffset()
 

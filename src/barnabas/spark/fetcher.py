@@ -39,7 +39,7 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.spark.columnar import Selection, select_batches, to_arrow
-from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.data_loss import Loss, LossReports
 from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.partition_lookup import PartitionLookup
@@ -95,6 +95,7 @@ class RangeFetcher:
         self._wanted = wanted
         self._leader = leader
         self._connect = connect
+        self._losses = LossReports(options, connect)
         self._lookup = PartitionLookup(options, wanted.topic, wanted.partition, offset_reader)
         self._clock = clock
         self._sleep = sleep
@@ -248,8 +249,8 @@ class RangeFetcher:
 
     def _skip_to(self, offset: int, why: str) -> None:
         offset = min(offset, self._wanted.end)
-        gone = f"Offsets {self._offset} to {offset - 1} of {self._name} are gone: {why}"
-        report_data_loss(gone, fail=self._options.fail_on_data_loss)
+        loss = Loss(self._wanted.topic, self._wanted.partition, self._offset, offset)
+        self._losses.report(why, [loss], f"Offsets {self._offset} to {offset - 1} of {self._name} are gone: {why}")
         self._offset = offset
 
     def _recover(self, error: KafkaError) -> None:

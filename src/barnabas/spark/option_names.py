@@ -30,6 +30,7 @@ SOURCE_OPTIONS = (
     "endingOffsets",
     "startingOffsetsByTimestampStrategy",
     "failOnDataLoss",
+    "lossesTopic",
     "minPartitions",
     "maxRecordsPerPartition",
     "maxOffsetsPerTrigger",

@@ -32,6 +32,7 @@ from barnabas.spark.offsets import (
     Specific,
     TopicPartition,
     assignment_from_json,
+    check_order,
     offsets_from_json,
     timestamp_ms,
     timestamps_from_json,
@@ -106,6 +107,7 @@ class SourceOptions:
     ending: OffsetLimit
     timestamp_strategy: TimestampStrategy
     fail_on_data_loss: bool
+    losses_topic: str | None
     min_partitions: int | None
     max_records_per_partition: int | None
     max_offsets_per_trigger: int | None
@@ -161,7 +163,7 @@ def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOption
         _refuse_offset(
             parsed.ending, EARLIEST_OFFSET, "ending offset for {} can't be earliest for batch queries on Kafka"
         )
-    _check_order(parsed.starting, parsed.ending)
+    check_order(parsed.starting, parsed.ending)
     return parsed
 
 
@@ -250,6 +252,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         ending=_limit(given, "ending", Latest(), now_ms),
         timestamp_strategy=TimestampStrategy(strategy),
         fail_on_data_loss=given.boolean("failOnDataLoss", True),
+        losses_topic=given.text("lossesTopic") or None,
         min_partitions=min_partitions,
         max_records_per_partition=max_records,
         max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
@@ -372,29 +375,6 @@ def _refuse_consumer_settings(given: _Given) -> None:
     for name in given.names():
         if name.startswith(("kafka.ssl.", "kafka.sasl.")):
             raise ValueError(f"Option '{name}' is not supported by format(\"barnabas\"): it supports PLAINTEXT only")
-
-
-def _check_order(start: OffsetLimit, end: OffsetLimit) -> None:
-    """Raise the error of Spark's own source for a batch that begins after its end, if the options alone show it."""
-    if isinstance(start, ByTimestamp) and isinstance(end, ByTimestamp):
-        if start.timestamp_ms > end.timestamp_ms:
-            raise ValueError(
-                f"The specified start timestamp {start.timestamp_ms} is greater than the end timestamp {end.timestamp_ms}"
-            )
-    elif isinstance(start, Specific) and isinstance(end, Specific):
-        _check_each("offset", start.offsets, end.offsets)
-    elif isinstance(start, ByPartitionTimestamp) and isinstance(end, ByPartitionTimestamp):
-        _check_each("timestamp", start.timestamps_ms, end.timestamps_ms)
-
-
-def _check_each(kind: str, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> None:
-    for topic, partition in sorted(set(start) & set(end)):
-        begin, until = start[topic, partition], end[topic, partition]
-        if 0 <= until < begin:
-            raise ValueError(
-                f"The specified start {kind} {begin} is greater than the end {kind} {until} for topic {topic} partition "
-                f"{partition}."
-            )
 
 
 def _refuse_offset(limit: Specific, offset: int, sentence: str) -> None:

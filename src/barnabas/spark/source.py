@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.data_loss import Loss, LossReports
 from barnabas.spark.offset_reader import Leader, OffsetReader
 from barnabas.spark.offsets import Position, Specific
 from barnabas.spark.options import SourceOptions
@@ -82,26 +82,28 @@ class BatchReader(DataSourceReader):
         """Find where the query begins and ends, and split it into tasks."""
         reader = OffsetReader(self._options)
         try:
+            losses = LossReports(self._options)
+            losses.check()
             topic_partitions = reader.partitions()
             start = reader.start(topic_partitions)
-            end = self._within_the_log(reader, reader.end(topic_partitions))
+            end = self._within_the_log(reader, losses, reader.end(topic_partitions))
             _check_order(start, end)
             tasks: Iterable[InputPartition] = plan_tasks(reader, self._options, start, end)
             return list(tasks)
         finally:
             reader.close()
 
-    def _within_the_log(self, reader: OffsetReader, end: Position) -> Position:
+    def _within_the_log(self, reader: OffsetReader, losses: LossReports, end: Position) -> Position:
         """Return the ends of the batch; an offset that was given and that the log does not reach is data loss."""
         if not isinstance(self._options.ending, Specific):
             return end
         latest = reader.high_watermarks(end)
         for (topic, partition), offset in sorted(end.items()):
             if offset > latest[topic, partition]:
-                report_data_loss(
+                losses.report(
                     f"Could not read records in offset [{latest[topic, partition]}, {offset}) for topic partition "
                     f"{topic}-{partition}: it ends before endingOffsets",
-                    fail=self._options.fail_on_data_loss,
+                    [Loss(topic, partition, latest[topic, partition], offset)],
                 )
         return {each: min(offset, latest[each]) for each, offset in end.items()}
 

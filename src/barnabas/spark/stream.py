@@ -39,7 +39,7 @@ from pyspark.sql.streaming.datasource import (
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.primitives import ZERO_UUID, uuid_to_str
 from barnabas.spark.admission import MinimumOffsets, take_at_most
-from barnabas.spark.data_loss import report_data_loss
+from barnabas.spark.data_loss import Loss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.options import SourceOptions
@@ -58,6 +58,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._losses = LossReports(options)
         self._offset_reader: OffsetReader | None = None
         self._minimum = (
             None
@@ -79,7 +80,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors get a copy without the driver's connections.
-        return {**self.__dict__, "_offset_reader": None}
+        return {**self.__dict__, "_offset_reader": None, "_losses": LossReports(self._options)}
 
     @plain_errors()
     def initialOffset(self) -> SparkOffsets:
@@ -162,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _check_partitions(self, position: Position, there: Iterable[TopicPartition]) -> None:
         if gone := sorted(set(position).difference(there)):
             names = ", ".join(f"{topic}-{partition}" for topic, partition in gone)
-            report_data_loss(f"Partitions {names} are gone", fail=self._options.fail_on_data_loss)
+            self._losses.report(f"Partitions {names} are gone", _losses(position, gone))
 
     def _begin_of_new(self, position: Position, end: Position) -> Position:
         """Return the beginnings of the partitions that are new to the query."""
@@ -170,9 +171,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = self._reader.earliest(new) if new else {}
         for (topic, partition), offset in begin.items():
             if offset > 0:
-                report_data_loss(
+                self._losses.report(
                     f"Added partition {topic}-{partition} starts from {offset} instead of 0",
-                    fail=self._options.fail_on_data_loss,
+                    [Loss(topic, partition, 0, offset)],
                 )
         return begin
 
@@ -180,10 +181,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for (topic, partition), offset in end.items():
             before = start[topic, partition]
             if offset < before:
-                report_data_loss(
+                self._losses.report(
                     f"Partition {topic}-{partition}'s offset was changed from {before} to {offset}: "
                     "the topic was created again or its log was cut",
-                    fail=self._options.fail_on_data_loss,
+                    [Loss(topic, partition, offset, before)],
                 )
 
     def _without_topics_created_again(self, before: StoredOffset) -> Position:
@@ -192,7 +193,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         stored_ids = before.topic_ids or self._ids_at_start
         again = {topic for topic, stored in stored_ids.items() if self._topic_ids.get(topic, stored) != stored}
         for topic in sorted(again):
-            report_data_loss(f"Topic {topic} was deleted and created again", fail=self._options.fail_on_data_loss)
+            old = sorted(each for each in before.position if each[0] == topic)
+            self._losses.report(f"Topic {topic} was deleted and created again", _losses(before.position, old))
         return {each: offset for each, offset in before.position.items() if each[0] not in again}
 
     @plain_errors()
@@ -223,9 +225,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if uuid_to_str(task.leader.topic_id) != ids.get(task.wanted.topic, uuid_to_str(task.leader.topic_id))
         }
         for topic in sorted(other):
-            report_data_loss(
+            self._losses.report(
                 f"Topic {topic} was deleted and created again after the batch was planned",
-                fail=self._options.fail_on_data_loss,
+                [Loss(topic, r.partition, r.start, r.end) for r in (t.wanted for t in tasks) if r.topic == topic],
             )
         return [task for task in tasks if task.wanted.topic not in other]
 
@@ -274,8 +276,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offset_reader
 
     def _partitions(self) -> list[TopicPartition]:
+        if not self._ids_at_start:
+            self._losses.check()
         found = self._reader.partitions()
         none = bytes(ZERO_UUID)
         self._topic_ids = {t: uuid_to_str(each) for t, each in self._reader.topic_ids().items() if each != none}
         self._ids_at_start = self._ids_at_start or self._topic_ids
         return found
+
+
+def _losses(position: Position, gone: Iterable[TopicPartition]) -> list[Loss]:
+    """Return the losses of partitions that are gone: everything from the query's position on."""
+    return [Loss(topic, partition, position[topic, partition], None) for topic, partition in gone]
