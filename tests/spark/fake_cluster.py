@@ -63,6 +63,7 @@ class FakeCluster:
         self.fetches: list[Any] = []
         self.opened: list[FakeConnection] = []
         self.commits: dict[str, dict[tuple[str, int], int]] = {}
+        self.notes: dict[tuple[str, str, int], str] = {}
         self.group_error = ErrorCode.NONE
         self.produced: list[tuple[str, int, list[bytes]]] = []
         self.produce_error = ErrorCode.NONE
@@ -184,6 +185,7 @@ class FakeCluster:
             for p in topic.partitions:
                 if not self.group_error:
                     group[topic.name, p.partition_index] = p.committed_offset
+                    self.notes[request.group_id, topic.name, p.partition_index] = p.committed_metadata or ""
                 answers.append(
                     response.OffsetCommitResponsePartition(
                         partition_index=p.partition_index, error_code=self.group_error
@@ -191,6 +193,22 @@ class FakeCluster:
                 )
             topics.append(response.OffsetCommitResponseTopic(name=topic.name, partitions=answers))
         return response(topics=topics)
+
+    def _OffsetFetch(self, request: Any, node: int) -> Any:
+        response = messages.OffsetFetchResponse
+        (group,) = request.groups
+        topics = []
+        for topic in group.topics:
+            answers = [
+                response.OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=self.commits.get(group.group_id, {}).get((topic.name, index), -1),
+                    metadata=self.notes.get((group.group_id, topic.name, index), ""),
+                )
+                for index in topic.partition_indexes
+            ]
+            topics.append(response.OffsetFetchResponseTopics(name=topic.name, partitions=answers))
+        return response(groups=[response.OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
 
 
 class FakeConnection:

@@ -8,7 +8,7 @@ import pickle
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark import stream as stream_module
 from barnabas.spark.data_loss import DataLoss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
@@ -512,10 +512,10 @@ def test_retries_while_the_cluster_is_moving(cluster):
 
     def before(name: str) -> None:
         if name == "Metadata" and next(failures, False):
-            raise stream_module.KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")
 
     cluster.before = before
     assert reader(cluster).initialOffset() == {"a": {"0": 0, "1": 0}}
-    cluster.before = lambda name: (_ for _ in ()).throw(stream_module.KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
+    cluster.before = lambda name: (_ for _ in ()).throw(KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"))
     with pytest.raises(SourceError, match="gone"):
         reader(cluster, **{"fetchOffset.numRetries": "2"}).initialOffset()

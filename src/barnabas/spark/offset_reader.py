@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
+from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
@@ -214,8 +215,11 @@ class OffsetReader:
         return self._retried(attempt)
 
     # The group
-    def commit(self, group_id: str, position: Mapping[TopicPartition, int]) -> None:
+    def commit(self, group_id: str, position: Mapping[TopicPartition, int], metadata: str = "") -> None:
         """Store a position as the offsets of a consumer group without members.
+
+        Args:
+            metadata: a note beside each offset, for who reads the group.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID if the group has members; or no coordinator responds.
@@ -224,7 +228,9 @@ class OffsetReader:
         request_class = messages.OffsetCommitRequest
         for (topic, partition), offset in sorted(position.items()):
             by_topic.setdefault(topic, []).append(
-                request_class.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+                request_class.OffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
+                )
             )
         request = request_class(
             group_id=group_id,
@@ -241,6 +247,11 @@ class OffsetReader:
                         raise error_for(answer.error_code)
 
         self._cluster.retry(ask)
+
+    def committed_notes(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[str]:
+        """Return the metadata of the offsets that a group committed for some partitions."""
+        wanted = [ClusterPartition(*each) for each in partitions]
+        return {each.metadata or "" for each in list_group_offsets(self._cluster, group_id, wanted).values()}
 
     # Asking
     def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.primitives import ZERO_UUID, uuid_to_str
 from barnabas.spark.admission import MinimumOffsets, take_at_most
 from barnabas.spark.data_loss import Loss, LossReports
+from barnabas.spark.group_progress import GroupProgress
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
 from barnabas.spark.options import SourceOptions
@@ -70,10 +71,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Position | None = None
         self._ends: Position | None = None
         self._planned: SparkOffsets | None = None
-        self._shown: Position | None = None
+        self._group = GroupProgress(options.group_id, uuid.uuid4().hex[:12]) if options.group_id else None
         self._topic_ids: dict[str, str] = {}
         self._ids_at_start: dict[str, str] = {}
-        self._commit_failed = False
 
     def __repr__(self) -> str:
         return f"<StreamReader servers={self._options.bootstrap_servers} topics={self._options.topics}>"
@@ -241,20 +241,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._show_progress(from_spark(end))
 
     def _show_progress(self, position: Position) -> None:
-        """Show the query's progress as a consumer group's offsets, if `kafka.group.id` is set.
-
-        Only the checkpoint counts; the group is for lag tools. So a failed commit is only logged.
-        """
-        if self._options.group_id is None or position == self._shown:
-            return
-        self._shown = position
-        try:
-            self._reader.commit(self._options.group_id, position)
-            self._commit_failed = False
-        except KafkaError as error:
-            if not self._commit_failed:
-                logger.warning("cannot commit progress to group %s: %s", self._options.group_id, error)
-            self._commit_failed = True
+        if self._group is not None:
+            self._group.show(self._reader, position)
 
     def stop(self) -> None:
         """Close the driver's connections."""
