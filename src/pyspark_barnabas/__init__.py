@@ -16,6 +16,8 @@ from pyspark.sql.datasource import DataSource
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from pyspark.sql.datasource import (
         DataSourceReader,
         DataSourceStreamReader,
@@ -82,11 +84,12 @@ class DefaultSource(DataSource):
         _check_installation()
         from barnabas.spark.options import parse_batch_options
         from barnabas.spark.plain_errors import plain_errors
-        from barnabas.spark.source import BatchReader
+        from barnabas.spark.source import BatchReader, FilteringBatchReader
 
         with plain_errors():
             self._check_schema(schema)
-            return BatchReader(parse_batch_options(dict(self.options), _now_ms()))
+            kind = FilteringBatchReader if _offers_filters(sys._getframe(1)) else BatchReader
+            return kind(parse_batch_options(dict(self.options), _now_ms()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `spark.readStream`."""
@@ -116,6 +119,15 @@ class DefaultSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Raise NotImplementedError: there is no sink yet."""
         _refuse_to_write()
+
+
+def _offers_filters(caller: FrameType) -> bool:
+    """Return whether Spark offers filters to the reader that it asks for.
+
+    Spark rejects a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, which is the
+    default, and tells the source nothing of this setting. But it asks from another module.
+    """
+    return str(caller.f_globals.get("__name__")).endswith(".data_source_pushdown_filters")
 
 
 def _refuse_to_write() -> NoReturn:

@@ -143,6 +143,35 @@ def test_more_tasks_than_partitions(spark, topics):
     assert batch(spark, topics, topic, maxRecordsPerPartition=30).rdd.getNumPartitions() == 4
 
 
+def test_filters_are_pushed_down(spark, topics):
+    topic = topics.create(partitions=3)
+    for partition in range(3):
+        records = [
+            {"value": str(i), "partition": partition, "timestamp": 1_700_000_000_000 + 1000 * i} for i in range(10)
+        ]
+        topics.produce(topic, records)
+    wheres = {
+        "partition = 1 and offset >= 7": 1,
+        f"topic = '{topic}' and partition in (0, 2) and offset < 3": 2,
+        "timestamp >= timestamp '2023-11-14 22:13:28' and partition = 0": 1,
+        "timestamp < timestamp '2023-11-14 22:13:22' and cast(value as string) <> '0'": 3,
+        "topic = 'another'": 0,
+    }
+    for where, tasks in wheres.items():
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+        plain = batch(spark, topics, topic).where(where)
+        expected = sorted((row.partition, row.offset) for row in plain.collect())
+        assert plain.rdd.getNumPartitions() == 3
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        try:
+            pushed = batch(spark, topics, topic).where(where)
+            assert sorted((row.partition, row.offset) for row in pushed.collect()) == expected
+            # Spark makes one task of none.
+            assert pushed.rdd.getNumPartitions() == max(1, tasks)
+        finally:
+            spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
 def test_in_sql(spark, topics):
     topic = topics.create()
     topics.values(topic, ["a", "b"])

@@ -149,6 +149,10 @@ class OffsetReader:
         """Return the end of each partition, with the records of open transactions."""
         return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
 
+    def at_moment(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Position:
+        """Return the first offset at or after a moment in each partition, -1 if it has no such record."""
+        return self._offsets(dict.fromkeys(partitions, timestamp_ms), IsolationLevel.READ_UNCOMMITTED)
+
     def start(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return where a new query begins in each partition.
 
