@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.progress import Measured, on_terminal, shown
 from barnabas.cli.session import Session, session_options
+from barnabas.cli.termination import ends_cleanly
 from barnabas.verify.faults import BrokerFailed, LocalBroker
 from barnabas.verify.history import read_history
 from barnabas.verify.verdict import Verdict
@@ -137,15 +137,10 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
         words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
+        # The broker has a process group of its own: it would go on running after this process.
+        stack.enter_context(ends_cleanly())
         stack.callback(broker.stop)
-        # SIGTERM would end this process at once and leave the broker running, which has a process group of its own.
-        before = signal.signal(signal.SIGTERM, _exit)
-        stack.callback(signal.signal, signal.SIGTERM, before)
         yield broker
-
-
-def _exit(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager
