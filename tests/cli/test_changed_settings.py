@@ -31,7 +31,7 @@ def test_a_group_has_its_own() -> None:
     assert changed(ResourceType.GROUP, [own, inherited, DEFAULT]) == [own]
 
 
-def test_sources_in_few_words() -> None:
-    assert SHORT_SOURCES["DYNAMIC_DEFAULT_BROKER_CONFIG"] == "default broker"
-    assert SHORT_SOURCES["DYNAMIC_TOPIC_CONFIG"] == "topic"
+def test_every_source_has_a_short_word() -> None:
+    assert list(SHORT_SOURCES) == [each.name for each in ConfigSource]
     assert len(set(SHORT_SOURCES.values())) == len(ConfigSource)
+    assert max(map(len, SHORT_SOURCES.values())) <= len("boolean")

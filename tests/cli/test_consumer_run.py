@@ -73,7 +73,7 @@ ALL = [LibraryPartition("orders", 0)]
 
 def test_a_person_is_told_once_what_a_consumer_without_partitions_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _said(monkeypatch, _Waiting(ALL, at_poll=20, polls=25)) == [
-        "waiting for group shop to assign partitions: its other members may answer until their sessions end"
+        "waiting for group shop to assign partitions: a member that does not answer holds it until its session ends"
     ]
 
 

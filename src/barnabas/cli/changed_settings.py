@@ -12,10 +12,17 @@ _OWN = {
     ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
 }
 SHORT_SOURCES = {
-    each.name: each.name.removeprefix("DYNAMIC_").removesuffix("_CONFIG").lower().replace("_", " ")
-    for each in ConfigSource
+    "UNKNOWN": "unknown",
+    "DYNAMIC_TOPIC_CONFIG": "topic",
+    "DYNAMIC_BROKER_CONFIG": "broker",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG": "brokers",
+    "STATIC_BROKER_CONFIG": "static",
+    "DEFAULT_CONFIG": "default",
+    "DYNAMIC_BROKER_LOGGER_CONFIG": "logger",
+    "DYNAMIC_CLIENT_METRICS_CONFIG": "metrics",
+    "DYNAMIC_GROUP_CONFIG": "group",
 }
-"""Sources for a narrow terminal: `topic` is DYNAMIC_TOPIC_CONFIG, `default broker` DYNAMIC_DEFAULT_BROKER_CONFIG."""
+"""Sources for a narrow terminal, no wider than the TYPE that would otherwise stand there alone."""
 
 
 def changed(kind: ResourceType, entries: Iterable[ConfigEntry]) -> list[ConfigEntry]:

@@ -156,7 +156,7 @@ class ConsumerRun:
         if self._empty_polls == _PATIENT_POLLS:
             _tell(
                 f"waiting for group {printable(self._group)} to assign partitions:"
-                " its other members may answer until their sessions end"
+                " a member that does not answer holds it until its session ends"
             )
 
     def _within(self, message: Message) -> bool:
