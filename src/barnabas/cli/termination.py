@@ -18,9 +18,10 @@ def ends_cleanly() -> Iterator[None]:
 
     Later ones are ignored: `timeout` and terminals send two, and the second would cut the clean-up short.
     """
-    # Windows has no SIGHUP; `nohup` has it ignored, which stays so.
+    # Windows has no SIGHUP; `nohup` has it ignored, which stays so. None is a handler that is not Python's.
     numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-    before = {each: signal.getsignal(each) for each in numbers if signal.getsignal(each) is not signal.SIG_IGN}
+    before = {each: signal.getsignal(each) for each in numbers}
+    before = {each: handler for each, handler in before.items() if handler not in (signal.SIG_IGN, None)}
 
     def end(number: int, frame: object) -> None:
         for each in before:
