@@ -8,7 +8,8 @@
 - `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
   settings gets a broker of its own, which starts when it is first needed.
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
-- The report of a failed test has a section with the broker's log lines of that test.
+- The report of a failed test has a section with the broker's log lines of that test. Pytest's own section for log lines has the
+  others.
 
 Pytest imports this module in every run, so it imports nothing else of barnabas, and the broker only when a fixture is used.
 """
@@ -25,14 +26,17 @@ import pytest
 if TYPE_CHECKING:
     from barnabas.server.embedded import Broker
 
+__tracebackhide__ = True  # a report that shows these frames shows nothing of the user's
+
 _MAX_LINES = 2_000
 
 
 class BrokerLog(logging.Handler):
-    """Keeps what the loggers of `barnabas` write, from INFO on, and changes nothing for other handlers.
+    """Keeps what the loggers of `barnabas` write, from INFO on, and changes nothing for other handlers but one.
 
     The loggers pass on what their level admits, which is WARNING and above unless a test says otherwise. While this handler is
-    installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got.
+    installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got. Pytest's
+    handler for the section "Captured log" gets nothing: a report shows each line once.
     """
 
     EVERYTHING = 1
@@ -44,6 +48,8 @@ class BrokerLog(logging.Handler):
         self._logger = logging.getLogger("barnabas")
         self._before = (logging.NOTSET, True)
         self._lines: deque[str] = deque(maxlen=_MAX_LINES)
+        self.not_for: logging.Handler | None = None
+        """Pytest's handler for the section "Captured log"; None if pytest has none."""
 
     def install(self) -> None:
         if self not in self._logger.handlers:
@@ -60,10 +66,13 @@ class BrokerLog(logging.Handler):
             self._logger.setLevel(level)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.INFO:
+        passed_on = self._before[1] and record.levelno >= self._level_without(record.name)
+        if passed_on or record.levelno >= logging.INFO:
             self._lines.append(self.format(record))
-        if self._before[1] and record.levelno >= self._level_without(record.name):
-            logging.getLogger().callHandlers(record)
+        if passed_on:
+            for handler in logging.getLogger().handlers:
+                if handler is not self.not_for and record.levelno >= handler.level:
+                    handler.handle(record)
 
     def _level_without(self, name: str) -> int:
         """Return the level of a logger if this handler were not installed."""
@@ -103,6 +112,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "teardown")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    _log.not_for = getattr(session.config.pluginmanager.get_plugin("logging-plugin"), "report_handler", None)
+
+
 def pytest_unconfigure() -> None:
     _log.uninstall()
 
@@ -117,6 +130,12 @@ class _Brokers:
         """Return a running broker; a test may have stopped it."""
         from barnabas.server.embedded import Broker
 
+        if not isinstance(settings, Mapping):
+            kind = "None" if settings is None else f"a {type(settings).__name__}"
+            raise TypeError(
+                f"the fixture barnabas_config returns {kind}: return a mapping of settings, such as"
+                ' {"num.partitions": 4}, or {} for the defaults'
+            )
         key = frozenset((name, str(value)) for name, value in settings.items())
         broker = self._by_settings.get(key)
         if broker is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +75,86 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     with pytest.raises(barnabas.ConfigError) as caught:
         barnabas.Broker(config=config, port=port).start()
     assert str(caught.value) == sentence
+
+
+NUMBERS = {"num.partitions"}
+VALUES = "pass text, a number, a boolean or a list of them"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"port": "x"}, "port='x' is not a number: pass 1 to 65535, or 0 for a free one"),
+        ({"port": None}, "port=None is not a number: pass 1 to 65535, or 0 for a free one"),
+        ({"data_dir": 3}, "data_dir=3 is not a path: pass text or a pathlib.Path, or leave it out"),
+        ({"data_dir": b"x"}, "data_dir=b'x' is not a path: pass text or a pathlib.Path, or leave it out"),
+        ({"config": "x"}, 'config= is a str: pass a mapping of settings, such as {"num.partitions": 4}'),
+        ({"config": NUMBERS}, 'config= is a set: pass a mapping of settings, such as {"num.partitions": 4}'),
+        ({"config": {3: 1}}, '3 is not the name of a setting: pass a mapping such as {"num.partitions": 4}'),
+        ({"config": {"num.partitions": None}}, f"num.partitions is None: {VALUES}"),
+        ({"config": {"num.partitions": [NUMBERS]}}, f"num.partitions is a set: {VALUES}"),
+    ],
+)
+def test_an_argument_of_another_type(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        barnabas.Broker(**arguments)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"name": 3}, TypeError, "3 is not the name of a topic: pass text"),
+        ({"partitions": "3"}, TypeError, "partitions='3' is not a number: pass 1 or more"),
+        ({"config": []}, TypeError, 'config= is a list: pass a mapping of settings, such as {"retention.ms": 60000}'),
+        ({"config": {"retention.ms": None}}, TypeError, f"retention.ms is None: {VALUES}"),
+        (
+            {"config": {"retention.mss": 1}},
+            barnabas.KafkaError,
+            "INVALID_CONFIG: retention.mss is not a setting of a topic; did you mean retention.ms?",
+        ),
+    ],
+)
+def test_a_mistaken_argument_of_a_topic(arguments: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    with barnabas.Broker() as broker:
+        with pytest.raises(error) as caught:
+            broker.create_topic(**{"name": "orders"} | arguments)
+        broker.create_topic("orders")
+    assert str(caught.value) == sentence
+
+
+def in_a_folder_of_other_files(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    barnabas.Broker(folder).start()
+
+
+async def in_async_with(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    async with barnabas.Broker(folder):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (in_a_folder_of_other_files, barnabas.CannotStart),
+        (lambda folder: asyncio.run(in_async_with(folder)), barnabas.CannotStart),
+        (lambda folder: barnabas.Broker(folder, config={"num.partitions": "x"}).start(), barnabas.ConfigError),
+    ],
+)
+def test_an_error_shows_nothing_of_the_broker(
+    call: Callable[[Path], object], error: type[Exception], tmp_path: Path
+) -> None:
+    """The last frame of barnabas is that of the caller's call; the error has the name that users catch, and no other is beside it."""
+    with pytest.raises(error) as caught:
+        call(tmp_path)
+    assert type(caught.value) is error
+    assert f"{error.__module__}.{error.__qualname__}" == f"barnabas.{error.__name__}"
+    assert [entry.frame.code.name for entry in caught.traceback if "barnabas" in entry.frame.f_globals["__name__"]] in (
+        ["start"],
+        ["__aenter__"],
+    )
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("name", ["", "a,b"])
