@@ -171,7 +171,7 @@ def barnabas_broker(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, o
 
 @pytest.fixture
 def barnabas(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
-    """Return a broker as new: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
+    """Return an empty broker: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
     broker = _barnabas_brokers.with_settings(barnabas_config)
     broker.reset()
     return broker
