@@ -37,6 +37,9 @@ class BrokerLog(logging.Handler):
     The loggers pass on what their level admits, which is WARNING and above unless a test says otherwise. While this handler is
     installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got. Pytest's
     handler for the section "Captured log" gets nothing: a report shows each line once.
+
+    It is installed for a phase of a test, after pytest's own handlers: pytest adds those to each logger that does not propagate
+    (from 9.1), and they would then get the lines twice.
     """
 
     EVERYTHING = 1
@@ -46,14 +49,14 @@ class BrokerLog(logging.Handler):
         super().__init__(self.EVERYTHING)
         self.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
         self._logger = logging.getLogger("barnabas")
-        self._before = (logging.NOTSET, True)
+        self._did_propagate = True
         self._lines: deque[str] = deque(maxlen=_MAX_LINES)
         self.not_for: logging.Handler | None = None
         """Pytest's handler for the section "Captured log"; None if pytest has none."""
 
     def install(self) -> None:
         if self not in self._logger.handlers:
-            self._before = (self._logger.level, self._logger.propagate)
+            self._did_propagate = self._logger.propagate
             self._logger.addHandler(self)
             self._logger.propagate = False
             if self._logger.level == logging.NOTSET:
@@ -62,11 +65,12 @@ class BrokerLog(logging.Handler):
     def uninstall(self) -> None:
         if self in self._logger.handlers:
             self._logger.removeHandler(self)
-            level, self._logger.propagate = self._before
-            self._logger.setLevel(level)
+            self._logger.propagate = self._did_propagate
+            if self._logger.level == self.EVERYTHING:
+                self._logger.setLevel(logging.NOTSET)
 
     def emit(self, record: logging.LogRecord) -> None:
-        passed_on = self._before[1] and record.levelno >= self._level_without(record.name)
+        passed_on = self._did_propagate and record.levelno >= self._level_without(record.name)
         if passed_on or record.levelno >= logging.INFO:
             self._lines.append(self.format(record))
         if passed_on:
@@ -93,31 +97,28 @@ def _with_log(item: pytest.Item, phase: str) -> Generator[None, object, None]:
     _log.install()
     _log.take()
     yield
+    _log.uninstall()
     if lines := _log.take():
         item.add_report_section(phase, "barnabas log", lines)
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "setup")
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "call")
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "teardown")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     _log.not_for = getattr(session.config.pluginmanager.get_plugin("logging-plugin"), "report_handler", None)
-
-
-def pytest_unconfigure() -> None:
-    _log.uninstall()
 
 
 class _Brokers:
