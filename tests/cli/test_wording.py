@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
+from barnabas.cli.wording import as_typed, counted, in_lower_case, on_one_line
 
 
 def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
@@ -23,3 +23,7 @@ def test_a_sentence_goes_on_in_lower_case() -> None:
 def test_a_name_from_outside_is_one_word_of_a_command(name: str, typed: str) -> None:
     assert as_typed(name) == typed
     assert shlex.split(as_typed(name))[-1] == name
+
+
+def test_one_thing_is_not_many() -> None:
+    assert [counted(count, "member") for count in (0, 1, 2)] == ["0 members", "1 member", "2 members"]
