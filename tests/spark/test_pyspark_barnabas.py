@@ -214,13 +214,14 @@ def test_a_mistake_is_one_sentence_without_a_traceback(spark, topics, options, s
     assert "Traceback" not in str(caught.value)
 
 
-def test_a_schema_of_the_users_is_an_error_before_the_query_runs(spark, topics):
+def test_a_schema_of_the_users_is_an_error_before_the_first_task(spark, topics):
     reader = spark.read.format("barnabas").schema("value string").option("subscribe", topics.create())
     rows = reader.option("kafka.bootstrap.servers", topics.servers).load()
     with pytest.raises(
         Exception, match=r"has fixed columns, which .schema\(...\) cannot change: key binary, value"
     ) as caught:
-        rows.explain()
+        rows.collect()
+    assert "Failed to initialize Python data source reader" in str(caught.value), "and not in a worker"
     assert "Traceback" not in str(caught.value)
 
 
