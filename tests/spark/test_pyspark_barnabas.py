@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -235,6 +236,30 @@ def test_records_that_are_gone(spark, topics):
     rows = batch(spark, topics, topic, failOnDataLoss="false", **start).collect()
     assert [row.offset for row in rows] == [15, 16, 17, 18, 19]
     assert [row.offset for row in batch(spark, topics, topic).collect()] == [15, 16, 17, 18, 19]
+
+
+def test_what_is_skipped_is_recorded_by_executors_and_by_the_driver(spark, topics, tmp_path):
+    topic, losses = topics.create(), topics.create()
+    topics.values(topic, [str(i) for i in range(20)])
+    forgiving = {"failOnDataLoss": "false", "lossesTopic": losses}
+    # An executor finds that records of its range are gone, and the driver that a partition's end is before the position.
+    topics.delete_before(topic, 0, 15)
+    found, query = run(stream(spark, topics, topic, startingOffsets=f'{{"{topic}":{{"0":10}}}}', **forgiving), tmp_path)
+    assert found == sorted(str(i) for i in range(15, 20))
+    topics.delete(topic)
+    while topic in topics.admin.list_topics(timeout=10).topics:
+        pass
+    topics.create(name=topic)
+    topics.values(topic, ["new"])
+    found, _ = run(stream(spark, topics, topic, **forgiving), tmp_path)
+    assert found == sorted([*(str(i) for i in range(15, 20)), "new"])
+    rows = batch(spark, topics, losses).selectExpr("cast(key as string) key", "cast(value as string) value").collect()
+    assert [row.key for row in rows] == [f"{topic}-0"] * 2
+    by_executor, by_driver = (json.loads(row.value) for row in rows)
+    assert (by_executor["from"], by_executor["to"], by_executor["query"]) == (10, 15, query.id)
+    assert by_executor["reason"] == f"{topic}-0 now begins at offset 15"
+    assert (by_driver["from"], by_driver["to"], by_driver["query"]) == (20, None, None)
+    assert by_driver["reason"] == f"Topic {topic} was deleted and created again"
 
 
 def test_a_stream_goes_on_where_it_left_off(spark, topics, tmp_path):
