@@ -1,6 +1,10 @@
 """Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
 
-The parts, in the order a query meets them:
+    from barnabas.spark import start
+
+- `start(writer)` starts a streaming query, and waits for the Python process of its source.
+
+The parts of the source, in the order a query meets them:
 
 | module | holds |
 |---|---|
@@ -14,6 +18,27 @@ The parts, in the order a query meets them:
 | `data_loss` | fails the query or logs a warning when records are gone |
 | `source`, `stream` | the readers that Spark calls |
 
-The package itself imports neither pyspark nor pyarrow; the modules that need them do. Spark finds the source through
-the top-level module `pyspark_barnabas`.
+The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
+it is first used. Spark finds the source through the top-level module `pyspark_barnabas`.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.spark.query_start import start as start
+
+__all__ = ["start"]
+
+_MODULES = {
+    "start": "barnabas.spark.query_start",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        return found
+    raise AttributeError(f"module 'barnabas.spark' has no attribute {name!r}")
