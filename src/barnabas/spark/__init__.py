@@ -1,8 +1,9 @@
 """Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
 
-    from barnabas.spark import start
+    from barnabas.spark import serve_metrics, start
 
 - `start(writer)` starts a streaming query, and waits for the Python process of its source.
+- `serve_metrics(spark, port)` serves the metrics of the session's queries for Prometheus.
 
 The parts of the source, in the order a query meets them:
 
@@ -28,11 +29,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.spark.query_listener import serve_metrics as serve_metrics
     from barnabas.spark.query_start import start as start
 
-__all__ = ["start"]
+__all__ = ["serve_metrics", "start"]
 
 _MODULES = {
+    "serve_metrics": "barnabas.spark.query_listener",
     "start": "barnabas.spark.query_start",
 }
 
