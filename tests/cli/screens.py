@@ -72,6 +72,8 @@ SCREENS = {
     "quota-list": "quota list",
     "quota-set": "quota set --client-id reporting consumer_byte_rate=1048576",
     "quota-delete": "quota delete --client-id reporting",
+    "spark-status": "spark status",
+    "spark-status-unknown": "spark status quiet nobody",
     "txn-list": "txn list",
     "txn-describe": "txn describe billing-7",
     "txn-describe-unknown": "txn describe biling-7",
