@@ -1,7 +1,8 @@
 """Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
 
-    from barnabas.spark import serve_metrics, start
+    from barnabas.spark import decode, serve_metrics, start
 
+- `decode(df, …)` makes a typed column of JSON, Avro or Protobuf, and keeps the error of each bad row.
 - `start(writer)` starts a streaming query, and waits for the Python process of its source.
 - `serve_metrics(spark, port)` serves the metrics of the session's queries for Prometheus.
 
@@ -29,12 +30,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from barnabas.spark.decoding import decode as decode
     from barnabas.spark.query_listener import serve_metrics as serve_metrics
     from barnabas.spark.query_start import start as start
 
-__all__ = ["serve_metrics", "start"]
+__all__ = ["decode", "serve_metrics", "start"]
 
 _MODULES = {
+    "decode": "barnabas.spark.decoding",
     "serve_metrics": "barnabas.spark.query_listener",
     "start": "barnabas.spark.query_start",
 }
