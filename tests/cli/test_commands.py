@@ -100,7 +100,7 @@ def test_without_a_broker_one_line_says_what_to_do(arguments: tuple[str, ...]) -
 
 def test_which_partition_needs_no_broker_when_told_how_many() -> None:
     result = run("topic", "which-partition", "t", "k", "-p", "10", "-b", NOWHERE, "--partitioner", "consistent")
-    assert result.output == "KEY  PARTITION  PARTITIONER  DEFAULT-OF\nk    1          consistent   -\n"
+    assert result.output == "KEY  PARTITION  PARTITIONER  CLIENTS\nk    1          consistent   -\n"
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,19 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     assert str(caught.value) == sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("retention.mss", "Unknown topic config name: retention.mss; did you mean retention.ms?"),
+        ("teapots", "Unknown topic config name: teapots"),
+    ],
+)
+def test_a_mistyped_setting_of_a_topic(name: str, sentence: str) -> None:
+    with barnabas.Broker() as broker, pytest.raises(barnabas.KafkaError) as caught:
+        broker.create_topic("orders", config={name: 1})
+    assert caught.value.message == sentence
+
+
 @pytest.mark.parametrize("name", ["", "a,b"])
 def test_a_directory_that_log_dirs_cannot_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

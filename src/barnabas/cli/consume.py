@@ -1,7 +1,7 @@
 """`barnabas consume`: records of topics to standard output.
 
 Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
-the command commits what it printed, every few seconds and at the end.
+the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def consume(
         if group is None:
             run.assign(bounds)
         else:
-            run.subscribe(names)
+            run.subscribe(names, group)
         # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):

@@ -44,6 +44,7 @@ from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.commands import epoch_ms, new_event_loop
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_table import config_schema
+from barnabas.settings_table import suggestion
 
 __all__ = ["Broker"]
 
@@ -244,7 +245,8 @@ class Broker:
 
         result = self._call(create).topics[0]
         if result.error_code:
-            raise error_for(result.error_code, result.error_message)
+            message = result.error_message
+            raise error_for(result.error_code, message and message + suggestion(message))
 
     def reset(self) -> None:
         """Delete everything that was created since the start; the module lists it.
