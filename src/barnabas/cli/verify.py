@@ -207,7 +207,7 @@ def _measure(run: Run, began_s: float) -> Measured:
 
 
 def _report(session: Session, verdict: Verdict, history: str | None) -> None:
-    """Print what was found: the verdict, what contradicts Kafka's promises, the numbers, and what Kafka permits.
+    """Print what was found: the numbers, what Kafka permits, what contradicts Kafka's promises, and the verdict.
 
     Raises:
         Quiet: there are anomalies.
@@ -215,10 +215,10 @@ def _report(session: Session, verdict: Verdict, history: str | None) -> None:
     if session.output.is_json:
         session.output.show(verdict.as_json())
     else:
-        click.echo(_sentence(verdict, history))
-        _show_anomalies(session, verdict)
-        click.echo()
         session.output.show(None, *_numbers(verdict))
+        click.echo()
+        _show_anomalies(session, verdict)
+        click.echo(_sentence(verdict, history))
     if not verdict.valid:
         raise Quiet
 
@@ -234,7 +234,6 @@ def _sentence(verdict: Verdict, history: str | None) -> str:
 def _show_anomalies(session: Session, verdict: Verdict) -> None:
     if verdict.valid:
         return
-    click.echo()
     session.output.show(None, Table(["ANOMALY", "COUNT"], list(verdict.counts().items())))
     click.echo()
     for anomaly in verdict.examples(_SHOWN):
@@ -242,6 +241,7 @@ def _show_anomalies(session: Session, verdict: Verdict) -> None:
         click.echo(f"{anomaly.name}{key}: {anomaly.message}")
         for op in anomaly.ops:
             click.echo(f"    {op}")
+    click.echo()
 
 
 def _numbers(verdict: Verdict) -> Iterator[Table]:
