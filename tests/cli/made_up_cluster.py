@@ -56,6 +56,7 @@ W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
 NODE = Node(1, "localhost", 9092)
 PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
+INTERNAL = "__consumer_offsets"
 GROUPS = {
     "orders-app": ("Stable", "classic", "consumer"),
     "dispatch": ("Stable", "share", "share"),
@@ -138,7 +139,11 @@ class MadeUpAdmin:
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {
-            name: _topic(name) if name in PARTITIONS else _missing(missing, f"topic {name} does not exist")
+            name: TopicMetadata(name, TOPIC_ID, True, [])
+            if name == INTERNAL
+            else _topic(name)
+            if name in PARTITIONS
+            else _missing(missing, f"topic {name} does not exist")
             for name in names
         }
 
@@ -237,7 +242,9 @@ class MadeUpAdmin:
         }
 
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-        offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213) if group_id in GROUPS else ()
+        if group_id not in GROUPS:
+            return {}
+        offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
         mark = str(CommitMark(NOW_MS - 2_063)) if group_id in ("quiet", HOSTILE) else ""
         return {TopicPartition("orders", each): CommittedOffset(offset, mark) for each, offset in enumerate(offsets)}
 
@@ -275,6 +282,9 @@ class MadeUpAdmin:
 
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
+    if kind == ResourceType.GROUP:
+        default = ConfigSource.DEFAULT_CONFIG
+        return [ConfigEntry("consumer.session.timeout.ms", "45000", default, False, False, "int", [], None)]
     dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG if kind == ResourceType.TOPIC else ConfigSource.DYNAMIC_BROKER_CONFIG
     entries = [
         ("cleanup.policy", "compact,delete", dynamic, "list", "What is done with old segments: delete, compact or both."),
