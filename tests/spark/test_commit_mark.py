@@ -18,12 +18,17 @@ def test_there_and_back():
 
 
 def test_words_of_a_newer_version_are_ignored():
-    assert parse_mark("spark query=a1 at=2026-11-18T11:06:40.063Z reader=7") == CommitMark(1_795_000_000_063)
+    assert parse_mark("spark by=a1 at=2026-11-18T11:06:40.063Z reader=7") == CommitMark(1_795_000_000_063)
+
+
+@pytest.mark.parametrize("metadata", ["spark", "spark by=7", "spark at=soon", "spark at=2026-11-18T11:06:40"])
+def test_a_mark_without_a_time(metadata):
+    assert parse_mark(metadata) == CommitMark(None)
+    assert str(CommitMark(None)) == "spark"
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    [None, "", "spark", "spark at=soon", "spark at=2026-11-18T11:06:40", "at=2026-11-18T11:06:40Z", "sparkle at=1Z"],
+    "metadata", [None, "", "at=2026-11-18T11:06:40Z", "sparkle at=2026-11-18T11:06:40Z", "spark  "]
 )
 def test_other_metadata(metadata):
     assert parse_mark(metadata) is None

@@ -76,11 +76,12 @@ def _rows(
     rows: list[tuple[object, ...]] = []
     for topic in sorted({each.topic for each in committed}):
         mine = [each for each in committed if each.topic == topic]
-        marks = [mark.committed_ms for each in mine if (mark := parse_mark(committed[each].metadata)) is not None]
+        marks = [mark.committed_ms for each in mine if (mark := parse_mark(committed[each].metadata))]
+        commits = [committed_ms for committed_ms in marks if committed_ms is not None]
         lags = [records for each in mine if (records := found[each].records) is not None]
         since = [since_ms for each in mine if (since_ms := found[each].since_ms) is not None]
         seconds = max(0, now_ms - min(since)) // 1000 if since else 0 if lags and not sum(lags) else None
-        last_commit = format_time_ms(max(marks)) if marks else None
+        last_commit = format_time_ms(max(commits)) if commits else None
         rows.append((group_id, topic, len(mine), sum(lags) if lags else None, seconds, last_commit))
     return rows
 
