@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client import CollectorRegistry
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
+import barnabas
 from barnabas.spark import serve_metrics, start
 from barnabas.spark.query_listener import QueryListener
 from barnabas.spark.query_metrics import QueryMetrics
-from tests.spark.session import SPARK
+from tests.spark.session import SPARK, Topics
 
 PREFIX = "barnabas_spark_query_"
 
@@ -82,6 +85,70 @@ def test_a_port_in_use_is_one_line():
     serve_metrics(SimpleNamespace(streams=streams), port).close()  # type: ignore[arg-type]
 
 
+def test_what_was_skipped_is_on_the_page(tmp_path):
+    """The losses topic has what sources recorded, of the tasks of a query and of the driver."""
+    with barnabas.Broker() as broker:
+        topics = Topics(broker.bootstrap_servers)
+        given = {"bootstrap_servers": broker.bootstrap_servers, "losses_topic": "losses"}
+        session: Any = SimpleNamespace(streams=Streams())
+        with pytest.raises(RuntimeError, match="topic losses does not exist: create it first"):
+            serve_metrics(session, 0, **given)
+        with pytest.raises(ValueError, match="go together"):
+            serve_metrics(session, 0, losses_topic="losses")
+        topics.create(name="losses")
+        loss = {
+            "topic": "orders",
+            "partition": 0,
+            "from": 10,
+            "to": 15,
+            "reason": "cut",
+            "query": "1-2-3",
+            "batch": "7",
+        }
+        topics.values("losses", [json.dumps(each) for each in (loss, loss | {"query": None, "to": None})])
+        page = serve_metrics(session, 0, **given)
+        session.streams.listeners[0].onQueryStarted(event(name="counts"))
+        while not (found := skipped(page.url)):
+            pass
+        assert found == {
+            'ranges_total{query="",topic="orders"}': 1,
+            'ranges_total{query="counts",topic="orders"}': 1,
+            'offsets_total{query="",topic="orders"}': 0,
+            'offsets_total{query="counts",topic="orders"}': 5,
+        }
+        assert skipped(page.url) == found, "each record counts once"
+        page.close()
+        page.close()
+
+
+def skipped(url: str) -> dict[str, float]:
+    found = {name.partition("skipped_"): value for name, value in scrape(url).items()}
+    return {name: value for (_, word, name), value in found.items() if word}
+
+
+class Heard(StreamingQueryListener):
+    """Hears of each event after the listener that was added before it."""
+
+    def __init__(self) -> None:
+        self._events: Queue[str] = Queue()
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:
+        self._events.put(f"batch {event.progress.batchId}")
+
+    def onQueryTerminated(self, event: Any) -> None:
+        self._events.put("the end")
+
+    def wait_for(self, event: str) -> None:
+        while self._events.get(timeout=1200) != event:
+            pass
+
+
 class TestWithSpark:
     pytestmark = SPARK
 
@@ -92,34 +159,35 @@ class TestWithSpark:
             topics.produce(topic, [{"value": str(number), "timestamp": 1_700_000_000_000 + number * minute_ms}])
         reader = spark.readStream.format("barnabas").option("kafka.bootstrap.servers", topics.servers)
         rows = reader.options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=1).load()
-        seen: list[dict[str, float]] = []
+        seen: dict[str, float] = {}
 
         def look(batch: Any, batch_id: int) -> None:
             batch.collect()
-            # Spark's listeners hear of a batch while the next one runs.
-            while batch_id == 1 and not seen:
-                found = scrape(page.url)
-                if found.get('input_rows_total{query="counts"}') == 1:
-                    seen.append(found)
+            if batch_id == 1:
+                heard.wait_for("batch 0")
+                seen.update(scrape(page.url))
 
         counts = rows.withWatermark("timestamp", "1 minute").groupBy("timestamp").count()
-        page = serve_metrics(spark, 0)
+        page, heard = serve_metrics(spark, 0), Heard()
+        spark.streams.addListener(heard)
         try:
             writer = counts.writeStream.queryName("counts").outputMode("update").trigger(availableNow=True)
             query = start(writer.foreachBatch(look))
             query.awaitTermination()
             assert query.exception() is None
-            (found,) = seen
-            lag = f'{{query="counts",topic="{topic}"}}'
-            assert found["active" + '{query="counts"}'] == 1
-            assert found["lag_records" + lag] == 2
-            assert found["lag_seconds" + lag] > 0
-            while (ended := scrape(page.url))['active{query="counts"}'] == 1:
-                pass
-            assert ended['input_rows_total{query="counts"}'] == 3
-            assert ended['late_rows_dropped_total{query="counts"}'] == 1
-            assert ended['failures_total{query="counts"}'] == 0
-            assert ended['batch_duration_seconds_sum{query="counts"}'] > 0
-            assert not [name for name in ended if name.startswith("lag")]
+            heard.wait_for("the end")
+            ended = scrape(page.url)
         finally:
             page.close()
+            spark.streams.removeListener(heard)
+        lag = f'{{query="counts",topic="{topic}"}}'
+        assert seen['active{query="counts"}'] == 1
+        assert seen['input_rows_total{query="counts"}'] == 1
+        assert seen["lag_records" + lag] == 2
+        assert seen["lag_seconds" + lag] > 0
+        assert ended['active{query="counts"}'] == 0
+        assert ended['input_rows_total{query="counts"}'] == 3
+        assert ended['late_rows_dropped_total{query="counts"}'] == 1
+        assert ended['failures_total{query="counts"}'] == 0
+        assert ended['batch_duration_seconds_sum{query="counts"}'] > 0
+        assert not [name for name in ended if name.startswith("lag")]

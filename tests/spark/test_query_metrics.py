@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.spark.progress_report import ProgressReport, Reach
 from barnabas.spark.query_metrics import QueryMetrics
+from barnabas.spark.skipped_ranges import SkippedRanges
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark-operating.md").read_text()
 
@@ -117,6 +119,7 @@ def test_a_query_that_ended_has_no_lag_and_keeps_its_counters(scraped):
 
 def test_the_page_of_the_documentation_has_every_metric(scraped):
     scraped.report(reach={("a", 0): Reach(5, 10)})
+    scraped.registry.register(SkippedRanges(SimpleNamespace(new=list), str))  # type: ignore[arg-type]
     text = generate_latest(scraped.registry).decode()
     families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     documented = set(re.findall(r"^\| `(barnabas_spark_\w+)`", PAGE, re.MULTILINE))

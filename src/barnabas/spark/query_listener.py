@@ -1,6 +1,7 @@
 """The metrics of a session's streaming queries on a page for Prometheus.
 
     Spark's listener ──► QueryListener ──► QueryMetrics ──► /metrics
+    the losses topic ──► TopicTail ──► SkippedRanges ──────────▲
 
 Spark calls the listener on a thread of the driver, after each batch. The page is served on a thread, too; it is the
 driver's, next to the page of the broker, which has the lag of every consumer group.
@@ -9,6 +10,7 @@ driver's, next to the page of the broker, which has the lag of every consumer gr
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -16,6 +18,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from barnabas.spark.progress_report import parse_report
 from barnabas.spark.query_metrics import QueryMetrics
+from barnabas.spark.skipped_ranges import SkippedRanges
+from barnabas.spark.topic_tail import TopicTail
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +48,7 @@ class QueryListener(StreamingQueryListener):
     def __init__(self, metrics: QueryMetrics) -> None:
         self._metrics = metrics
         # The event of a query's end has no name.
-        self._names: dict[Any, str] = {}
+        self._names: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<QueryListener queries={len(self._names)}>"
@@ -63,11 +67,15 @@ class QueryListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Take the end of a query."""
-        self._metrics.ended(self._name(event.id, None), failed=event.exception is not None)
-        self._names.pop(event.id, None)
+        self._metrics.ended(self.name_of(str(event.id)), failed=event.exception is not None)
+
+    def name_of(self, query_id: str) -> str:
+        """Return the name of a query, also of one that has ended; the id if it has none."""
+        return self._names.get(query_id, query_id)
 
     def _name(self, query_id: Any, name: str | None) -> str:
-        return self._names.setdefault(query_id, name or str(query_id))
+        known = self._names[str(query_id)] = name or self.name_of(str(query_id))
+        return known
 
 
 class MetricsPage:
@@ -77,25 +85,27 @@ class MetricsPage:
         url: where Prometheus reads it.
     """
 
-    def __init__(self, spark: SparkSession, listener: QueryListener, server: Any, address: str) -> None:
-        self._spark = spark
-        self._listener = listener
-        self._server = server
-        host = f"[{address}]" if ":" in address else address
-        self.url = f"http://{host}:{server.server_port}/metrics"
+    def __init__(self, url: str, closers: list[Callable[[], object]]) -> None:
+        self.url = url
+        self._closers = closers
 
     def __repr__(self) -> str:
         return f"<MetricsPage url={self.url}>"
 
     def close(self) -> None:
-        """Stop listening to queries, and close the port."""
-        self._spark.streams.removeListener(self._listener)
-        self._server.shutdown()
-        self._server.server_close()
+        """Stop listening to queries, and close the port. A second call does nothing."""
+        while self._closers:
+            self._closers.pop(0)()
 
 
 def serve_metrics(
-    spark: SparkSession, port: int, address: str = _LOOPBACK, registry: CollectorRegistry | None = None
+    spark: SparkSession,
+    port: int,
+    address: str = _LOOPBACK,
+    *,
+    registry: CollectorRegistry | None = None,
+    bootstrap_servers: str | None = None,
+    losses_topic: str | None = None,
 ) -> MetricsPage:
     """Serve the metrics of the session's streaming queries, also of those that run already.
 
@@ -104,16 +114,38 @@ def serve_metrics(
         port: of the page; 0 for a free one.
         address: where the page listens. The page has no password, so only this machine reads it unless told otherwise.
         registry: whose other metrics the page shows as well, `prometheus_client.REGISTRY` for example.
+        bootstrap_servers, losses_topic: the topic of the sources' option `lossesTopic`, for the metrics of what they
+            skipped.
 
     Raises:
-        RuntimeError: the page cannot listen there.
+        RuntimeError: the page cannot listen there, or the topic cannot be read.
+        ValueError: only one of the last two is given.
     """
     registry = CollectorRegistry() if registry is None else registry
+    tail = _tail(bootstrap_servers, losses_topic)
     try:
         server, _ = start_http_server(port, address, registry)
     except OSError as error:
+        if tail is not None:
+            tail.close()
         reason = (error.strerror or str(error)).lower()
         raise RuntimeError(f"cannot serve metrics on {address}:{port}: {reason}; choose another port") from None
     listener = QueryListener(QueryMetrics(registry))
     spark.streams.addListener(listener)
-    return MetricsPage(spark, listener, server, address)
+    closers: list[Callable[[], object]] = [
+        lambda: spark.streams.removeListener(listener),
+        server.shutdown,
+        server.server_close,
+    ]
+    if tail is not None:
+        skipped = SkippedRanges(tail, listener.name_of)
+        registry.register(skipped)
+        closers += [lambda: registry.unregister(skipped), tail.close]
+    host = f"[{address}]" if ":" in address else address
+    return MetricsPage(f"http://{host}:{server.server_port}/metrics", closers)
+
+
+def _tail(bootstrap_servers: str | None, topic: str | None) -> TopicTail | None:
+    if (bootstrap_servers is None) != (topic is None):
+        raise ValueError("losses_topic= and bootstrap_servers= go together")
+    return None if bootstrap_servers is None or topic is None else TopicTail(bootstrap_servers, topic)
