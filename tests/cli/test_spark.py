@@ -10,28 +10,31 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import barnabas
 from barnabas.cli import spark as module
 from barnabas.cli.spark import spark
 from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition, result
 from barnabas.protocol.messages import ProduceRequest
 from barnabas.records.builder import build_batch
 from barnabas.spark.commit_mark import CommitMark
+from tests.conform.brokers import await_leaders, broker
 
 NOW_MS = 1_795_000_000_000
+TOPICS = (("t", 2), ("u", 1))
 MARK = "spark at=2026-11-18T11:06:39.000Z"
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@pytest.fixture(scope="module", params=["barnabas", pytest.param("apache-kafka", marks=pytest.mark.conform)])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker with topic t: five records in each of two partitions, one in each of the last five minutes."""
-    with barnabas.Broker(config={"offsets.topic.num.partitions": "1"}) as broker:
-        with Admin(broker.bootstrap_servers) as admin:
-            admin.create_topics([NewTopic("t", 2, 1), NewTopic("u", 1, 1)])
+    folder = tmp_path_factory.mktemp("broker")
+    with broker(request.param, folder, {"offsets.topic.num.partitions": "1"}) as running:
+        with Admin(running.bootstrap_servers) as admin:
+            admin.create_topics([NewTopic(name, count, 1, configs={"retention.ms": "-1"}) for name, count in TOPICS])
+            await_leaders(running.bootstrap_servers, dict(TOPICS))
             for partition in (0, 1):
                 for minutes in (5, 4, 3, 2, 1):
                     produce(admin, TopicPartition("t", partition), NOW_MS - minutes * 60_000)
-        yield broker.bootstrap_servers
+        yield running.bootstrap_servers
 
 
 @pytest.fixture(autouse=True)
