@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.demo.pipeline import start_patiently
+from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
 pytestmark = SPARK
@@ -29,7 +29,7 @@ def stream(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
 
 def run(rows: Any, folder: Path) -> tuple[list[str], Any]:
     """Run a stream until everything that is there now has gone through; return its values, and the query."""
-    query = start_patiently(
+    query = start(
         rows.selectExpr("cast(value as string) as value")
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         .option("path", str(folder / "table"))
@@ -319,8 +319,8 @@ class Failing:
         self.values += found
 
 
-@pytest.mark.parametrize("start", ["latest", "earliest", "moment", "relative", "by partition"])
-def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, start):
+@pytest.mark.parametrize("beginning", ["latest", "earliest", "moment", "relative", "by partition"])
+def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, beginning):
     """The restarts are an hour later, as it were: a moment before now is a later one, after every record."""
     topic = topics.create(partitions=2)
     now_ms = time.time_ns() // 1_000_000
@@ -331,26 +331,26 @@ def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics
         "moment": {"startingTimestamp": str(now_ms)},
         "relative": {"startingTimestamp": "-1h"},
         "by partition": {"startingOffsetsByTimestamp": f'{{"{topic}":{{"0":{now_ms},"1":"-1h"}}}}'},
-    }[start]
+    }[beginning]
 
     def produce() -> None:
         for partition in (0, 1):
             records = [{"value": f"{partition}-{i}", "partition": partition, "timestamp": now_ms + i} for i in range(5)]
             topics.produce(topic, records)
 
-    if start != "latest":
+    if beginning != "latest":
         produce()
     batches = Failing(3)
 
     def attempt() -> None:
         rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
         writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
-        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+        start(writer.trigger(availableNow=True)).awaitTermination()
 
     for number in range(3):
         with pytest.raises(Exception, match="a mistake in the first deployment"):
             attempt()
-        if number == 0 and start == "latest":
+        if number == 0 and beginning == "latest":
             produce()
         options = {name: value.replace("-1h", "-1ms") for name, value in options.items()}
     attempt()
@@ -365,7 +365,7 @@ def test_a_first_batch_whose_records_are_gone_when_it_is_repeated(spark, topics,
     def attempt(**options: str) -> None:
         rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
         writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
-        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+        start(writer.trigger(availableNow=True)).awaitTermination()
 
     with pytest.raises(Exception, match="a mistake in the first deployment"):
         attempt()
