@@ -16,8 +16,9 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
-from barnabas.cli.times import parse_duration_ms, parse_time_ms
+from barnabas.cli.times import parse_time_ms
 from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
+from barnabas.durations import parse_duration_ms
 from barnabas.protocol.errors import KafkaError
 
 _COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
