@@ -39,10 +39,10 @@ class Router:
     """The decisions of one group under one policy.
 
     Args:
-        partitions: how many partitions each retry topic and the dead-letter topic has.
+        partitions: how many partitions each retry topic and the dead-letter topic has; None leaves a record's partition to its key.
     """
 
-    def __init__(self, policy: RetryPolicy, group: str, partitions: dict[str, int]) -> None:
+    def __init__(self, policy: RetryPolicy, group: str, partitions: dict[str, int] | None = None) -> None:
         self._policy = policy
         self._group = group
         self._partitions = partitions
@@ -117,7 +117,8 @@ class Router:
     def _output(self, record: Record, failure: FailureHeaders, retry: int) -> Output:
         topic = self._policy.retry_topics[retry - 1] if retry else self._policy.dead_letter
         headers = (*record.headers, *write_failure(failure))
-        return Output(topic, record.value, record.key, headers, record.partition % self._partitions[topic])
+        partition = None if self._partitions is None else record.partition % self._partitions[topic]
+        return Output(topic, record.value, record.key, headers, partition)
 
 
 def _class_name(error: Exception) -> str:

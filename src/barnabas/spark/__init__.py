@@ -13,6 +13,7 @@ The parts, in the order a query meets them:
 | `columnar` | decodes record batches into Arrow columns |
 | `data_loss` | fails the query or logs a warning when records are gone |
 | `source`, `stream` | the readers that Spark calls |
+| `retries` | a Python function for each record, whose failures become rows for retry topics and dead letters |
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do. Spark finds the source through
 the top-level module `pyspark_barnabas`.
