@@ -60,6 +60,7 @@ W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
 NODE = Node(1, "localhost", 9092)
 PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
 DEAD_LETTERS = {"orders.dlq": 2, "com.example.warehouse.inventory-adjustments.v2-dlq": 1}
+INTERNAL = "__consumer_offsets"
 GROUPS = {
     "orders-app": ("Stable", "classic", "consumer"),
     "dispatch": ("Stable", "share", "share"),
@@ -145,7 +146,11 @@ class MadeUpAdmin:
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {
-            name: _topic(name) if name in self.partitions else _missing(missing, f"topic {name} does not exist")
+            name: TopicMetadata(name, TOPIC_ID, True, [])
+            if name == INTERNAL
+            else _topic(name)
+            if name in self.partitions
+            else _missing(missing, f"topic {name} does not exist")
             for name in names
         }
 
@@ -244,6 +249,8 @@ class MadeUpAdmin:
         }
 
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
+        if group_id not in GROUPS:
+            return {}
         offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
         return {TopicPartition("orders", each): CommittedOffset(offset) for each, offset in enumerate(offsets)}
 
@@ -278,6 +285,9 @@ class MadeUpAdmin:
 
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
+    if kind == ResourceType.GROUP:
+        default = ConfigSource.DEFAULT_CONFIG
+        return [ConfigEntry("consumer.session.timeout.ms", "45000", default, False, False, "int", [], None)]
     dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG if kind == ResourceType.TOPIC else ConfigSource.DYNAMIC_BROKER_CONFIG
     entries = [
         ("cleanup.policy", "compact,delete", dynamic, "list", "What is done with old segments: delete, compact or both."),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
-from barnabas.cli.failure import failure_of
+from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs, session_options
 from barnabas.client.admin import Quota
 from barnabas.client.quotas import Entity
@@ -142,19 +142,32 @@ def delete(session: Session, entity: Entity, names: tuple[str, ...], dry_run: bo
     barnabas quota delete --client-id reporting
     """
     _check_names(list(names), entity)
-    if not names:
-        with session.admin() as admin:
-            has = [each for each in admin.list_quotas() if each.entity == entity]
-        names = tuple(has[0].values) if has else ()
-    _alter(session, entity, dict.fromkeys(names), dry_run)
+    with session.admin() as admin:
+        quotas = {each.entity: each.values for each in admin.list_quotas()}
+    _check_there(quotas, entity, names)
+    _alter(session, entity, dict.fromkeys(names or quotas[entity]), dry_run)
+
+
+def _check_there(quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, names: tuple[str, ...]) -> None:
+    """Check that there is something to delete.
+
+    Raises:
+        Failure: the entity has no quotas, or not one of those that are named.
+    """
+    there = quotas.get(entity)
+    if not there:
+        meant = did_you_mean(label(entity), map(label, quotas))
+        raise Failure(f"{label(entity)} has no quotas{meant}", "`barnabas quota list` shows who has some")
+    for name in names:
+        if name not in there:
+            raise Failure(f"{label(entity)} has no {name} to delete", f"it has {', '.join(there)}")
 
 
 def _alter(session: Session, entity: Entity, values: dict[str, float | None], dry_run: bool) -> None:
-    if values:
-        with session.admin() as admin:
-            error = admin.alter_quotas(entity, values, validate_only=dry_run)
-        if error is not None:
-            raise failure_of(error, label(entity))
+    with session.admin() as admin:
+        error = admin.alter_quotas(entity, values, validate_only=dry_run)
+    if error is not None:
+        raise failure_of(error, label(entity))
     rows = [
         (label(entity), name, None if value is None else _number(value), _status(value, dry_run))
         for name, value in values.items()
