@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from barnabas.retries import Output, Record, RetryingConsumer, RetryPolicy
+from barnabas.retries.forwarding import GroupWentOn
 from barnabas.retries.headers import read_failure
 from barnabas.retries.topics import MissingTopic
 from barnabas.server.embedded import Broker
@@ -160,6 +161,47 @@ def test_a_group_passes_over_what_another_group_has_to_retry(shop: Shop) -> None
         other.until(consumer, lambda: len(other.tried) == 1)
         other.quiet(consumer)
     assert other.tried == [("a", 1)]
+
+
+@pytest.mark.slow
+def test_a_new_group_that_begins_at_the_end_reads_its_retry_topics_from_the_beginning(shop: Shop) -> None:
+    shop.broken = {"a"}
+    settings = {"bootstrap.servers": shop.bootstrap, "group.id": "billing"}
+    with RetryingConsumer(settings, ["orders"], POLICY, now_ms=lambda: shop.now_ms) as consumer:
+        write(shop.bootstrap, "orders", [("k", "a")])
+        shop.until(consumer, lambda: len(shop.tried) == 1)
+    shop.now_ms += 10_000
+    settings["auto.offset.reset"] = "latest"
+    with RetryingConsumer(settings, ["orders"], POLICY, now_ms=lambda: shop.now_ms) as consumer:
+        shop.until(consumer, lambda: shop.tried == [("a", 1), ("a", 2)])
+
+
+@pytest.mark.slow
+def test_a_consumer_that_its_group_gave_up_joins_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(shop.bootstrap, "orders", [("k", "a"), ("k", "b")])
+    with shop.consumer() as consumer:
+        with monkeypatch.context() as given_up:
+
+            def refuse(*_: object) -> None:
+                raise GroupWentOn
+
+            given_up.setattr(consumer._forwarder, "send", refuse)
+            shop.until(consumer, lambda: len(shop.tried) >= 2)
+        shop.tried.clear()
+        shop.until(consumer, lambda: shop.tried == [("a", 1), ("b", 1)])
+    assert values(committed(shop.bootstrap, "bills")) == ["a", "b"]
+
+
+@pytest.mark.slow
+def test_an_error_in_a_rebalance_ends_the_consumer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop.consumer() as consumer:
+
+        def refuse(*_: object) -> None:
+            raise RuntimeError("no positions")
+
+        monkeypatch.setattr(consumer, "_beginnings", refuse)
+        with pytest.raises(RuntimeError, match="no positions"):
+            shop.until(consumer, lambda: False)
 
 
 @pytest.mark.parametrize(
