@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from barnabas.retries import Output, Record, RetryingConsumer, RetryPolicy
+from barnabas.retries.consumer import Function
 from barnabas.retries.forwarding import GroupWentOn
 from barnabas.retries.headers import read_failure
 from barnabas.retries.topics import MissingTopic
 from barnabas.server.embedded import Broker
+from tests.pages import blocks
 from tests.retries.records import committed, values, write
 
 POLICY = RetryPolicy(dead_letter="orders.dlq", delays=("10s", "1m"))
@@ -217,6 +219,20 @@ def test_an_error_in_a_rebalance_ends_the_consumer(shop: Shop, monkeypatch: pyte
 def test_settings_that_contradict_the_promise(settings: dict[str, str], topics: list[str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         RetryingConsumer(settings, topics, POLICY)
+
+
+@pytest.mark.slow
+def test_the_sample_of_the_page(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(shop.bootstrap, "orders", [("k", "fine"), ("k", "broken")])
+
+    def run(self: RetryingConsumer, function: Function) -> None:
+        while not (values(committed(shop.bootstrap, "bills")) and committed(shop.bootstrap, "orders.retry.1")):
+            self.step(function)
+
+    monkeypatch.setattr(RetryingConsumer, "run", run)
+    sample = blocks("docs/retries.md")[0].replace("localhost:9092", shop.bootstrap)
+    exec(sample, {})
+    assert values(committed(shop.bootstrap, "bills")) == ["fine"]
 
 
 @pytest.mark.slow
