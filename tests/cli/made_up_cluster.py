@@ -7,7 +7,7 @@ group whose members try to drive the terminal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -50,6 +50,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.retries.record import Record
 from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
+from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -252,7 +253,11 @@ class MadeUpAdmin:
         if group_id not in GROUPS:
             return {}
         offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
-        return {TopicPartition("orders", each): CommittedOffset(offset) for each, offset in enumerate(offsets)}
+        mark = str(CommitMark(NOW_MS - 2_063)) if group_id in ("quiet", HOSTILE) else ""
+        return {TopicPartition("orders", each): CommittedOffset(offset, mark) for each, offset in enumerate(offsets)}
+
+    def record_times(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {each: NOW_MS - 1_000 * (1_288_211 - offset) for each, offset in offsets.items()}
 
     def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
         return {TopicPartition("orders", 0): ShareOffset(1_288_100, 110)}
@@ -357,6 +362,9 @@ def _found(admin: object, named: Iterable[str]) -> list[DeadLetterTopic]:
     return find_topics(MadeUpAdmin(PARTITIONS | DEAD_LETTERS), named)  # type: ignore[arg-type]
 
 
-def at_noon() -> mock._patch[Any]:
-    """Return a context in which the commands' clock stands still."""
-    return mock.patch("barnabas.cli.txn.time", SimpleNamespace(time=lambda: NOW_MS / 1000))
+@contextmanager
+def at_noon() -> Iterator[None]:
+    """Make the commands' clock stand still."""
+    still = SimpleNamespace(time=lambda: NOW_MS / 1000)
+    with mock.patch("barnabas.cli.txn.time", still), mock.patch("barnabas.cli.spark.time", still):
+        yield

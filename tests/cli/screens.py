@@ -79,6 +79,8 @@ SCREENS = {
     "quota-delete": "quota delete --client-id reporting",
     "quota-delete-none": "quota delete --client-id reportin",
     "quota-delete-other": "quota delete --client-id reporting request_percentage",
+    "spark-status": "spark status",
+    "spark-status-unknown": "spark status quiet nobody",
     "txn-list": "txn list",
     "txn-describe": "txn describe billing-7",
     "txn-describe-unknown": "txn describe biling-7",

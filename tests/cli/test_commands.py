@@ -45,8 +45,8 @@ def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
         "config describe", "consume", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
-        "group delete-offsets", "group describe", "group list",
-        "group reset-offsets", "group why", "produce", "quota delete", "quota list", "quota set", "topic alter",
+        "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "produce",
+        "quota delete", "quota list", "quota set", "spark status", "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
@@ -92,6 +92,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("broker", "list"),
         ("broker", "describe"),
         ("broker", "logdirs"),
+        ("spark", "status"),
         ("quota", "list"),
         ("quota", "set", "--user", "u", "producer_byte_rate=1"),
         ("quota", "delete", "--user", "u"),

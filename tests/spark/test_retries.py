@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from barnabas.demo.pipeline import start_patiently
 from barnabas.retries.headers import FailureHeaders, read_failure, write_failure
 from barnabas.retries.policy import RetryPolicy
 from barnabas.retries.record import Output, Record
 from barnabas.retries.routing import Router
+from barnabas.spark.query_start import start
 from barnabas.spark.retries import attempt, attempted, read
 from tests.spark.session import SPARK, Topics
 
@@ -98,7 +98,7 @@ def run(stream: Any, topics: Topics, folder: Path) -> None:
             headers = [(each.key, bytes(each.value)) for each in row.headers]
             topics.produce(row.topic, [{"value": bytes(row.value), "key": row.key, "headers": headers}])
 
-    query = start_patiently(
+    query = start(
         stream.writeStream.option("checkpointLocation", str(folder)).foreachBatch(write).trigger(availableNow=True)
     )
     query.awaitTermination()
