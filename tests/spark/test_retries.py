@@ -108,6 +108,21 @@ def run(stream: Any, topics: Topics, folder: Path) -> None:
 class TestInSpark:
     pytestmark = SPARK
 
+    def test_what_succeeds_and_what_fails_in_a_batch(self, spark: Any, topics: Topics) -> None:
+        source = topics.create()
+        topics.values(source, ["good", "broken"])
+
+        def function(record: Record) -> list[Output]:
+            if record.value == b"broken":
+                raise ValueError("no card")
+            return [Output("bills", record.value)]
+
+        options = {"kafka.bootstrap.servers": topics.servers, "subscribe": source, "includeHeaders": "true"}
+        frame = attempt(spark.read.format("barnabas").options(**options).load(), function, POLICY, "billing")
+        found = {(row.topic, bytes(row.value)) for row in frame.collect()}
+        assert found == {("bills", b"good"), ("orders.retry.1", b"broken")}
+
+    @pytest.mark.long
     def test_a_record_goes_through_its_retries(self, spark: Any, topics: Topics, tmp_path: Path) -> None:
         source, bills = topics.create(), topics.create()
         policy = RetryPolicy(f"{source}.dlq", delays=("0s",))
