@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
@@ -33,7 +33,7 @@ _HEADERS = ", headers array<struct<key: string, value: binary>>"
 
 
 class DefaultSource(DataSource):
-    """Topics of barnabas or Apache Kafka as a Spark source, with the columns and options of Spark's own Kafka source.
+    """Topics of barnabas or Apache Kafka as a Spark source and sink, with the columns and options of Spark's own.
 
     A batch, from two hours ago to the end:
 
@@ -60,7 +60,18 @@ class DefaultSource(DataSource):
             .toTable("orders")
         )
 
-    Every option is described in `docs/spark.md`.
+    A stream into a topic, each row exactly once for consumers that read committed records:
+
+        (
+            orders.selectExpr("key", "value")
+            .writeStream.format("barnabas")
+            .option("kafka.bootstrap.servers", "localhost:9092")
+            .option("topic", "orders.clean")
+            .option("checkpointLocation", "checkpoints/clean")
+            .start()
+        )
+
+    Every option is described in `docs/spark.md` and `docs/spark-sink.md`.
     """
 
     @classmethod
@@ -91,16 +102,30 @@ class DefaultSource(DataSource):
         return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Raise NotImplementedError: there is no sink yet."""
-        _refuse_to_write()
+        """Return the writer of `df.write`."""
+        _check_installation()
+        from barnabas.spark.sink import BatchSink, check_transaction_timeout
+        from barnabas.spark.sink_options import parse_batch_options
+        from barnabas.spark.sink_schema import check_schema
+
+        if overwrite:
+            raise ValueError('mode("overwrite") is not supported: a topic only grows; write with mode("append")')
+        options = parse_batch_options(dict(self.options))
+        check_schema({field.name: field.dataType.simpleString() for field in schema}, options.topic)
+        check_transaction_timeout(options)
+        return BatchSink(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Raise NotImplementedError: there is no sink yet."""
-        _refuse_to_write()
+        """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
+        _check_installation()
+        from barnabas.spark.sink import StreamSink, check_transaction_timeout
+        from barnabas.spark.sink_options import parse_stream_options
+        from barnabas.spark.sink_schema import check_schema
 
-
-def _refuse_to_write() -> NoReturn:
-    raise NotImplementedError('format("barnabas") cannot write yet: write with format("kafka") or a Kafka producer')
+        options = parse_stream_options(dict(self.options))
+        check_schema({field.name: field.dataType.simpleString() for field in schema}, options.topic)
+        check_transaction_timeout(options)
+        return StreamSink(options)
 
 
 def _check_installation() -> None:

@@ -1,0 +1,278 @@
+"""The sink without Spark: killed or cut off at every request that it sends, and with other drivers beside it."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+import barnabas
+from barnabas.client.admin import Admin
+from barnabas.protocol.errors import KafkaError
+from barnabas.spark.decisions import TOPIC
+from barnabas.spark.sink_protocol import SinkDriver, SinkError
+from barnabas.spark.task_producers import TaskProducers, open_cluster
+from tests.spark.sink_run import Fault, Killed, Query, Watched, committed, random_split
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sink")]
+
+BATCHES = [[f"{batch}-{row}" for row in range(8)] for batch in range(3)]
+EVERY_ROW = Counter(value for batch in BATCHES for value in batch)
+SEEDS = 4
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[barnabas.Broker]:
+    config = {"transaction.two.phase.commit.enable": True, "transaction.state.log.num.partitions": 2}
+    with barnabas.Broker(config=config) as running:
+        yield running
+
+
+@pytest.fixture
+def admin(broker: barnabas.Broker) -> Iterator[Admin]:
+    with Admin(broker.bootstrap_servers) as found:
+        yield found
+
+
+def query(broker: barnabas.Broker, seed: int = 0, **options: str) -> Query:
+    topic = f"out-{uuid.uuid4().hex[:8]}"
+    broker.create_topic(topic, partitions=2)
+    return Query(broker.bootstrap_servers, topic, BATCHES, random_split(seed), uuid.uuid4().hex, **options)
+
+
+def check(broker: barnabas.Broker, ran: Query, times: int = 1) -> None:
+    assert ran.options.topic is not None
+    assert committed(broker.bootstrap_servers, ran.options.topic) == {row: times for row in EVERY_ROW}
+
+
+def test_every_row_once(broker, admin):
+    ran = query(broker)
+    ran.run()
+    check(broker, ran)
+    ours = [each for each in admin.list_transactions() if ran.query in each.transactional_id]
+    assert {each.transactional_id.split("/")[0] for each in ours} == {f"barnabas-sink-{ran.query}"}
+    assert {each.state for each in ours} == {"CompleteCommit"}
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
+def test_killed_at_every_request(broker, seed, fault):
+    watched = Watched()
+    query(broker, seed).run(watched.connect)
+    for number in range(seed, len(watched.seen), SEEDS):
+        ran = query(broker, seed)
+        with pytest.raises(Killed):
+            ran.run(Watched(number, fault).connect)
+        ran.run()
+        check(broker, ran)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("fault", [Fault.LOST_BEFORE, Fault.LOST_AFTER])
+def test_a_connection_lost_at_any_request_is_no_reason_to_stop(broker, seed, fault):
+    watched = Watched()
+    query(broker, seed).run(watched.connect)
+    # The first request of a connection is ApiVersions.
+    for number in range(1 + seed, len(watched.seen), SEEDS):
+        ran = query(broker, seed)
+        ran.run(Watched(number, fault).connect)
+        check(broker, ran)
+
+
+def test_killed_again_and_again(broker):
+    ran = query(broker)
+    for number in range(8, 400, 7):
+        try:
+            ran.run(Watched(number).connect)
+            break
+        except Killed:
+            continue
+    check(broker, ran)
+
+
+def test_the_decision_is_carried_out_after_a_failed_commit(broker, monkeypatch):
+    ran = query(broker)
+    with monkeypatch.context() as patched, pytest.raises(KafkaError):
+        patched.setattr(SinkDriver, "_commit", _fail)
+        ran.run()
+    ran.run()
+    check(broker, ran)
+
+
+def _fail(driver: SinkDriver, transactions: object) -> None:
+    raise KafkaError(15, "the test fails it")
+
+
+def test_two_drivers_at_one_batch(broker):
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    first, second = ran.run_tasks(batch), ran.run_tasks(batch)
+    ran.commit(batch, second)
+    ran.commit(batch, first)
+    ran.done = 1
+    ran.run()
+    check(broker, ran)
+
+
+def test_a_driver_that_wakes_up_late(broker):
+    """It stopped before its commit; another one has gone on meanwhile."""
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    late = ran.run_tasks(ran.batch(0))
+    ran.run()
+    with pytest.raises(SinkError, match="batch 0 of query .* is older than batch 2"):
+        ran.commit(ran.batch(0), late)
+    check(broker, ran)
+
+
+def test_a_driver_that_is_fenced_while_it_decides(broker, monkeypatch):
+    """Between its claim and its decision another driver decides the same batch."""
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    first, second = ran.run_tasks(batch), ran.run_tasks(batch)
+    open_transactions = SinkDriver._open_transactions
+
+    def overtaken(driver, mine):
+        monkeypatch.setattr(SinkDriver, "_open_transactions", open_transactions)
+        found = open_transactions(driver, mine)
+        ran.commit(batch, second)
+        return found
+
+    monkeypatch.setattr(SinkDriver, "_open_transactions", overtaken)
+    ran.commit(batch, first)
+    ran.done = 1
+    ran.run()
+    check(broker, ran)
+
+
+def test_a_second_attempt_of_a_task_is_left_out(broker):
+    """A speculative attempt, or one on an executor that was taken for lost: only one of the two is reported."""
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    ran.run_tasks(batch)
+    ran.commit(batch, ran.run_tasks(batch))
+    ran.done = 1
+    ran.run()
+    check(broker, ran)
+
+
+def test_another_query_with_a_similar_name_is_left_alone(broker):
+    one, other = query(broker), query(broker)
+    other.query = one.query + "-b"
+    other.workers = [TaskProducers()]
+    batch = other.batch(0)
+    prepared = other.run_tasks(batch)
+    one.run()
+    other.commit(batch, prepared)
+    other.done = 1
+    other.run()
+    check(broker, one)
+    check(broker, other)
+
+
+def test_a_failed_batch_leaves_nothing_open(broker):
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    with open_cluster(ran.options) as cluster:
+        SinkDriver(cluster, batch, 20_000).abort(prepared)
+    assert committed(broker.bootstrap_servers, ran.options.topic) == {}
+    ran.run()
+    check(broker, ran)
+
+
+def test_without_the_topic_of_decisions_the_last_batch_may_be_there_twice(broker, admin, caplog):
+    ran = query(broker)
+    ran.run()
+    admin.delete_topics([TOPIC])
+    ran.done = 2
+    with caplog.at_level(logging.WARNING):
+        ran.run()
+    assert "may be written twice" in caplog.text
+    found = committed(broker.bootstrap_servers, ran.options.topic)
+    assert found == EVERY_ROW + Counter(BATCHES[2])
+
+
+def test_a_deleted_checkpoint_is_another_query(broker):
+    ran = query(broker)
+    ran.run()
+    ran.query, ran.done = uuid.uuid4().hex, 0
+    ran.run()
+    check(broker, ran, times=2)
+
+
+def test_a_prefix_of_its_own_for_a_copied_checkpoint(broker):
+    ran = query(broker)
+    ran.run()
+    copy = query(broker, transactionalIdPrefix="copy")
+    copy.query = ran.query
+    copy.run()
+    check(broker, copy)
+
+
+def test_a_transaction_that_timed_out_before_the_decision(broker, admin, caplog):
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    assert all(each.two_phase for each in prepared if each.transaction is not None)
+    first = next(each.transaction for each in prepared if each.transaction is not None)
+    admin.fence_producers([first.transactional_id])
+    with pytest.raises(SinkError, match="ended before the batch was complete"):
+        ran.commit(batch, prepared)
+    ran.run()
+    check(broker, ran)
+
+
+def test_a_decided_transaction_that_is_lost_is_an_error(broker, admin, monkeypatch):
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+    with monkeypatch.context() as patched, pytest.raises(KafkaError):
+        patched.setattr(SinkDriver, "_commit", _fail)
+        ran.commit(batch, prepared)
+    first = next(each.transaction for each in prepared if each.transaction is not None)
+    admin.fence_producers([first.transactional_id])
+    with pytest.raises(SinkError, match="rows are lost: 1 of"):
+        ran.run()
+
+
+def test_brokers_without_two_phase_commit_are_warned_of_once(caplog):
+    with barnabas.Broker() as plain, caplog.at_level(logging.WARNING):
+        ran = query(plain)
+        ran.run()
+        check(plain, ran)
+    assert caplog.text.count("restart it within kafka.transaction.timeout.ms") == 1
+
+
+def test_a_repeated_batch_write_is_skipped_or_finished(broker, monkeypatch):
+    ran = query(broker)
+    ran.workers = [TaskProducers()]
+    batch = ran.batch(0)
+    prepared = ran.run_tasks(batch)
+
+    def recover(number):
+        with open_cluster(ran.options) as cluster:
+            return SinkDriver(cluster, ran.batch(number), 20_000).recover()
+
+    assert not recover(0)
+    with monkeypatch.context() as patched, pytest.raises(KafkaError):
+        patched.setattr(SinkDriver, "_commit", _fail)
+        ran.commit(batch, prepared)
+    # The program ignored the error, and goes on.
+    assert not recover(1)
+    assert committed(broker.bootstrap_servers, ran.options.topic) == Counter(BATCHES[0])
+    assert recover(0)
+    ran.done = 1
+    ran.run()
+    check(broker, ran)
+    with pytest.raises(SinkError, match="is older than batch 2"):
+        recover(1)
