@@ -104,28 +104,20 @@ class DefaultSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of `df.write`."""
         _check_installation()
-        from barnabas.spark.sink import BatchSink, check_transaction_timeout
-        from barnabas.spark.sink_options import parse_batch_options
-        from barnabas.spark.sink_schema import check_schema
+        from barnabas.spark.sink import batch_sink
 
-        if overwrite:
-            raise ValueError('mode("overwrite") is not supported: a topic only grows; write with mode("append")')
-        options = parse_batch_options(dict(self.options))
-        check_schema({field.name: field.dataType.simpleString() for field in schema}, options.topic)
-        check_transaction_timeout(options)
-        return BatchSink(options)
+        return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
         _check_installation()
-        from barnabas.spark.sink import StreamSink, check_transaction_timeout
-        from barnabas.spark.sink_options import parse_stream_options
-        from barnabas.spark.sink_schema import check_schema
+        from barnabas.spark.sink import stream_sink
 
-        options = parse_stream_options(dict(self.options))
-        check_schema({field.name: field.dataType.simpleString() for field in schema}, options.topic)
-        check_transaction_timeout(options)
-        return StreamSink(options)
+        return stream_sink(dict(self.options), _columns(schema))
+
+
+def _columns(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema}
 
 
 def _check_installation() -> None:

@@ -155,8 +155,6 @@ def test_refusals_reach_the_user(spark, topics):
         batch(spark, topics, "t", startingOffsets="latest").collect()
     with pytest.raises(Exception, match="topic nowhere-to-be-found does not exist"):
         batch(spark, topics, "nowhere-to-be-found").collect()
-    with pytest.raises(Exception, match="cannot write yet"):
-        spark.range(1).write.format("barnabas").mode("append").save()
 
 
 def test_records_that_are_gone(spark, topics):

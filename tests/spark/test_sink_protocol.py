@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 from collections import Counter
@@ -11,8 +12,8 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import Admin
-from barnabas.protocol.errors import KafkaError
-from barnabas.spark.decisions import TOPIC
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.spark.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink_protocol import SinkDriver, SinkError
 from barnabas.spark.task_producers import TaskProducers, open_cluster
 from tests.spark.sink_run import Fault, Killed, Query, Watched, committed, random_split
@@ -45,7 +46,7 @@ def query(broker: barnabas.Broker, seed: int = 0, **options: str) -> Query:
 
 def check(broker: barnabas.Broker, ran: Query, times: int = 1) -> None:
     assert ran.options.topic is not None
-    assert committed(broker.bootstrap_servers, ran.options.topic) == {row: times for row in EVERY_ROW}
+    assert committed(broker.bootstrap_servers, ran.options.topic) == dict.fromkeys(EVERY_ROW, times)
 
 
 def test_every_row_once(broker, admin):
@@ -95,15 +96,36 @@ def test_killed_again_and_again(broker):
 
 def test_the_decision_is_carried_out_after_a_failed_commit(broker, monkeypatch):
     ran = query(broker)
-    with monkeypatch.context() as patched, pytest.raises(KafkaError):
-        patched.setattr(SinkDriver, "_commit", _fail)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
         ran.run()
     ran.run()
     check(broker, ran)
 
 
-def _fail(driver: SinkDriver, transactions: object) -> None:
-    raise KafkaError(15, "the test fails it")
+@contextlib.contextmanager
+def _commits_that_fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let drivers decide, and fail before they commit."""
+
+    def fail(driver: SinkDriver, transactions: object) -> None:
+        raise KafkaError(15, "the test fails it")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SinkDriver, "_commit", fail)
+        yield
+
+
+def test_a_decision_whose_answer_is_lost(broker, monkeypatch):
+    """The driver looks again, and finds its own."""
+    ran = query(broker)
+    write = DecisionLog.write
+
+    def write_and_fail(log: DecisionLog, decision: Decision) -> None:
+        write(log, decision)
+        raise KafkaError(ErrorCode.PRODUCER_FENCED)
+
+    monkeypatch.setattr(DecisionLog, "write", write_and_fail)
+    ran.run()
+    check(broker, ran)
 
 
 def test_two_drivers_at_one_batch(broker):
@@ -124,7 +146,7 @@ def test_a_driver_that_wakes_up_late(broker):
     ran.workers = [TaskProducers()]
     late = ran.run_tasks(ran.batch(0))
     ran.run()
-    with pytest.raises(SinkError, match="batch 0 of query .* is older than batch 2"):
+    with pytest.raises(SinkError, match=r"batch 0 of query .* is older than batch 2"):
         ran.commit(ran.batch(0), late)
     check(broker, ran)
 
@@ -236,8 +258,7 @@ def test_a_decided_transaction_that_is_lost_is_an_error(broker, admin, monkeypat
     ran.workers = [TaskProducers()]
     batch = ran.batch(0)
     prepared = ran.run_tasks(batch)
-    with monkeypatch.context() as patched, pytest.raises(KafkaError):
-        patched.setattr(SinkDriver, "_commit", _fail)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
         ran.commit(batch, prepared)
     first = next(each.transaction for each in prepared if each.transaction is not None)
     admin.fence_producers([first.transactional_id])
@@ -264,8 +285,7 @@ def test_a_repeated_batch_write_is_skipped_or_finished(broker, monkeypatch):
             return SinkDriver(cluster, ran.batch(number), 20_000).recover()
 
     assert not recover(0)
-    with monkeypatch.context() as patched, pytest.raises(KafkaError):
-        patched.setattr(SinkDriver, "_commit", _fail)
+    with _commits_that_fail(monkeypatch), pytest.raises(KafkaError):
         ran.commit(batch, prepared)
     # The program ignored the error, and goes on.
     assert not recover(1)

@@ -4,7 +4,7 @@
     producer.begin()
     producer.send(TopicPartition("orders", 0), records)     # as many as wanted
     producer.flush()
-    ...                                                     # somebody ends `producer.transaction`
+    ...                                                     # another process ends `producer.transaction`
 
 It takes whole batches' bodies from an encoder and writes only their headers. Each broker has one request under way,
 with at most one batch of a partition in it: the next request leaves when more is sent, or in `flush`. So the caller
@@ -57,7 +57,7 @@ class EncodedRecords(NamedTuple):
     """The body of a batch: its records, compressed together, with what the header says of them."""
 
     body: Buffer
-    count: int
+    record_count: int
     base_timestamp: int
     max_timestamp: int
     compression: int = 0
@@ -108,7 +108,7 @@ class Producer:
 
     @property
     def transaction(self) -> Transaction:
-        """The open transaction, for whoever ends it."""
+        """The open transaction; another process may end it."""
         assert self.transactional_id is not None
         assert self.identity is not None, "begin() comes first"
         return Transaction(self.transactional_id, self.identity.producer_id, self.identity.epoch)
@@ -143,7 +143,7 @@ class Producer:
         """
         assert self.identity is not None, "begin() comes first"
         sequence = self._sequences.get(partition, 0)
-        self._sequences[partition] = (sequence + records.count) & SEQUENCE_MASK
+        self._sequences[partition] = (sequence + records.record_count) & SEQUENCE_MASK
         self._queues.setdefault(partition, deque()).append(_Batch(partition, sequence, records))
         self._queued_bytes += len(records.body)
         while self._queued_bytes > _MAX_QUEUED_BYTES:
@@ -157,6 +157,16 @@ class Producer:
         """
         while self._queued_bytes or self._under_way:
             self._advance()
+
+    def settle(self) -> None:
+        """Wait until no request is under way, so that the cluster's connections are free; what waits goes on waiting.
+
+        Raises:
+            KafkaError: a batch cannot be delivered.
+        """
+        failure = self._settle()
+        if failure is not None:
+            self._wait(failure)
 
     def abort(self) -> None:
         """Abort the open transaction, without waiting for long.
@@ -270,8 +280,8 @@ class Producer:
         records = batch.records
         attributes = records.compression | (TRANSACTIONAL if self.transactional_id is not None else 0)
         header = BatchHeader(
-            0, 0, NO_LEADER_EPOCH, MAGIC, 0, attributes, records.count - 1, records.base_timestamp,
-            records.max_timestamp, self.identity.producer_id, self.identity.epoch, batch.sequence, records.count,
+            0, 0, NO_LEADER_EPOCH, MAGIC, 0, attributes, records.record_count - 1, records.base_timestamp,
+            records.max_timestamp, self.identity.producer_id, self.identity.epoch, batch.sequence, records.record_count,
         )  # fmt: skip
         return assemble(header, records.body)
 

@@ -71,9 +71,7 @@ def init_producer_id(
         request.producer_id, request.producer_epoch = expected.producer_id, expected.epoch
 
     def ask() -> ProducerIdentity:
-        connection = (
-            cluster.any_connection() if transactional_id is None else _coordinator(cluster, transactional_id)
-        )
+        connection = cluster.any_connection() if transactional_id is None else _coordinator(cluster, transactional_id)
         offered = two_phase and connection.supports(ApiKey.INIT_PRODUCER_ID, _TWO_PHASE_SINCE)
         request.enable2_pc = offered
         response = connection.request(request)
@@ -150,9 +148,7 @@ def end_transactions(
     return outcomes
 
 
-def _end_once(
-    cluster: Cluster, transactions: list[Transaction], commit: bool
-) -> dict[Transaction, KafkaError | None]:
+def _end_once(cluster: Cluster, transactions: list[Transaction], commit: bool) -> dict[Transaction, KafkaError | None]:
     outcomes: dict[Transaction, KafkaError | None] = {}
     by_node: dict[int, list[Transaction]] = {}
     coordinators = cluster.coordinators({each.transactional_id for each in transactions}, TRANSACTION_COORDINATOR)

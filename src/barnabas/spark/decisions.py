@@ -4,7 +4,7 @@
     value  {"version": 1, "query": …, "batch": 17, "run": …, "rows": 60000,
             "transactions": [["orders-…-0", 4711, 3], …]}          transactional id, producer id, epoch
 
-A decision is final once its record is committed: whoever finds it commits these transactions and no others.
+A decision is final once its record is committed: a driver that finds it commits these transactions and no others.
 
 Drivers take turns by the transactional id that is the sink's name. `claim` bumps its epoch, which fences every driver
 that claimed before, and returns when their decisions are complete or aborted. A record is written in a transaction of
@@ -178,7 +178,9 @@ class DecisionLog:
                         if control_type(record.key) is ControlRecordType.ABORT:
                             found = _without_open(found, header.producer_id)
                         else:
-                            found = [(-1, v) if producer == header.producer_id else (producer, v) for producer, v in found]
+                            found = [
+                                (-1, v) if producer == header.producer_id else (producer, v) for producer, v in found
+                            ]
                     elif record.key == key:
                         found.append((header.producer_id, record.value))
         return found[-1][1] if found else None

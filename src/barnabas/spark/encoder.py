@@ -51,9 +51,7 @@ class RecordColumns(NamedTuple):
         """Return some of the records."""
         indexes = pa.array(rows)
         headers = None if self.headers is None else self.headers.take(indexes)
-        return RecordColumns(
-            self.keys.take(indexes), self.values.take(indexes), headers, self.timestamps[rows]
-        )
+        return RecordColumns(self.keys.take(indexes), self.values.take(indexes), headers, self.timestamps[rows])
 
     def slice(self, begin: int, end: int) -> RecordColumns:
         """Return a range of the records."""

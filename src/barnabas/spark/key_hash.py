@@ -25,7 +25,7 @@ def murmur2(keys: pa.BinaryArray) -> UInt32Array:
     starts, lengths = ends[:-1].astype(np.int64), np.diff(ends)
     if keys.null_count:
         lengths = np.where(np.asarray(keys.is_null()), 0, lengths)
-    result = _SEED ^ lengths.astype(np.uint32)
+    result: UInt32Array = _SEED ^ lengths.astype(np.uint32)
     words = lengths >> 2
     for step in range(int(words.max(initial=0))):
         rows = np.flatnonzero(words > step)
@@ -45,7 +45,7 @@ def murmur2(keys: pa.BinaryArray) -> UInt32Array:
 
 
 def _word(data: np.ndarray[Any, np.dtype[np.uint8]], at: np.ndarray[Any, np.dtype[np.int64]]) -> UInt32Array:
-    word = data[at].astype(np.uint32)
+    word: UInt32Array = data[at].astype(np.uint32)
     for byte in (1, 2, 3):
         word |= data[at + byte].astype(np.uint32) << np.uint32(8 * byte)
     return word

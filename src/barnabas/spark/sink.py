@@ -10,7 +10,7 @@ A stream's ids are properties of the task. A batch write has none; its options `
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -19,8 +19,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from barnabas.client.configs import ConfigResource, ResourceType, describe_configs
 from barnabas.client.outcome import result
 from barnabas.protocol.errors import KafkaError
-from barnabas.spark.sink_options import Delivery, SinkOptions
+from barnabas.spark.sink_options import Delivery, SinkOptions, parse_batch_options, parse_stream_options
 from barnabas.spark.sink_protocol import Prepared, SinkBatch, SinkDriver
+from barnabas.spark.sink_schema import check_schema
 from barnabas.spark.task_producers import of_this_process, open_cluster
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class StreamSink(DataSourceStreamArrowWriter):
         if self._options.delivery is Delivery.EXACTLY_ONCE:
             query = context.getLocalProperty(_QUERY_ID)
             number = context.getLocalProperty(_BATCH_ID)
-            assert query is not None and number is not None, "a stream's tasks have the ids of query and batch"
+            assert query is not None, "a stream's tasks have the query's id"
+            assert number is not None, "a stream's tasks have the batch's id"
             run = context.getLocalProperty(_RUN_ID) or ""
             batch = SinkBatch(self._options.sink_name(query), query, run, int(number))
         return _write(self._options, batch, iterator)
@@ -96,7 +98,8 @@ class BatchSink(DataSourceArrowWriter):
         options = self._options
         if options.delivery is not Delivery.EXACTLY_ONCE:
             return None
-        assert options.query is not None and options.batch is not None, "the options were checked"
+        assert options.query is not None, "the options were checked"
+        assert options.batch is not None, "the options were checked"
         return SinkBatch(options.sink_name(options.query), options.query, "", options.batch)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessage:
@@ -115,12 +118,34 @@ class BatchSink(DataSourceArrowWriter):
         _abort(self._options, messages)
 
 
-def check_transaction_timeout(options: SinkOptions) -> None:
-    """Check that the brokers allow the transaction timeout that the user chose.
+def stream_sink(given: Mapping[str, str], columns: Mapping[str, str]) -> StreamSink:
+    """Return the writer of a stream.
+
+    Args:
+        given: the user's options.
+        columns: types by name, as Spark's `simpleString` writes them.
 
     Raises:
-        ValueError: they do not; the message is for the user.
+        ValueError: an option or a column is not right; the message is for the user.
     """
+    options = parse_stream_options(given)
+    _check(options, columns)
+    return StreamSink(options)
+
+
+def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrite: bool) -> BatchSink:
+    """Return the writer of a batch; arguments and errors as in `stream_sink`."""
+    if overwrite:
+        raise ValueError('mode("overwrite") is not supported: a topic only grows; write with mode("append")')
+    options = parse_batch_options(given)
+    _check(options, columns)
+    if options.delivery is Delivery.AT_LEAST_ONCE:
+        logger.info("this write is at least once: rows of a task that is repeated are there twice")
+    return BatchSink(options)
+
+
+def _check(options: SinkOptions, columns: Mapping[str, str]) -> None:
+    check_schema(columns, options.topic)
     if options.delivery is not Delivery.EXACTLY_ONCE or not options.chooses_timeout:
         return
     name = "transaction.max.timeout.ms"

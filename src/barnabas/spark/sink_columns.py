@@ -86,7 +86,10 @@ class RowRouter:
         values = _column(rows, "value", pa.binary())
         assert values is not None, "the driver has checked the schema"
         return RecordColumns(
-            pa.nulls(count, pa.binary()) if keys is None else keys, values, _column(rows, "headers", _HEADER), timestamps
+            pa.nulls(count, pa.binary()) if keys is None else keys,
+            values,
+            _column(rows, "headers", _HEADER),
+            timestamps,
         )
 
     def _topics(self, rows: pa.RecordBatch) -> Iterator[tuple[str, Int64Array | None]]:
@@ -96,9 +99,7 @@ class RowRouter:
         topics = _column(rows, "topic", pa.string())
         assert topics is not None, "the driver has checked the schema"
         if topics.null_count:
-            raise ValueError(
-                "null topic present in the data. Use the topic option for setting a topic."
-            )
+            raise ValueError("null topic present in the data. Use the topic option for setting a topic.")
         coded = topics.dictionary_encode()
         indexes = np.asarray(coded.indices)
         for index, topic in enumerate(coded.dictionary.to_pylist()):

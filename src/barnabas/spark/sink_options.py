@@ -76,7 +76,9 @@ def parse_batch_options(options: Mapping[str, str]) -> SinkOptions:
     query, batch = given.text("queryId"), given.integer("batchId")
     delivery = _delivery(given)
     if (query is None) != (batch is None):
-        raise ValueError("queryId and batchId belong together: the name of a sequence of writes, and the write's number")
+        raise ValueError(
+            "queryId and batchId belong together: the name of a sequence of writes, and the write's number"
+        )
     if query is None and delivery is Delivery.EXACTLY_ONCE:
         raise ValueError(
             "exactly-once delivery of a batch write needs the options queryId and batchId: a name, and a number that"
@@ -151,7 +153,11 @@ _REFUSED = {
         "Kafka option 'partitioner.class' is not supported: the column partition chooses a row's partition, else its key"
     ),
 }
-_REQUIRED = {"kafka.acks": ("all", "-1"), "kafka.enable.idempotence": ("true",), "kafka.security.protocol": ("plaintext",)}
+_REQUIRED = {
+    "kafka.acks": ("all", "-1"),
+    "kafka.enable.idempotence": ("true",),
+    "kafka.security.protocol": ("plaintext",),
+}
 
 
 def _refuse_producer_settings(given: Given) -> None:

@@ -20,11 +20,11 @@ Spark repeats a batch, with the same query and batch id, until the commit of tha
 Why no decided transaction is ever aborted, and no undecided one committed:
 
 - A transactional id belongs to one Python worker. A transaction has an epoch that no other transaction has, and
-  everybody ends it by this pair. So a zombie, a second attempt of a task, or a speculative one cannot touch it.
+  every driver ends it by this pair. So a zombie, a second attempt of a task, or a speculative one cannot touch it.
 - A worker uses an id again two batches later, so that an EndTxn for the last decision can be repeated at any time.
 - A transaction found in 3 is of this batch or an earlier one: a later batch exists only if this batch was decided, and
-  then 2 has seen it. 4 succeeds only if no driver claimed between. So 6 aborts nothing that anybody may still decide.
-- The only other that aborts is the broker, after `transaction.timeout.ms`. With two-phase commit it never does.
+  then 2 has seen it. 4 succeeds only if no driver claimed between. So 6 aborts nothing that a driver may still decide.
+- Only the broker aborts besides, after `transaction.timeout.ms`. With two-phase commit it never does.
 
 The sink's name contains the query's id, so that two queries never share a record or a transactional id.
 
@@ -207,9 +207,7 @@ class SinkDriver:
         Raises:
             SinkError: a transaction of this batch is not open.
         """
-        listed = insist(
-            self._cluster, lambda: list_transactions(self._cluster, states=["Ongoing"]), self._timeout_ms
-        )
+        listed = insist(self._cluster, lambda: list_transactions(self._cluster, states=["Ongoing"]), self._timeout_ms)
         prefix = self._batch.name + SEPARATOR
         ours = {each.transactional_id for each in listed if each.transactional_id.startswith(prefix)}
         lost = [each for each in mine if each.transactional_id not in ours]
@@ -221,7 +219,9 @@ class SinkDriver:
                 " batches smaller. Nothing of the batch is visible; restart the query"
             )
         others = sorted(ours - {each.transactional_id for each in mine})
-        described = insist(self._cluster, lambda: results(describe_transactions(self._cluster, others)), self._timeout_ms)
+        described = insist(
+            self._cluster, lambda: results(describe_transactions(self._cluster, others)), self._timeout_ms
+        )
         return {
             Transaction(found.transactional_id, found.producer_id, found.producer_epoch)
             for found in described.values()

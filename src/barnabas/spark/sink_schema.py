@@ -38,7 +38,12 @@ def check_schema(columns: Mapping[str, str], topic: str | None) -> None:
         raise ValueError("Required attribute 'value' not found.")
     for name, accepted in _ACCEPTED.items():
         kind = found.get(name)
-        if kind is None or kind == "void" or kind in accepted or kind.startswith(("varchar(", "char(")) and "string" in accepted:
+        if (
+            kind is None
+            or kind == "void"
+            or kind in accepted
+            or (kind.startswith(("varchar(", "char(")) and "string" in accepted)
+        ):
             continue
         shown = " or ".join(accepted[:1] if name == "headers" else accepted)
         raise ValueError(f"{name} attribute type must be {shown}, not {kind}. Cast the column")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.patience import insist
+from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.encoder import encode
 from barnabas.spark.sink_columns import RowRouter
@@ -46,9 +47,18 @@ def write_task(
         KafkaError: a broker did not answer in time.
     """
     cluster = producers.cluster(options)
-    router = RowRouter(options.topic, lambda topic: _partition_count(cluster, topic, options), task, now_ms)
     producer: Producer | None = None
+    counts: dict[str, int] = {}
     written = 0
+
+    def partition_count(topic: str) -> int:
+        if topic not in counts:
+            if producer is not None:
+                producer.settle()
+            counts[topic] = _partition_count(cluster, topic, options)
+        return counts[topic]
+
+    router = RowRouter(options.topic, partition_count, task, now_ms)
     try:
         for batch_of_rows in rows:
             for partition, records in router.route(batch_of_rows):
@@ -80,7 +90,12 @@ def _partition_count(cluster: Cluster, topic: str, options: SinkOptions) -> int:
             raise metadata.errors.get(topic) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return len(metadata.topics[topic].partitions)
 
-    return insist(cluster, ask, options.delivery_timeout_ms)
+    try:
+        return insist(cluster, ask, options.delivery_timeout_ms)
+    except KafkaError as error:
+        if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+            raise SinkError(f"topic {printable(topic)} does not exist: create it first") from None
+        raise
 
 
 def _explained(error: Exception, options: SinkOptions) -> Exception:
@@ -99,5 +114,7 @@ def _explained(error: Exception, options: SinkOptions) -> Exception:
                 f" kafka.max.request.size ({options.max_request_bytes})"
             )
         case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            return SinkError("a topic that rows are for does not exist: create it first")
+            return SinkError(
+                "a topic was deleted while rows were written to it: create it again, and restart the query"
+            )
     return error
