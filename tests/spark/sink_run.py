@@ -14,7 +14,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -31,6 +31,9 @@ from barnabas.spark.sink_options import SinkOptions, parse_stream_options
 from barnabas.spark.sink_protocol import Prepared, SinkBatch, SinkDriver
 from barnabas.spark.task_producers import TaskProducers, open_cluster
 from barnabas.spark.task_writer import write_task
+
+Split: TypeAlias = Callable[[Sequence[str]], list[Sequence[str]]]
+"""Returns the rows of each task of a batch."""
 
 
 class Killed(BaseException):
@@ -101,7 +104,7 @@ class Query:
         servers: str,
         topic: str,
         batches: Sequence[Sequence[str]],
-        split: Callable[[Sequence[str]], list[Sequence[str]]],
+        split: Split,
         query: str,
         **options: str,
     ) -> None:
@@ -162,7 +165,7 @@ def rows_of(values: Sequence[str]) -> pa.RecordBatch:
     return pa.record_batch({"key": column, "value": column})
 
 
-def random_split(seed: int) -> Callable[[Sequence[str]], list[Sequence[str]]]:
+def random_split(seed: int) -> Split:
     """Return a function that splits rows into one to four tasks, each time another way."""
     chance = random.Random(seed)
 

@@ -12,11 +12,12 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import Admin
+from barnabas.client.wire import BlockingConnection
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.spark.decisions import TOPIC, Decision, DecisionLog
 from barnabas.spark.sink_protocol import SinkDriver, SinkError
 from barnabas.spark.task_producers import TaskProducers, open_cluster
-from tests.spark.sink_run import Fault, Killed, Query, Watched, committed, random_split
+from tests.spark.sink_run import Fault, Killed, Query, Split, Watched, committed, random_split
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sink")]
 
@@ -38,10 +39,10 @@ def admin(broker: barnabas.Broker) -> Iterator[Admin]:
         yield found
 
 
-def query(broker: barnabas.Broker, seed: int = 0, **options: str) -> Query:
+def query(broker: barnabas.Broker, seed: int = 0, split: Split | None = None, **options: str) -> Query:
     topic = f"out-{uuid.uuid4().hex[:8]}"
     broker.create_topic(topic, partitions=2)
-    return Query(broker.bootstrap_servers, topic, BATCHES, random_split(seed), uuid.uuid4().hex, **options)
+    return Query(broker.bootstrap_servers, topic, BATCHES, split or random_split(seed), uuid.uuid4().hex, **options)
 
 
 def check(broker: barnabas.Broker, ran: Query, times: int = 1) -> None:
@@ -80,6 +81,27 @@ def test_a_connection_lost_at_any_request_is_no_reason_to_stop(broker, seed, fau
     for number in range(1 + seed, len(watched.seen), SEEDS):
         ran = query(broker, seed)
         ran.run(Watched(number, fault).connect)
+        check(broker, ran)
+
+
+@pytest.mark.parametrize("ends", [0, 1, 2, 4])
+def test_a_broker_that_restarts_while_transactions_end(tmp_path, ends):
+    """Before the n-th EndTxn: the first is that of the decision."""
+    config = {"transaction.two.phase.commit.enable": True, "transaction.state.log.num.partitions": 2}
+    with barnabas.Broker(tmp_path, config=config) as broker:
+        watched = Watched()
+        ran = query(broker, split=lambda values: [values[:3], values[3:]])
+
+        class Restarting(BlockingConnection):
+            def send(self, message, version=None, *, highest=None):
+                if watched.seen.count("EndTxn") == ends and type(message).__name__ == "EndTxnRequest":
+                    broker.stop()
+                    broker.start()
+                watched.count(type(message).__name__.removesuffix("Request"))
+                return super().send(message, version, highest=highest)
+
+        ran.run(Restarting)
+        assert watched.seen.count("EndTxn") > 5
         check(broker, ran)
 
 

@@ -63,7 +63,7 @@ def test_a_task_that_fails_leaves_nothing_open(broker):
     assert committed(broker.bootstrap_servers, "failed") == {}
 
 
-def test_a_topic_that_appears_while_requests_are_under_way(broker):
+def test_several_topics_and_more_rows_than_are_kept_in_memory(broker):
     for topic in ("one", "two"):
         broker.create_topic(topic, partitions=2)
 
