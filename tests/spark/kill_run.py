@@ -14,6 +14,7 @@ from pathlib import Path
 def main(servers: str, source: str, target: str, folder: str, sink: str, seed: str) -> None:
     from pyspark.sql import SparkSession
 
+    from barnabas.demo.pipeline import start_patiently
     from tests.spark.connector import connector_jars
 
     builder = (
@@ -38,14 +39,13 @@ def main(servers: str, source: str, target: str, folder: str, sink: str, seed: s
         .load()
         .select("value")
     )
-    query = (
+    writer = (
         rows.writeStream.format(sink)
         .option("kafka.bootstrap.servers", servers)
         .options(topic=target, checkpointLocation=f"{folder}/checkpoint")
         .trigger(availableNow=True)
-        .start()
     )
-    query.awaitTermination()
+    start_patiently(writer).awaitTermination()
     spark.stop()
 
 
