@@ -14,7 +14,7 @@ from pathlib import Path
 def main(servers: str, source: str, target: str, folder: str, sink: str, seed: str) -> None:
     from pyspark.sql import SparkSession
 
-    from barnabas.demo.pipeline import start_patiently
+    from barnabas.spark import start
     from tests.spark.connector import connector_jars
 
     builder = (
@@ -45,7 +45,7 @@ def main(servers: str, source: str, target: str, folder: str, sink: str, seed: s
         .options(topic=target, checkpointLocation=f"{folder}/checkpoint")
         .trigger(availableNow=True)
     )
-    start_patiently(writer).awaitTermination()
+    start(writer).awaitTermination()
     spark.stop()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin
-from barnabas.demo.pipeline import start_patiently
+from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 from tests.spark.sink_run import committed
 
@@ -33,7 +33,7 @@ def copied(spark: Any, topics: Topics, source: str, target: str, folder: Path, *
 
 
 def run(writer: Any) -> Any:
-    query = start_patiently(writer)
+    query = start(writer)
     query.awaitTermination()
     return query
 
