@@ -12,14 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
 import barnabas
+from barnabas.demo.answers import totals
 from barnabas.demo.feeder import FIRST_LINES, Feed, feed_lines, read_lines
 from barnabas.demo.shop import create_topics
 
@@ -39,45 +39,11 @@ QUESTIONS = (
 )
 
 
-class Totals(NamedTuple):
-    """What the tables must add up to."""
-
-    revenue: Decimal
-    clean: int
-    rejected: int
-
-
 class Run(NamedTuple):
     """What one run of the two left in the tables."""
 
     answers: list[list[str]]
     seconds: dict[str, float]
-
-
-def totals(lines: Iterable[Sequence[str]]) -> Totals:
-    """Add the order lines up, without Spark."""
-    revenue, clean, rejected = Decimal(0), 0, 0
-    for line in lines:
-        amount = _amount(line)
-        if amount is None:
-            rejected += 1
-        else:
-            clean += 1
-            revenue += amount
-    return Totals(revenue, clean, rejected)
-
-
-def _amount(line: Sequence[str]) -> Decimal | None:
-    """Return what a line comes to, or None if it is not a valid order line."""
-    if len(line) != 8:
-        return None
-    order, code, _, quantity, at, price, _, country = (each.strip() for each in line)
-    try:
-        datetime.fromisoformat(at)
-        amount = int(quantity) * Decimal(price)
-    except (ValueError, InvalidOperation):
-        return None
-    return amount if order and code and country and Decimal(price) > 0 and amount else None
 
 
 class Shop:
@@ -86,8 +52,8 @@ class Shop:
     def __init__(self, folder: Path, servers: str) -> None:
         bin_folder = Path(sys.executable).parent
         self.folder = folder
-        self._servers = servers
-        self._environment = os.environ | {
+        self.servers = servers
+        self.environment = os.environ | {
             "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(folder),
             "SPARK_CONF_DIR": str(folder / "conf"),
@@ -95,12 +61,12 @@ class Shop:
         }
         command = [sys.executable, "-m", "shop", "new", str(folder)]
         project = str(ROOT / "pipelines" / "shop")
-        subprocess.run(command, env=self._environment | {"PYTHONPATH": project}, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=self.environment | {"PYTHONPATH": project}, check=True, stdout=subprocess.DEVNULL)
 
     def run_pipelines(self) -> str:
         """Type `spark-pipelines run`."""
         return self._type(
-            "spark-pipelines", "run", *SHORT_RUN, "--conf", f"spark.shop.bootstrap.servers={self._servers}"
+            "spark-pipelines", "run", *SHORT_RUN, "--conf", f"spark.shop.bootstrap.servers={self.servers}"
         )
 
     def ask(self, *questions: str) -> list[list[str]]:
@@ -110,7 +76,7 @@ class Shop:
 
     def _type(self, *command: str) -> str:
         done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=PATIENCE_S
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
@@ -118,7 +84,7 @@ class Shop:
 
 
 @contextmanager
-def _fed_in_two_parts(servers: str, feed: Feed) -> Iterator[threading.Event]:
+def fed_in_two_parts(servers: str, feed: Feed) -> Iterator[threading.Event]:
     """Feed the first lines; when the event is set, the rest. The context ends when all are acknowledged."""
     first, rest = threading.Event(), threading.Event()
 
@@ -141,7 +107,7 @@ def run_twice(folder: Path, feed: Feed) -> list[Run]:
         servers = broker.bootstrap_servers
         create_topics(servers)
         shop = Shop(folder, servers)
-        with _fed_in_two_parts(servers, feed):
+        with fed_in_two_parts(servers, feed):
             runs.append(_run(shop))
         runs.append(_run(shop))
     return runs
@@ -172,7 +138,7 @@ def main() -> None:
     for run, fed in zip(runs, (lines[:FIRST_LINES], lines), strict=True):
         expected = totals(fed)
         wanted = [
-            [f"{expected.revenue:.3f}", str(expected.clean)],
+            [f"{expected.revenue_thousandths / 1000:.3f}", str(expected.clean)],
             [str(len(fed)), str(len(fed))],
             [str(expected.rejected)],
         ]

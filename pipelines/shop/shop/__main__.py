@@ -32,9 +32,10 @@ def shop() -> None:
 
 @shop.command("new")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-def new_command(folder: Path) -> None:
+@click.option("--beside", is_flag=True, help="Even if other files are there.")
+def new_command(folder: Path, beside: bool) -> None:
     """Copy this project into a new folder, yours to change."""
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and any(folder.iterdir()) and not beside:
         raise ProjectError(f"{folder} is not empty (name a new folder)")
     click.echo(f"the shop's pipeline is in {new(folder)}")
 

@@ -7,7 +7,6 @@ because a cancellation may be read before its order. A timer forgets them when n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -17,26 +16,29 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from shop.transform import LATENESS
 
 LARGE, TAKEN_BACK = 5_000, 1_000
-WITHIN = timedelta(hours=1)
-_REMEMBERED = (
-    "order_id string, line bigint, at timestamp, country string, description string, quantity int, amount decimal(18,3)"
+WITHIN_US = 3_600_000_000
+
+# Moments are microseconds here: Spark gives a processor the moments of rows without a zone, and those of its state with one.
+_LINE = (
+    "order_id string, line bigint, at_us bigint, country string, description string, quantity int, amount decimal(18,3)"
 )
-_NAMES = [column.split()[0] for column in _REMEMBERED.split(", ")]
-_Line = Row(*_NAMES)
-ALERT = (
-    "kind string, order_id string, line bigint, at timestamp, customer string, country string, description string, "
-    "quantity int, amount decimal(18,3), cancelled_at timestamp"
-)
+_FOUND = f"customer string, cancelled_us bigint, {_LINE}"
+_NAMES = [column.split()[0] for column in _LINE.split(", ")]
+Line = Row(*_NAMES)
 
 
 def alerts(lines: DataFrame) -> DataFrame:
     """Return one row per order line to look at, as soon as it is known."""
+    columns = ("order_id", "line", "at", "customer", "country", "description", "quantity", "amount")
     large = lines.where(F.col("amount") >= LARGE).select(
-        F.lit("large").alias("kind"),
-        *("order_id", "line", "at", "customer", "country", "description", "quantity", "amount"),
-        F.lit(None).cast("timestamp").alias("cancelled_at"),
+        F.lit("large").alias("kind"), *columns, F.lit(None).cast("timestamp").alias("cancelled_at")
     )
-    return large.unionByName(taken_back(lines))
+    found = taken_back(lines).withColumn("at", F.timestamp_micros("at_us"))
+    return large.unionByName(
+        found.select(
+            F.lit("taken back").alias("kind"), *columns, F.timestamp_micros("cancelled_us").alias("cancelled_at")
+        )
+    )
 
 
 def taken_back(lines: DataFrame) -> DataFrame:
@@ -44,8 +46,9 @@ def taken_back(lines: DataFrame) -> DataFrame:
     return (
         lines.where((F.abs("amount") >= TAKEN_BACK) & F.col("customer").isNotNull())
         .withWatermark("at", LATENESS)
+        .withColumn("at_us", F.unix_micros("at"))
         .groupBy("customer", "stock_code")
-        .transformWithState(TakenBack(), outputStructType=ALERT, outputMode="Append", timeMode="EventTime")
+        .transformWithState(TakenBack(), outputStructType=_FOUND, outputMode="Append", timeMode="EventTime")
     )
 
 
@@ -54,27 +57,27 @@ class TakenBack(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._recent = handle.getListState("recent", _REMEMBERED)
+        self._recent = handle.getListState("recent", _LINE)
 
     def handleInputRows(self, key: tuple[str, str], rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Compare each line with those remembered, then remember it."""
-        recent = [_Line(*row) for row in self._recent.get()]
+        recent = [Line(*row) for row in self._recent.get()]
         for row in rows:
-            line = _Line(*(row[name] for name in _NAMES))
+            line = Line(*(row[name] for name in _NAMES))
             for other in recent:
-                order, cancellation = (line, other) if line.amount > 0 else (other, line)
+                order, cancellation = (line, other) if line.quantity > 0 else (other, line)
                 if _is_pair(order, cancellation):
-                    yield _alert(key[0], order, cancellation)
+                    yield Row(customer=key[0], cancelled_us=cancellation.at_us, **order.asDict())
             recent.append(line)
-            self._handle.registerTimer(_milliseconds(line.at + WITHIN))
+            self._handle.registerTimer((line.at_us + WITHIN_US) // 1000 + 1)
         self._recent.put([tuple(line) for line in recent])
 
     def handleExpiredTimer(self, key: tuple[str, str], timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        """Forget the lines which no later line can match."""
-        now_ms = expiredTimerInfo.getExpiryTimeInMs()
-        recent = [row for row in self._recent.get() if _milliseconds(row[2] + WITHIN) > now_ms]
+        """Forget the lines that no later line can match."""
+        now_us = expiredTimerInfo.getExpiryTimeInMs() * 1000
+        recent = [tuple(row) for row in self._recent.get() if Line(*row).at_us + WITHIN_US > now_us]
         if recent:
-            self._recent.put([tuple(row) for row in recent])
+            self._recent.put(recent)
         else:
             self._recent.clear()
         return iter(())
@@ -84,27 +87,4 @@ class TakenBack(StatefulProcessor):
 
 
 def _is_pair(order: Row, cancellation: Row) -> bool:
-    return (
-        order.amount > 0
-        and order.quantity == -cancellation.quantity
-        and order.at <= cancellation.at <= order.at + WITHIN
-    )
-
-
-def _alert(customer: str, order: Row, cancellation: Row) -> Row:
-    return Row(
-        kind="taken back",
-        order_id=order.order_id,
-        line=order.line,
-        at=order.at,
-        customer=customer,
-        country=order.country,
-        description=order.description,
-        quantity=order.quantity,
-        amount=order.amount,
-        cancelled_at=cancellation.at,
-    )
-
-
-def _milliseconds(moment: Any) -> int:
-    return round(moment.timestamp() * 1000)
+    return order.quantity == -cancellation.quantity > 0 and order.at_us <= cancellation.at_us <= order.at_us + WITHIN_US

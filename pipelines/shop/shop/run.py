@@ -9,16 +9,18 @@ import time
 from collections.abc import Mapping
 from types import FrameType
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from shop.project import Project
 from shop.session import open_session
 from shop.streams import FROM_TABLES, FROM_TOPICS, NAMES, Streams
-from shop.watch import Watcher
+from shop.watch import Watcher, first_line
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 0.5
+_ATTEMPTS = 5
 
 
 def run(project: Project, servers: str, master: str | None, settings: Mapping[str, str], every_s: float) -> None:
@@ -67,7 +69,13 @@ def _start(streams: Streams, name: str) -> StreamingQuery:
 
 def _once(streams: Streams) -> None:
     """Read what the topics have now, and then what the tables have."""
-    for names in (FROM_TOPICS, FROM_TABLES):
-        for query in [_start(streams, name) for name in names]:
-            query.awaitTermination()
+    for name in (*FROM_TOPICS, *FROM_TABLES):
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                _start(streams, name).awaitTermination()
+                break
+            except StreamingQueryException as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                logger.warning("%s failed and starts again: %s", name, first_line(error))
     streams.create_views()

@@ -37,6 +37,7 @@ def open_session(folder: Path, master: str | None = None, settings: Mapping[str,
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    spark.sql(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+    if not spark.catalog.databaseExists(DATABASE):
+        spark.sql(f"CREATE DATABASE {DATABASE}")
     spark.sql(f"USE {DATABASE}")
     return spark

@@ -27,6 +27,9 @@ class Query(Protocol):
     @property
     def recentProgress(self) -> Sequence[Any]: ...
 
+    @property
+    def status(self) -> Mapping[str, Any]: ...
+
     def exception(self) -> Exception | None: ...
 
     def stop(self) -> None: ...
@@ -146,7 +149,7 @@ class Watcher:
             each.pause_s = FIRST_PAUSE_S
         each.query = None
         each.restarts += 1
-        each.error = _first_line(error)
+        each.error = first_line(error)
         each.due_s = now_s + each.pause_s
         logger.warning("%s failed and starts again in %.0f s: %s", each.name, each.pause_s, each.error)
         each.pause_s = min(2 * each.pause_s, LONGEST_PAUSE_S)
@@ -189,16 +192,17 @@ def _status(each: Watched) -> dict[str, Any]:
         "batch_s": each.batch_s,
         "restarts": each.restarts,
         "error": each.error,
+        "idle": each.query is not None and not _is_busy(each.query.status),
     }
 
 
-def _first_line(error: Exception | None) -> str:
+def _is_busy(status: Mapping[str, Any]) -> bool:
+    return bool(status["isDataAvailable"] or status["isTriggerActive"])
+
+
+def first_line(error: Exception | None) -> str:
+    """Return what an exception says, without Spark's plans below it."""
     if error is None:
         return "it ended"
     lines = [line for line in str(error).splitlines() if line and not line.startswith("===")]
     return lines[0] if lines else type(error).__name__
-
-
-def exceeds(status: Mapping[str, Any]) -> bool:
-    """Return whether a status has alarms."""
-    return bool(status["alarms"])
