@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -33,14 +34,14 @@ pytestmark = [*(mark for mark in SPARK if mark.name != "timeout"), pytest.mark.t
 class Running:
     """`python -m shop run` in a folder."""
 
-    def __init__(self, shop: Shop, *arguments: str) -> None:
+    def __init__(self, shop: Shop, *arguments: str, master: str = "local[2]") -> None:
         command = [
             sys.executable,
             "-m",
             "shop",
             "run",
             "--master",
-            "local[2]",
+            master,
             "-b",
             shop.servers,
             *SHORT_RUN,
@@ -60,6 +61,11 @@ class Running:
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             assert time.monotonic() < deadline_s, self.log.read_text()[-3000:]
             time.sleep(0.1)
+
+    def wait_for_a_batch(self) -> None:
+        """Wait until some query is in a batch that has records."""
+        while all(query["idle"] for query in json.loads((self.shop.folder / "status.json").read_text())["queries"]):
+            time.sleep(0.02)
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)

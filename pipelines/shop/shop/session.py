@@ -21,11 +21,12 @@ def open_session(folder: Path, master: str | None = None, settings: Mapping[str,
         settings: more settings, which count before those of the file.
     """
     os.environ["SPARK_CONF_DIR"] = str(folder / "conf")
-    # Workers run the interpreter that runs this, and find the package `shop` where this process found it.
+    # Workers run the interpreter that runs this, and find the package `shop` in the folder.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     builder = (
         SparkSession.builder.appName("shop")
+        .config("spark.executorEnv.PYTHONPATH", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "spark-warehouse"))
         .config(
             "spark.hadoop.javax.jdo.option.ConnectionURL",
