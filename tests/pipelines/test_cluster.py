@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 import run_pipelines
 from apache_kafka import free_port
@@ -39,8 +39,13 @@ class Cluster:
         self.workers = [self._start("worker.Worker", *worker, self.master) for _ in range(2)]
 
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [str(Path(sys.executable).parent / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
-        environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": _SMALL}
+        home = Path(pyspark.__file__).parent
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+        environment = os.environ | {
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_JAVA_OPTS": _SMALL,
+        }
         with open(self._folder / "cluster.log", "ab") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         self._started.append(process)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from shop.transform import LATENESS
 
@@ -87,4 +87,5 @@ class TakenBack(StatefulProcessor):
 
 
 def _is_pair(order: Row, cancellation: Row) -> bool:
-    return order.quantity == -cancellation.quantity > 0 and order.at_us <= cancellation.at_us <= order.at_us + WITHIN_US
+    is_same = order.quantity == -cancellation.quantity > 0
+    return is_same and bool(order.at_us <= cancellation.at_us <= order.at_us + WITHIN_US)

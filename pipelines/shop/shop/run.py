@@ -32,10 +32,10 @@ def run(project: Project, servers: str, master: str | None, settings: Mapping[st
     def stop(_number: int, _frame: FrameType | None) -> None:
         stopped.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
     with project.lock():
         spark = open_session(project.folder, master, settings)
+        for number in (signal.SIGTERM, signal.SIGINT):  # only now: the session takes SIGINT for itself
+            signal.signal(number, stop)
         streams = Streams(spark, servers, project.folder, every_s, project.starting())
         if every_s:
             _watch(project, streams, stopped)

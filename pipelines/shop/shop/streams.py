@@ -55,7 +55,7 @@ class Streams:
             self._rows(name)
             .writeStream.queryName(name)
             .option("checkpointLocation", str(self.folder / "checkpoints" / name))
-            .trigger(**trigger)  # type: ignore[arg-type]
+            .trigger(**trigger)
             .toTable(name)
         )
 
