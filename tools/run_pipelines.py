@@ -65,16 +65,15 @@ class Shop:
 
     def run_pipelines(self) -> str:
         """Type `spark-pipelines run`."""
-        return self._type(
-            "spark-pipelines", "run", *SHORT_RUN, "--conf", f"spark.shop.bootstrap.servers={self.servers}"
-        )
+        return self.type("spark-pipelines", "run", *SHORT_RUN, "--conf", f"spark.shop.bootstrap.servers={self.servers}")
 
     def ask(self, *questions: str) -> list[list[str]]:
         """Type `spark-sql -e`; return one row of answers per question."""
-        said = self._type("spark-sql", *SHORT_RUN, "-e", "; ".join(questions))
+        said = self.type("spark-sql", *SHORT_RUN, "-e", "; ".join(questions))
         return [line.split("\t") for line in said.splitlines() if line and not line.startswith("WARNING")]
 
-    def _type(self, *command: str) -> str:
+    def type(self, *command: str) -> str:
+        """Type a command in the folder; return what it prints."""
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S
         )

@@ -53,13 +53,17 @@ class Cluster:
 
     def kill_an_executor(self) -> None:
         """Kill the executor of the first worker; the worker starts another."""
-        (executor,) = _children(self.workers[0].pid)
+        (executor,) = (pid for pid in _children(self.workers[0].pid) if "ExecutorBackend" in _command_line(pid))
         os.kill(executor, signal.SIGKILL)
 
     def stop(self) -> None:
         for process in self._started:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def _children(pid: int) -> list[int]:

@@ -140,13 +140,37 @@ def test_alerts_are_those_that_sql_finds(shop):
     assert {kind for kind, _, _ in alerts} == {"large", "taken back"}
 
 
-def test_an_upgraded_query_goes_on_and_writes_nothing_twice(shop):
-    """Spark would skip the first batches of a query that counts from 0 again: its table has batches of these numbers."""
+def change(shop: Shop, module: str, old: str, new: str) -> None:
+    """Change the project's code, as its user would."""
+    path = shop.folder / "shop" / module
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_changed_code_goes_on_from_the_checkpoints(shop):
+    """What is in the tables stays; a new rule holds for new lines. The query with state starts over, when told to."""
+    change(
+        shop,
+        "transform.py",
+        'F.when(is_blank("order_id")',
+        'F.when(F.col("country") == "United Kingdom", "closed").when(is_blank("order_id")',
+    )
+    change(shop, "alerts.py", "LARGE, TAKEN_BACK = 5_000", "LARGE, TAKEN_BACK = 50")
     with run_pipelines.fed_in_two_parts(shop.servers, replace(FEED, rows=LINES + 500)) as rest:
         rest.set()
-    subprocess.run(
-        [sys.executable, "-m", "shop", "upgrade", "checked_orders"], cwd=shop.folder, env=shop.environment, check=True
-    )
+    shop.type(sys.executable, "-m", "shop", "upgrade", "alerts")
     Running(shop, "--once").wait()
-    places = {(row["partition"], row["offset"]) for row in table(shop, "checked_orders", "partition", "offset")}
-    assert rows(shop, "checked_orders") == len(places) == LINES + 500
+    orders = table(shop, "checked_orders", "partition", "offset", "order_id", "line", "amount", "country", "reason")
+    assert len({(row["partition"], row["offset"]) for row in orders}) == len(orders) == LINES + 500
+    assert {row["line"] > LINES for row in orders if row["reason"] == "closed"} == {True}
+    assert {row["country"] for row in orders if row["reason"] is None and row["line"] > LINES}.isdisjoint(
+        {"United Kingdom"}
+    )
+    large = {(row["order_id"], row["line"]) for row in orders if row["reason"] is None and row["amount"] >= 50}
+    alerts = table(shop, "alerts", "kind", "order_id", "line")
+    assert {(row["order_id"], row["line"]) for row in alerts if row["kind"] == "large"} == large
+
+
+def test_a_new_query_may_begin_where_one_stopped(shop):
+    positions = json.loads(shop.type(sys.executable, "-m", "shop", "positions", "checked_orders"))
+    assert sum(positions["orders"].values()) == rows(shop, "checked_orders")

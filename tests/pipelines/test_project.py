@@ -47,16 +47,6 @@ def test_the_position_is_that_of_the_last_finished_batch(project, type_in):
     assert type_in("positions", "stock_events").output == "Error: stock_events has finished no batch yet\n"
 
 
-def test_a_query_of_a_topic_keeps_its_position_and_table_when_it_is_upgraded(project, type_in):
-    assert type_in("upgrade", "checked_orders").output.startswith("checked_orders goes on where it stopped; ")
-    checkpoint = project.folder / "checkpoints" / "checked_orders"
-    assert {path.name for path in checkpoint.iterdir()} == {"offsets", "commits"}
-    assert json.loads(project.positions("checked_orders") or "") == OFFSETS
-    assert (project.folder / "spark-warehouse" / "live.db" / "checked_orders" / "rows.parquet").exists()
-    (aside,) = (project.folder / "old").iterdir()
-    assert (aside / "checkpoints" / "checked_orders" / "metadata").exists()
-
-
 def test_a_query_of_a_table_starts_over_when_it_is_upgraded(project, type_in):
     assert type_in("upgrade", "alerts").output.startswith("alerts starts over, with an empty table; ")
     assert not (project.folder / "checkpoints" / "alerts").exists()

@@ -12,7 +12,7 @@ import click
 from shop.new import new
 from shop.project import Project, ProjectError
 from shop.run import run
-from shop.streams import FROM_TOPICS, NAMES
+from shop.streams import FROM_TABLES, FROM_TOPICS
 
 _STOPS_WITHIN_S = 120.0
 
@@ -100,14 +100,12 @@ def reset(to: str) -> None:
 
 
 @shop.command()
-@click.argument("query", type=click.Choice(NAMES))
+@click.argument("query", type=click.Choice(FROM_TABLES))
 def upgrade(query: str) -> None:
-    """Let changed code of a query take over, where Spark would refuse its checkpoint."""
+    """Let changed code of a query with state start over, with an empty table; other queries go on by themselves."""
     project = Project(Path())
     with project.lock():
-        aside = project.upgrade(query)
-    how = "goes on where it stopped" if query in FROM_TOPICS else "starts over, with an empty table"
-    click.echo(f"{query} {how}; what it had is in {aside}")
+        click.echo(f"{query} starts over, with an empty table; what it had is in {project.upgrade(query)}")
 
 
 @shop.command()

@@ -15,7 +15,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from shop.streams import DATABASE, FROM_TABLES, FROM_TOPICS, NAMES
+from shop.streams import DATABASE, FROM_TOPICS, NAMES
 
 
 class ProjectError(Exception):
@@ -121,21 +120,14 @@ class Project:
         return aside
 
     def upgrade(self, name: str) -> Path:
-        """Let the changed code of a query take over where Spark would refuse its checkpoint.
+        """Let the changed code of a query with state take over: it starts over, with an empty table.
 
-        A query of a topic keeps its table and its position: the new checkpoint has the old one's logs of offsets and
-        commits, with their batch numbers, and nothing else. The numbers matter: the table remembers the last one that
-        it took, and a query that counts from 0 again would see its batches ignored. A query of a table has state,
-        which the old code wrote; it starts over, with an empty table.
+        The other queries need nothing: changed code goes on from their checkpoints. Never delete one of those. The
+        table remembers the number of the last batch that it took, and a query that counts from 0 again would see its
+        batches ignored.
         """
         aside = self._aside()
-        if name in FROM_TABLES:
-            self._put_aside(name, aside, table=True)
-            return aside
-        self._put_aside(name, aside, table=False)
-        for log in ("offsets", "commits"):
-            if (aside / "checkpoints" / name / log).exists():
-                shutil.copytree(aside / "checkpoints" / name / log, self.folder / "checkpoints" / name / log)
+        self._put_aside(name, aside, table=True)
         return aside
 
     def _aside(self) -> Path:
