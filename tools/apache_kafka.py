@@ -216,6 +216,8 @@ def answers(port: int) -> bool:
 class ApacheKafka:
     """One combined broker and controller node in a folder of its own, on a free port unless one is given."""
 
+    format_options: tuple[str, ...] = ()
+
     def __init__(
         self, folder: Path | str, port: int = 0, settings: dict[str, str] | None = None, heap: str = "1g"
     ) -> None:
@@ -252,10 +254,12 @@ class ApacheKafka:
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "server.properties"
         config.write_text("".join(f"{key}={value}\n" for key, value in self.properties().items()))
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
-        result = run_tool("storage", "format", "-t", cluster_id, "-c", str(config))
+        result = run_tool("storage", "format", "-t", self.cluster_id(), "-c", str(config), *self.format_options)
         if result.returncode:
             raise KafkaUnavailable(f"format failed: {result.stdout}{result.stderr}")
+
+    def cluster_id(self) -> str:
+        return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
 
     def start(self, timeout: float = READY_SECONDS) -> None:
         if not (self.data_dir / "meta.properties").exists():

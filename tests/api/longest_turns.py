@@ -70,7 +70,7 @@ def main(names: list[str]) -> None:
         # As the broker does when it has started.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
+        gc.set_threshold(20_000, 5, 200)
         for key in (key for key in APIS if not names or ApiKey(key).name in names):
             for of in arrays(key):
                 for shape in of.shapes:

@@ -6,7 +6,8 @@ group whose members try to drive the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -45,6 +46,7 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -54,6 +56,7 @@ W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
 NODE = Node(1, "localhost", 9092)
 PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
+INTERNAL = "__consumer_offsets"
 GROUPS = {
     "orders-app": ("Stable", "classic", "consumer"),
     "dispatch": ("Stable", "share", "share"),
@@ -136,7 +139,11 @@ class MadeUpAdmin:
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {
-            name: _topic(name) if name in PARTITIONS else _missing(missing, f"topic {name} does not exist")
+            name: TopicMetadata(name, TOPIC_ID, True, [])
+            if name == INTERNAL
+            else _topic(name)
+            if name in PARTITIONS
+            else _missing(missing, f"topic {name} does not exist")
             for name in names
         }
 
@@ -235,8 +242,14 @@ class MadeUpAdmin:
         }
 
     def list_group_offsets(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
+        if group_id not in GROUPS:
+            return {}
         offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
-        return {TopicPartition("orders", each): CommittedOffset(offset) for each, offset in enumerate(offsets)}
+        mark = str(CommitMark(NOW_MS - 2_063)) if group_id in ("quiet", HOSTILE) else ""
+        return {TopicPartition("orders", each): CommittedOffset(offset, mark) for each, offset in enumerate(offsets)}
+
+    def record_times(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {each: NOW_MS - 1_000 * (1_288_211 - offset) for each, offset in offsets.items()}
 
     def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
         return {TopicPartition("orders", 0): ShareOffset(1_288_100, 110)}
@@ -269,6 +282,9 @@ class MadeUpAdmin:
 
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
+    if kind == ResourceType.GROUP:
+        default = ConfigSource.DEFAULT_CONFIG
+        return [ConfigEntry("consumer.session.timeout.ms", "45000", default, False, False, "int", [], None)]
     dynamic = ConfigSource.DYNAMIC_TOPIC_CONFIG if kind == ResourceType.TOPIC else ConfigSource.DYNAMIC_BROKER_CONFIG
     entries = [
         ("cleanup.policy", "compact,delete", dynamic, "list", "What is done with old segments: delete, compact or both."),
@@ -293,6 +309,9 @@ def pretend() -> mock._patch[Any]:
     return mock.patch.object(Session, "admin", return_value=MadeUpAdmin())
 
 
-def at_noon() -> mock._patch[Any]:
-    """Return a context in which the commands' clock stands still."""
-    return mock.patch("barnabas.cli.txn.time", SimpleNamespace(time=lambda: NOW_MS / 1000))
+@contextmanager
+def at_noon() -> Iterator[None]:
+    """Make the commands' clock stand still."""
+    still = SimpleNamespace(time=lambda: NOW_MS / 1000)
+    with mock.patch("barnabas.cli.txn.time", still), mock.patch("barnabas.cli.spark.time", still):
+        yield

@@ -45,7 +45,8 @@ def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
         "config describe", "consume", "group delete", "group delete-offsets", "group describe", "group list",
-        "group reset-offsets", "group why", "produce", "quota delete", "quota list", "quota set", "topic alter",
+        "group reset-offsets", "group why", "produce", "quota delete", "quota list", "quota set", "spark status",
+        "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
@@ -80,6 +81,7 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("broker", "list"),
         ("broker", "describe"),
         ("broker", "logdirs"),
+        ("spark", "status"),
         ("quota", "list"),
         ("quota", "set", "--user", "u", "producer_byte_rate=1"),
         ("quota", "delete", "--user", "u"),
@@ -100,7 +102,7 @@ def test_without_a_broker_one_line_says_what_to_do(arguments: tuple[str, ...]) -
 
 def test_which_partition_needs_no_broker_when_told_how_many() -> None:
     result = run("topic", "which-partition", "t", "k", "-p", "10", "-b", NOWHERE, "--partitioner", "consistent")
-    assert result.output == "KEY  PARTITION  PARTITIONER  DEFAULT-OF\nk    1          consistent   -\n"
+    assert result.output == "KEY  PARTITION  PARTITIONER  CLIENTS\nk    1          consistent   -\n"
 
 
 @pytest.mark.parametrize(
@@ -118,14 +120,14 @@ def test_which_partition_needs_no_broker_when_told_how_many() -> None:
         (("consume", "t", "-p", "x"), "write -p 0,3"),
         (("consume", "t", "-g", ""), "the group name is empty"),
         (("consume", "t", "-o", "5:2"), "ends before it begins"),
-        (("produce", "t", "--partitioner", "modulo"), "'modulo' is not one of 'murmur2_random'"),
+        (("produce", "t", "--partitioner", "modulo"), "--partitioner: 'modulo' is not one of murmur2_random"),
         (("group", "list", "--state", "stable,Steady"), "'Steady' is not one of PreparingRebalance"),
         (("group", "list", "--type", "modern"), "'modern' is not one of classic, consumer, share, streams"),
         (("txn", "list", "--state", "Open"), "'Open' is not one of Empty, Ongoing"),
         (("config", "describe", "user", "alice"), "barnabas quota list"),
         (("config", "describe", "topci", "orders"), "did you mean topic?"),
         (("verify", "--plain", "0", "--txn", "0", "--transform", "0"), "nothing to do"),
-        (("verify", "--broker-command", "run 'it"), "No closing quotation"),
+        (("verify", "--broker-command", "run 'it"), "no closing quotation"),
         (("produce", "t", "-f", "%v\\n", "-K", ":"), "leave out -K and -D"),
         (("produce", "t", "-H", "=x"), "has no name"),
         (("group", "describe"), "missing argument GROUP…"),

@@ -36,6 +36,12 @@ def completed(*words: str) -> list[str]:
         ("config describe broker -k log.retention.h", ["log.retention.hours"]),
         ("config alter group g --set consumer.session", ["consumer.session.timeout.ms="]),
         ("config alter group g --set nothing.like.it", []),
+        ("start --data", ["--data-dir"]),
+        ("start --log-level w", ["warning"]),
+        ("start --set log.retention.h", ["log.retention.hours="]),
+        ("start --set a=1 --se", ["--set"]),
+        ("storage form", ["format"]),
+        ("storage format --ignore", ["--ignore-formatted"]),
     ],
 )
 def test_names_of_commands_and_settings(line: str, found: list[str]) -> None:

@@ -40,6 +40,12 @@ def test_numbers_are_never_cut() -> None:
     assert lay_out(grid, 10).is_cut
 
 
+def test_the_name_of_a_row_is_cut_after_everything_else() -> None:
+    grid = Grid(["NAME", "STATE"], [["n" * 20, "PreparingRebalance"]])
+    assert lay_out(grid, 30).lines == [f"{'n' * 20}  Prepari…"]
+    assert lay_out(grid, 26).lines == [f"{'n' * 17}…  Prepa…"]
+
+
 def test_a_vertical_table_keeps_its_values_beside_their_names() -> None:
     layout = lay_out_vertically(["NAME", "LIST"], ["one two", ["aa", "bb", "cc"]], 12)
     assert layout.lines == ["NAME  one", "      two", "LIST  aa,", "      bb, cc"]

@@ -83,6 +83,16 @@ def test_a_column_that_still_fits_stays_though_a_wider_one_left(capsys: pytest.C
     assert shown(capsys, 20, table)[0] == ["A  B", "a  1"]
 
 
+def test_shorter_words_come_before_a_column_leaves(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(
+        ("KEY", "SOURCE"), [("k", "DYNAMIC_TOPIC"), ("j", "x")], hidden_first=("SOURCE",),
+        shorter={"SOURCE": {"DYNAMIC_TOPIC": "topic"}},
+    )  # fmt: skip
+    assert shown(capsys, 18, table) == (["KEY  SOURCE", "k    DYNAMIC_TOPIC", "j    x"], "")
+    assert shown(capsys, 17, table) == (["KEY  SOURCE", "k    topic", "j    x"], "")
+    assert shown(capsys, 10, table)[0] == ["KEY", "k", "j"]
+
+
 def test_wide_shows_every_column(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, 20, LAG, wide=True) == (
         [

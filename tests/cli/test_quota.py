@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from barnabas.cli.quota import _check_names, _named, _parsed, label
+from barnabas.cli.failure import Failure
+from barnabas.cli.quota import _check_names, _check_there, _named, _parsed, label
 
 
 def test_entities() -> None:
@@ -38,3 +39,13 @@ def test_names_of_clients_and_of_addresses() -> None:
 def test_values_that_are_not_quotas(text: str) -> None:
     with pytest.raises(click.UsageError, match="is not a valid quota"):
         _parsed("producer_byte_rate", text)
+
+
+def test_only_what_is_there_can_be_deleted() -> None:
+    quotas = {(("client-id", "reporting"),): {"consumer_byte_rate": 1.0}}
+    _check_there(quotas, (("client-id", "reporting"),), ())
+    _check_there(quotas, (("client-id", "reporting"),), ("consumer_byte_rate",))
+    with pytest.raises(Failure, match=r"^client-id reportin has no quotas; did you mean client-id reporting\?$"):
+        _check_there(quotas, (("client-id", "reportin"),), ())
+    with pytest.raises(Failure, match=r"^client-id reporting has no request_percentage to delete$"):
+        _check_there(quotas, (("client-id", "reporting"),), ("consumer_byte_rate", "request_percentage"))

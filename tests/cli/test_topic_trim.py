@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.offset_grammar import Anchor, Point
-from barnabas.cli.topic_trim import _offsets
+from barnabas.cli.topic_trim import _offsets, _status
 from barnabas.client.admin import OffsetAndTimestamp, TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -40,3 +40,8 @@ def test_nothing_is_deleted_behind_the_end_or_without_a_leader() -> None:
         offsets(Point(Anchor.EXACT, 9))
     with pytest.raises(Failure, match="partition t-0 has no leader"):
         _offsets(_Times(), Point(Anchor.END), {T0: (None, None)})  # type: ignore[arg-type]
+
+
+def test_a_partition_that_has_nothing_to_delete_is_unchanged() -> None:
+    assert [_status(offsets, False) for offsets in (2, 0)] == ["deleted", "unchanged"]
+    assert [_status(offsets, True) for offsets in (2, 0)] == ["would be deleted", "unchanged"]

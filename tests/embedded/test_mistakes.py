@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -73,6 +74,40 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     with pytest.raises(barnabas.ConfigError) as caught:
         barnabas.Broker(config=config, port=port).start()
     assert str(caught.value) == sentence
+
+
+def in_a_folder_of_other_files(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    barnabas.Broker(folder).start()
+
+
+async def in_async_with(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    async with barnabas.Broker(folder):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (in_a_folder_of_other_files, barnabas.CannotStart),
+        (lambda folder: asyncio.run(in_async_with(folder)), barnabas.CannotStart),
+        (lambda folder: barnabas.Broker(folder, config={"num.partitions": "x"}).start(), barnabas.ConfigError),
+    ],
+)
+def test_an_error_shows_nothing_of_the_broker(
+    call: Callable[[Path], object], error: type[Exception], tmp_path: Path
+) -> None:
+    """The last frame of barnabas is that of the caller's call; the error has the name that users catch, and no other is beside it."""
+    with pytest.raises(error) as caught:
+        call(tmp_path)
+    assert type(caught.value) is error
+    assert f"{error.__module__}.{error.__qualname__}" == f"barnabas.{error.__name__}"
+    assert [entry.frame.code.name for entry in caught.traceback if "barnabas" in entry.frame.f_globals["__name__"]] in (
+        ["start"],
+        ["__aenter__"],
+    )
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("name", ["", "a,b"])

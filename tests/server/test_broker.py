@@ -7,6 +7,7 @@ import errno
 import os
 import random
 import struct
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +85,7 @@ def test_a_restart_finds_topics_records_groups_and_producer_ids(tmp_path: Path) 
     before, records = topics(node)["t"], fetched(node, "t")
     node.close()
 
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         after = topics(again)["t"]
         assert (after.topic_id, len(after.partitions)) == (before.topic_id, 3)
         assert after.partitions[0].leader_epoch > before.partitions[0].leader_epoch
@@ -93,8 +93,6 @@ def test_a_restart_finds_topics_records_groups_and_producer_ids(tmp_path: Path) 
         assert committed(again, "g") == 2
         assert produce(again, "t", b"more") == 3
         assert again.ask(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)).producer_id > first_id
-    finally:
-        again.close()
 
 
 def partition_states(node: Serving) -> set[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]]:
@@ -115,14 +113,11 @@ def test_a_broker_that_stops_in_order_hands_its_partitions_over_and_gets_them_ba
     assert partition_states(node) == {(-1, (), (1,), (1,), LEADER_RECOVERED)}
     marker = (tmp_path / "data" / ".kafka_cleanshutdown").read_text()
     assert marker == f'{{"version":0,"brokerEpoch":{epoch}}}'
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         # Nobody was in doubt: no election was unclean.
         assert partition_states(again) == {(1, (1,), (), (), LEADER_RECOVERED)}
         assert again.server.lifecycle.epoch > epoch
         assert produce(again, "t", b"two") == 1
-    finally:
-        again.close()
 
 
 def test_after_a_crash_a_replica_leads_because_it_was_the_last_to_lead(tmp_path: Path) -> None:
@@ -131,12 +126,9 @@ def test_after_a_crash_a_replica_leads_because_it_was_the_last_to_lead(tmp_path:
     produce(node, "t", b"one")
     node.server.fail(RuntimeError("the end"))
     node.close()
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         assert partition_states(again) == {(1, (1,), (), (), LEADER_RECOVERING)}
         assert b"one" in fetched(again, "t")
-    finally:
-        again.close()
 
 
 def test_a_partition_that_stays_without_a_leader_is_in_the_log(
@@ -154,13 +146,10 @@ def test_a_partition_that_stays_without_a_leader_is_in_the_log(
     node.close()
     line = "A partition has no leader: t-1 (eligible leader replica 7 is offline; start broker 7)"
     caplog.clear()
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         assert [record.message for record in caplog.records if "no leader" in record.message] == [line]
         again.server._beat()
         assert len([record for record in caplog.records if "leader" in record.message]) == 1
-    finally:
-        again.close()
 
 
 def test_a_broker_stops_although_the_controller_does_not_answer(
@@ -181,13 +170,10 @@ def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -
     node.close()
     (tmp_path / "data" / "ghost-0").mkdir()
     (tmp_path / "data" / "ghost-0" / "00000000000000000000.log").write_bytes(b"")
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         assert not (tmp_path / "data" / "ghost-0").exists()
         assert list((tmp_path / "data").glob("ghost-0.*-delete"))
         assert fetched(again, "t")
-    finally:
-        again.close()
 
 
 def test_a_fault_ends_the_node_and_leaves_the_directory_as_a_crash_would(
@@ -202,11 +188,8 @@ def test_a_fault_ends_the_node_and_leaves_the_directory_as_a_crash_would(
     node.close()
     assert "cannot be replayed" in caplog.text
     assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         assert b"one" in fetched(again, "t")
-    finally:
-        again.close()
 
 
 def test_a_start_that_fails_gives_lock_and_port_back(tmp_path: Path) -> None:
@@ -296,11 +279,8 @@ def test_a_start_that_is_cancelled_in_its_recovery_gives_everything_back(tmp_pat
         late.loop.run_until_complete(start)
     late.loop.close()
     assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
-    again = Serving(tmp_path)
-    try:
+    with closing(Serving(tmp_path)) as again:
         assert b"one" in fetched(again, "t")
-    finally:
-        again.close()
 
 
 @pytest.mark.parametrize(
@@ -318,19 +298,15 @@ def test_a_damaged_file_of_the_metadata_is_one_line(tmp_path: Path, name: str) -
 
 def test_a_single_node_works_with_kafkas_internal_topic_defaults(tmp_path: Path) -> None:
     node = Serving(tmp_path)
-    try:
+    with closing(node):
         assert node.server.config.offsets_topic_replication_factor == 3
         (found,) = node.ask(FindCoordinatorRequest(coordinator_keys=["g"])).coordinators
         assert (found.error_code, found.node_id, found.host) == (ErrorCode.NONE, 1, "dialled.example")
         assert commit(node, "g", 1) in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    finally:
-        node.close()
 
 
 def test_a_request_is_answered_the_same_on_a_second_connection(tmp_path: Path) -> None:
     node = Serving(tmp_path)
-    try:
+    with closing(node):
         body = struct.pack(">i", -1)
         assert node.send(3, 1, body) == node.send(3, 1, body)
-    finally:
-        node.close()

@@ -131,6 +131,16 @@ def test_a_directory_that_is_in_use_is_named(embedded: bool, remedy: str) -> Non
         DataDirectory(disk, given).lock(manager_of(disk))
 
 
+def start_and_undo(disk: SimDisk) -> None:
+    """Open the directory as a start does, and undo it as a start does that fails afterwards."""
+    directory = DataDirectory(disk, config())
+    directory.check()
+    manager = manager_of(disk)
+    open_directory(directory, manager)
+    directory.undo(is_locked=manager.is_locked)
+    manager.close(clean=False)
+
+
 def without_files(disk: SimDisk) -> tuple[list[str], bool, bool]:
     return disk.paths(), disk.exists("/disk"), disk.exists("/disk/data")
 
@@ -159,12 +169,7 @@ def test_a_directory_that_was_there_stays_as_it_was(prepare: Callable[[SimDisk],
     disk = SimDisk()
     prepare(disk)
     before = disk.listdir("/disk/data")
-    directory = DataDirectory(disk, config())
-    directory.check()
-    manager = manager_of(disk)
-    open_directory(directory, manager)
-    directory.undo(is_locked=manager.is_locked)
-    manager.close(clean=False)
+    start_and_undo(disk)
     assert disk.listdir("/disk/data") == before
     assert disk.paths() == []
 
@@ -173,12 +178,7 @@ def test_nothing_is_undone_in_a_directory_that_was_formatted() -> None:
     disk = SimDisk()
     format_directory(disk, "/disk/data", "abc", 1, config(), random.Random(1))
     before = disk.paths()
-    directory = DataDirectory(disk, config())
-    directory.check()
-    manager = manager_of(disk)
-    open_directory(directory, manager)
-    directory.undo(is_locked=manager.is_locked)
-    manager.close(clean=False)
+    start_and_undo(disk)
     assert set(before) <= set(disk.paths())
 
 

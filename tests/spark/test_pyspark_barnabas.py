@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.demo.pipeline import start_patiently
+from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
 pytestmark = SPARK
@@ -27,7 +27,7 @@ def stream(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
 
 def run(rows: Any, folder: Path) -> tuple[list[str], Any]:
     """Run a stream until everything that is there now has gone through; return its values, and the query."""
-    query = start_patiently(
+    query = start(
         rows.selectExpr("cast(value as string) as value")
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         .option("path", str(folder / "table"))

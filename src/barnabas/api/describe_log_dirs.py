@@ -19,18 +19,21 @@ _Partition = DescribeLogDirsResponse.DescribeLogDirsPartition
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Describe the data directory."""
     replicas = context.services.replica_manager
-    wanted: set[tuple[str, int]] | None = None
+    wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
-        wanted = set()
-        async for piece in in_pieces(request.topics):
-            for asked in piece:
-                wanted.update((asked.topic, index) for index in asked.partitions)
+        wanted = {}
+        async for pieces_of_topics in in_pieces(request.topics):
+            for asked in pieces_of_topics:
+                indexes = wanted.setdefault(asked.topic, set())
+                async for piece in in_pieces(asked.partitions):
+                    indexes.update(piece)
     topics = []
     async for name, topic in in_slices(list(replicas.topics.items())):
+        found = topic.partitions if wanted is None else wanted.get(name, ())
         partitions = [
             _Partition(partition_index=index, partition_size=replicas.size_of(partition))
             for index, partition in topic.partitions.items()
-            if wanted is None or (name, index) in wanted
+            if index in found
         ]
         if partitions:
             topics.append(DescribeLogDirsResponse.DescribeLogDirsTopic(name=name, partitions=partitions))

@@ -43,7 +43,7 @@ from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMes
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
-from barnabas.steps import start, step
+from barnabas.steps import PIECE, start, step, turn
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
@@ -257,17 +257,23 @@ class Dispatcher:
     async def _answer_long(self, context: RequestContext, route: Route, body: bytearray) -> _Encoded:
         """Handle a request, with its decoding and encoding in the executor."""
         run = self._services.loop.run_in_executor
-        request = context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
+        context.request = await run(None, _decode, route, context.version, memoryview(body), 0)
         try:
             if route.only_reads:
-                response = await run(None, route.handle, context, request)
+                response = await run(None, route.handle, context, context.request)
             else:
-                response = route.handle(context, request)
+                response = route.handle(context, context.request)
             if isinstance(response, Awaitable):
                 response = await response
         except Exception as error:
             response = await run(None, self._failed, context, error)
-        return await self._encode_apart(context, response)
+        # What the handler made is freed in this turn, its response in the next ones.
+        await turn()
+        encoded = await self._encode_apart(context, response)
+        await _let_go(response)
+        await _let_go(context.request)
+        context.request = None
+        return encoded
 
     async def _answer_list(self, context: RequestContext, handled: Any) -> Any:
         response = await handled if isinstance(handled, Awaitable) else handled
@@ -361,6 +367,21 @@ def _decode(route: Route, version: int, frame: memoryview, position: int, max_el
     except MalformedMessage as error:
         raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
     return request
+
+
+async def _let_go(message: Any) -> None:
+    """Free the arrays of a message in slices, because to free 500,000 objects at once holds the loop as long as to handle them."""
+    for name in message.FIELDS if isinstance(message, Struct) else ():
+        array = getattr(message, name)
+        if type(array) is not list:
+            continue
+        # The list may be the image's or the group's: what is emptied is a copy.
+        setattr(message, name, [])
+        rest = array[:]
+        del array
+        while rest:
+            del rest[-PIECE:]
+            await turn()
 
 
 def _elements(message: Struct) -> float:

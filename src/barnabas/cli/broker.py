@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import click
 
+from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
@@ -32,7 +33,8 @@ def list_(session: Session) -> None:
     ]
     rows += [(each, None, None, None, "fenced", leads[each], holds[each]) for each in found.fenced]
     columns = ("BROKER", "HOST", "PORT", "RACK", "STATE", "LEADERS", "REPLICAS")
-    session.output.table(columns, sorted(rows, key=lambda row: str(row[0]).zfill(10)), hidden_first=("RACK", "LEADERS"))
+    hidden_first = ("RACK", "LEADERS", "REPLICAS")
+    session.output.table(columns, sorted(rows, key=lambda row: str(row[0]).zfill(10)), hidden_first=hidden_first)
 
 
 def _partitions(admin: Admin) -> tuple[Counter[int], Counter[int]]:
@@ -102,7 +104,7 @@ def _summary(node: Node, leads: int, holds: int, found: list[LogDir] | KafkaErro
 
 def _settings(entries: Iterable[ConfigEntry]) -> Table:
     rows = [(entry.name, "(hidden)" if entry.sensitive else entry.value, entry.source.name) for entry in entries]
-    return Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",))
+    return Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",), shorter={"SOURCE": SHORT_SOURCES})
 
 
 @broker.command()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, complete_topics, parse_pairs, session_options
@@ -14,8 +15,10 @@ from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResour
 from barnabas.client.configs import ConfigOperation
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
+from barnabas.protocol.errors import KafkaError
 from barnabas.settings_table import near_setting, setting_names
 
+_NAMED_MAX = 5
 _TYPES = {
     "topic": "TOPIC",
     "topics": "TOPIC",
@@ -104,7 +107,7 @@ def config() -> None:
 
 @config.command()
 @_entity
-@click.option("-a", "--all", "everything", is_flag=True, help="Also settings that have their default.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also all other settings.")
 @click.option("-k", "--key", "keys", multiple=True, shell_complete=_complete_key, help="Only this setting; repeat.")
 @click.option("--documentation", "--doc", is_flag=True, help="With a sentence about each.")
 @click.option("--synonyms", is_flag=True, help="With the overridden values of each.")
@@ -120,7 +123,7 @@ def describe(
     documentation: bool,
     synonyms: bool,
 ) -> None:
-    """Show settings that were set; with --all also those that have their default.
+    """Show settings that were set; with --all also all others.
 
     TYPE is topic, broker, group or client-metrics.
 
@@ -131,6 +134,9 @@ def describe(
     with session.admin() as admin:
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = admin.describe_configs(resources, names=keys or None, synonyms=synonyms, documentation=documentation)
+        if not (everything or keys):
+            outcomes = {each: _changed(each.type, found) for each, found in outcomes.items()}
+            outcomes |= _missing_groups(admin, [each for each, found in outcomes.items() if found == []])
     data: list[dict[str, object]] = []
     tables: list[Table] = []
     for resource, entries in outcomes.items():
@@ -143,13 +149,32 @@ def describe(
                 f"{_label(resource)} has no setting {', '.join(unknown)}{meant}",
                 f"`barnabas config describe {_kind(resource)} --all {as_typed(resource.name)}` lists them",
             )
-        chosen = [entry for entry in entries if everything or keys or not entry.is_default]
-        table = _table(chosen, documentation, synonyms)
+        table = _table(entries, documentation, synonyms)
         data.append({"type": resource.type.name.lower(), "name": resource.name, "configs": table.objects()})
-        tables.append(table._replace(title=_label(resource) if len(outcomes) > 1 else None))
+        if entries:
+            tables.append(table._replace(title=_label(resource) if len(outcomes) > 1 else None))
     if data or not outcomes:
         session.output.show(data, *tables)
+    _note_unset([resource for resource, entries in outcomes.items() if entries == []])
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
+
+
+def _changed(kind: ResourceType, found: list[ConfigEntry] | KafkaError) -> list[ConfigEntry] | KafkaError:
+    return found if isinstance(found, KafkaError) else changed(kind, found)
+
+
+def _missing_groups(admin: Admin, unset: list[ConfigResource]) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
+    """Return an error for each group that does not exist: a broker describes the settings of any name."""
+    groups = {each.name: each for each in unset if each.type is ResourceType.GROUP}
+    described = admin.describe_groups(groups) if groups else {}
+    return {groups[name]: found for name, found in described.items() if isinstance(found, KafkaError)}
+
+
+def _note_unset(resources: list[ConfigResource]) -> None:
+    if resources:
+        names = ", ".join(printable(_label(each)) for each in resources[:_NAMED_MAX])
+        more = f" and {len(resources) - _NAMED_MAX} more" if len(resources) > _NAMED_MAX else ""
+        click.echo(f"nothing is set for {names}{more}; --all shows the defaults", err=True)
 
 
 def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> Table:
@@ -166,7 +191,7 @@ def _table(entries: list[ConfigEntry], documentation: bool, synonyms: bool) -> T
         for row, entry in zip(rows, entries, strict=True):
             row.append(entry.documentation)
     hidden_first = ("SENSITIVE", "READ-ONLY", "TYPE", "SOURCE")
-    return Table(columns, rows, hidden_first=hidden_first, below=columns[6:])
+    return Table(columns, rows, hidden_first=hidden_first, below=columns[6:], shorter={"SOURCE": SHORT_SOURCES})
 
 
 @config.command()

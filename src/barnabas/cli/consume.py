@@ -1,7 +1,7 @@
 """`barnabas consume`: records of topics to standard output.
 
 Without a group the command assigns the partitions itself and commits nothing. With `-g` the group's coordinator assigns them, and
-the command commits what it printed, every few seconds and at the end.
+the command commits what it printed, every few seconds and at the end, also after Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from barnabas.printable import printable
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
-  %t topic   %p partition   %o offset   %k key   %s or %v value   %h headers
-  %T or %d timestamp (ms)   %T{iso}   %K %S bytes of key and value   %H number of headers
-  %e leader epoch   %R bytes of the value as 4 bytes   %% percent   \\n \\t \\xHH escapes
-  %k{hex} %v{base64} encoded       json one object per line
+  %t topic   %p partition   %o offset   %e leader epoch
+  %k key   %s or %v value   %T or %d timestamp (ms)
+  %h headers   %H how many   %K %S bytes of key and value
+  %R bytes of the value as 4 bytes   %T{iso}
+  %k{hex} %v{base64} encoded   \\n \\t \\xHH   %% percent
+  json one object per line
 
 \b
 Offsets (-o):
-  start end 47           the start, the end, exactly this offset
-  +2 -1                  2 after the start, 1 before the end, of each partition
-  5:7 :end 47:end        ranges; the end is not included
-  @1733000000000 @2026-11-21 @-1h @-2h:-1h    by time
-  beginning -5 s@ms e@ms kcat's spellings"""
+  start end 47      the start, the end, this offset
+  +2 -1             2 after the start, 1 before the end
+  5:7 :end 47:end   ranges; the end is not included
+  @1733000000000 @2026-11-21 @-1h @-2h:-1h   by time
+  beginning -5 s@ms e@ms   kcat's spellings"""
 
 
 @click.command(epilog=FORMATS)
@@ -114,7 +116,7 @@ def consume(
         if group is None:
             run.assign(bounds)
         else:
-            run.subscribe(names)
+            run.subscribe(names, group)
         # Where records go to a terminal, or through a pipe to one, a line of progress would lie between them.
         ends = exit_at_end or count is not None or wanted.end is not None
         with shown(run.progress(), wanted=ends and output_is_a_file()):

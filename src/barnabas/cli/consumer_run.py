@@ -5,36 +5,44 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+import click
 from confluent_kafka import Consumer, Message
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import TopicPartition as LibraryPartition
 
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.offset_grammar import Span
-from barnabas.cli.progress import Measured, rate
+from barnabas.cli.progress import Measured, on_terminal, rate
 from barnabas.cli.record_format import Shown
 from barnabas.cli.session import Session
+from barnabas.cli.termination import ends_cleanly
 from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.printable import printable
 
 _BATCH_RECORDS = 1000
 _POLL_SECONDS = 0.5
+_PATIENT_POLLS = 4
+"""Polls without an assignment, after which the command says what it waits for."""
 
 
-class opened:
-    """Opens a consumer and always closes it; Ctrl-C ends the block without an error."""
+@contextmanager
+def opened(session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -> Iterator[ConsumerRun]:
+    """Yield a run of a consumer that is always closed: it commits what it printed, and leaves its group.
 
-    def __init__(self, session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -> None:
-        self._consumer: Consumer = connected(Consumer, session, extra, settings)
-
-    def __enter__(self) -> ConsumerRun:
-        return ConsumerRun(self._consumer)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        self._consumer.close()
-        return kind is KeyboardInterrupt
+    Ctrl-C ends the block without an error, SIGTERM and SIGHUP with their exit codes.
+    """
+    consumer: Consumer = connected(Consumer, session, extra, settings)
+    with ends_cleanly():
+        try:
+            yield ConsumerRun(consumer)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            consumer.close()
 
 
 class ConsumerRun:
@@ -50,6 +58,9 @@ class ConsumerRun:
         """Where each partition's records begin, and where they ended when the run began."""
         self._records = 0
         self._wanted_records: int | None = None
+        self._group: str | None = None
+        """The group that has not assigned partitions yet."""
+        self._empty_polls = 0
 
     def progress(self) -> Callable[[], Measured]:
         """Return a function that measures how far the run is, for the thread that draws."""
@@ -85,10 +96,14 @@ class ConsumerRun:
         self._bounded = bool(self._ends)
         self._consumer.assign(wanted)
 
-    def subscribe(self, topics: list[str]) -> None:
+    def subscribe(self, topics: list[str], group: str) -> None:
         def assigned(consumer: Consumer, partitions: list[LibraryPartition]) -> None:
+            self._group = None
             self._open = {(each.topic, each.partition) for each in partitions}
+            if not partitions:
+                _tell(f"group {printable(group)} has no partition for this consumer: its other members read them all")
 
+        self._group = group
         self._consumer.subscribe(topics, on_assign=assigned)
         self._open = {("", -1)}  # until the group assigns partitions
 
@@ -127,10 +142,22 @@ class ConsumerRun:
         """Wait for the next message; return it with those that arrived after it."""
         first = self._consumer.poll(_POLL_SECONDS)
         if first is None:
+            self._note_wait()
             return []
         wanted = self._wanted_records
         room = _BATCH_RECORDS if wanted is None else min(wanted - self._records - 1, _BATCH_RECORDS)
         return [first, *self._consumer.consume(room, 0)] if room else [first]
+
+    def _note_wait(self) -> None:
+        """Say once why nothing is printed, if the group has not assigned partitions yet."""
+        if self._group is None:
+            return
+        self._empty_polls += 1
+        if self._empty_polls == _PATIENT_POLLS:
+            _tell(
+                f"waiting for group {printable(self._group)} to assign partitions:"
+                " a member that does not answer holds it until its session ends"
+            )
 
     def _within(self, message: Message) -> bool:
         where = (str(message.topic()), int(message.partition() or 0))
@@ -157,6 +184,12 @@ class ConsumerRun:
     def _finish(self, where: tuple[str, int]) -> None:
         if where in self._open:
             self._open.discard(where)
+
+
+def _tell(sentence: str) -> None:
+    """Say something to a person; a script's standard error stays empty."""
+    if on_terminal():
+        click.echo(sentence, err=True)
 
 
 def _shown(message: Message) -> Shown:

@@ -14,6 +14,7 @@ from barnabas.cli.log_bounds import log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_groups, parse_words, session_options
 from barnabas.cli.times import format_time_ms
+from barnabas.cli.wording import counted
 from barnabas.client.admin import (
     Admin,
     GroupDescription,
@@ -55,7 +56,7 @@ def list_(session: Session, states: tuple[str, ...], types: tuple[str, ...]) -> 
         listings = admin.list_groups(states=wanted_states, types=wanted_types)
     rows = [(each.coordinator, each.group_id, each.state, each.type, each.protocol_type) for each in listings]
     columns = ("BROKER", "GROUP", "STATE", "TYPE", "PROTOCOL")
-    session.output.table(columns, rows, hidden_first=("PROTOCOL", "BROKER"))
+    session.output.table(columns, rows, hidden_first=("PROTOCOL", "BROKER", "TYPE"))
 
 
 def _named(
@@ -135,7 +136,7 @@ def _lag_text(rows: list[tuple[Any, ...]]) -> str:
         return str(total)
     uncommitted = sum(row[_OFFSET] is None for row in rows)
     reasons = [
-        f"{count} partition{'' if count == 1 else 's'} {what}"
+        f"{counted(count, 'partition')} {what}"
         for count, what in ((uncommitted, "without a commit"), (left_out - uncommitted, "of unknown lag"))
         if count
     ]

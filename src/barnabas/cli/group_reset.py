@@ -17,10 +17,12 @@ from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.partitions import partitions_of
 from barnabas.cli.session import Session, complete_groups, session_options
 from barnabas.cli.times import parse_duration_ms, parse_time_ms
-from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, GroupDescription, TopicPartition, result
-from barnabas.protocol.errors import KafkaError
+from barnabas.cli.wording import counted, on_one_line
+from barnabas.client.admin import EARLIEST, LATEST, Admin, CommittedOffset, TopicPartition, result
+from barnabas.nearest import did_you_mean
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
-_COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET")
+_COLUMNS = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET", "STATUS")
 
 
 class Place(NamedTuple):
@@ -97,7 +99,9 @@ def reset_offsets(
     if how != "--from-file" and bool(topics) == all_topics:
         raise click.UsageError("Choose --topic TOPIC[:N,…] or --all-topics.")
     with session.admin() as admin:
-        _require_inactive(admin, group_id)
+        exists = _require_inactive(admin, group_id)
+        # A mistyped name makes a group that nobody reads. Ask for the names before it is one of them.
+        meant = "" if exists else did_you_mean(group_id, session.names("group"))
         committed = admin.list_group_offsets(group_id)
         try:
             if from_file is not None:
@@ -114,31 +118,46 @@ def reset_offsets(
             raise Failure(f"group {group_id} has no offsets to reset", "name topics with --topic")
         failures = _commit(admin, group_id, planned, committed) if execute else {}
     rows = [
-        (group_id, where.topic, where.partition, places[where].current, offset)
+        (group_id, where.topic, where.partition, places[where].current, offset, _status(execute, exists))
         for where, offset in planned.items()
         if where not in failures
     ]
     if export:
-        for _, topic, partition, _, offset in rows:
+        for _, topic, partition, _, offset, _ in rows:
             click.echo(f"{topic},{partition},{offset}")
     elif rows:
         session.output.table(_COLUMNS, rows, hidden_first=("GROUP", "CURRENT-OFFSET"))
+    if not exists:
+        click.echo(f"group {on_one_line(group_id)} is new{on_one_line(meant)}", err=True)
     report_failures((f"partition {where}", error) for where, error in failures.items())
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)
 
 
-def _require_inactive(admin: Admin, group_id: str) -> None:
+def _status(execute: bool, exists: bool) -> str:
+    return ("set" if execute else "would be set") + ("" if exists else " in a new group")
+
+
+def _require_inactive(admin: Admin, group_id: str) -> bool:
+    """Return whether the group exists; one that does not may get offsets.
+
+    Raises:
+        Failure: its members would overwrite new offsets, or it is a share group.
+        KafkaError: its coordinator does not describe it.
+    """
     found = admin.describe_groups([group_id])[group_id]
-    if isinstance(found, GroupDescription) and found.type == "share":
+    if isinstance(found, KafkaError):
+        if found.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise found
+        return False
+    if found.type == "share":
         raise Failure(f"group {group_id} is a share group, which commits no offsets", "use kafka-share-groups.sh")
-    # A group that does not exist yet may get offsets.
-    if isinstance(found, GroupDescription) and found.members:
-        count = len(found.members)
-        members = f"{count} member{'' if count == 1 else 's'}"
+    if found.members:
+        members = counted(len(found.members), "member")
         raise Failure(
             f"group {group_id} is {found.state} with {members}, which would overwrite new offsets", "stop them first"
         )
+    return True
 
 
 def _places(

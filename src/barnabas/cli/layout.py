@@ -4,7 +4,8 @@
     │
     └ they do not ── 1. the columns in `below` leave the line: their text stands below the row, indented
                      2. the columns in `hidden_first` leave, the first one first, until the line fits
-                     3. last resort: the widest text columns are cut with "…"; numbers never are
+                     3. last resort: the widest text columns are cut with "…"; numbers never are, and the first text
+                        column only after the others, because it has the name that a person types next
 
 No line is longer than the terminal, unless numbers alone are, so that none folds. Cells are printable text already.
 """
@@ -68,7 +69,8 @@ def lay_out(grid: Grid, width: int | None) -> Layout:
         below = list(grid.below)
         kept = _kept(widths, [each for each in places if each not in below], grid.hidden_first, width)
         hidden = [grid.heads[place] for place in places if place not in kept and place not in below]
-        is_cut = _cut_widths(widths, [place for place in kept if place not in grid.numbers], kept, width)
+        texts = [place for place in kept if place not in grid.numbers]
+        is_cut = _cut_widths(widths, texts[1:], kept, width) | _cut_widths(widths, texts[:1], kept, width)
 
     def line(row: Sequence[str]) -> str:
         padded = (_pad(row[each], widths[each], to_the_right=each in grid.numbers) for each in kept)

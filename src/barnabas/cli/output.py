@@ -13,12 +13,13 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import click
 
 from barnabas.cli.layout import ABSENT, Grid, Layout, lay_out, lay_out_vertically, width_of
+from barnabas.cli.wording import counted
 from barnabas.printable import printable
 
 
@@ -32,6 +33,7 @@ class Table(NamedTuple):
         title: printed above.
         hidden_first: the columns that a narrow terminal may hide, the first to be hidden first. The others always stay.
         below: the columns whose text stands below its row when the line is too long: sentences, commands to type, long lists.
+        shorter: by column, shorter words for values of it; a terminal that is too narrow for the values shows these.
     """
 
     columns: Sequence[str]
@@ -40,6 +42,7 @@ class Table(NamedTuple):
     title: str | None = None
     hidden_first: Sequence[str] = ()
     below: Sequence[str] = ()
+    shorter: Mapping[str, Mapping[str, str]] = {}
 
     def objects(self) -> list[dict[str, object]]:
         """Return the rows as JSON objects; the names are the columns in lower case, with underscores."""
@@ -169,7 +172,12 @@ def _layout(table: Table, width: int | None, *, numbers_to_the_right: bool) -> L
         [place[column] for column in table.below],
         [place[column] for column in table.hidden_first],
     )
-    return lay_out(grid, width)
+    layout = lay_out(grid, width)
+    if not any(column in table.shorter for column in layout.hidden):
+        return layout
+    words = [table.shorter.get(column, {}) for column in table.columns]
+    rows = [[short.get(str(value), value) for short, value in zip(words, row, strict=True)] for row in table.rows]
+    return lay_out(grid._replace(rows=[[_cell(value) for value in row] for row in rows]), width)
 
 
 def _is_number(rows: Sequence[Sequence[object]], place: int) -> bool:
@@ -182,12 +190,12 @@ def note(hidden: list[str], is_cut: bool, width: int) -> str:
     """Return one line about what a table does not show, no longer than the terminal is wide."""
     if not hidden:
         return "long values are cut; --wide shows them"
-    counted = f"{len(hidden)} column{'' if len(hidden) == 1 else 's'} hidden"
+    many = f"{counted(len(hidden), 'column')} hidden"
     if is_cut:
-        return f"{counted}, long values cut; --wide shows all"
+        return f"{many}, long values cut; --wide shows all"
     for count in range(len(hidden), -1, -1):
         names = [*hidden[:count], *(["…"] if count < len(hidden) else [])]
-        line = f"{counted}: {', '.join(names)}; --wide shows {'it' if len(hidden) == 1 else 'them'}"
+        line = f"{many}: {', '.join(names)}; --wide shows {'it' if len(hidden) == 1 else 'them'}"
         if width_of(line) <= width:
             break
     return line

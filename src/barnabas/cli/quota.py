@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
-from barnabas.cli.failure import failure_of
+from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs, session_options
 from barnabas.client.admin import Quota
 from barnabas.client.quotas import Entity
@@ -24,14 +25,21 @@ def quota() -> None:
 
 
 def _entity(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name an entity."""
-    command = click.option(
+    """Add the options that name an entity, and pass it to the command as `entity`."""
+
+    @functools.wraps(command)
+    def with_entity(
+        user: str | None, client_id: str | None, ip: str | None, defaults: tuple[str, ...], **others: object
+    ) -> None:
+        command(entity=_named(user, client_id, ip, defaults), **others)
+
+    decorated = click.option(
         "--default", "defaults", type=click.Choice(_TYPES), multiple=True,
         help="Every user, client id or address without a quota of its own; repeat.",
-    )(command)  # fmt: skip
-    command = click.option("--ip", metavar="ADDRESS", help="The clients at this address.")(command)
-    command = click.option("--client-id", metavar="ID", help="The clients of this id.")(command)
-    return click.option("--user", metavar="NAME", help="The clients of this user.")(command)
+    )(with_entity)  # fmt: skip
+    decorated = click.option("--ip", metavar="ADDRESS", help="The clients at this address.")(decorated)
+    decorated = click.option("--client-id", metavar="ID", help="The clients of this id.")(decorated)
+    return click.option("--user", metavar="NAME", help="The clients of this user.")(decorated)
 
 
 def _named(user: str | None, client_id: str | None, ip: str | None, defaults: tuple[str, ...]) -> Entity:
@@ -99,15 +107,7 @@ def _number(value: float) -> float | int:
 @_entity
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
-def set_(
-    session: Session,
-    pairs: tuple[str, ...],
-    user: str | None,
-    client_id: str | None,
-    ip: str | None,
-    defaults: tuple[str, ...],
-    dry_run: bool,
-) -> None:
+def set_(session: Session, entity: Entity, pairs: tuple[str, ...], dry_run: bool) -> None:
     """Set quotas of a user, a client id, both together, or an address.
 
     \b
@@ -115,7 +115,6 @@ def set_(
     barnabas quota set --default user controller_mutation_rate=5
     barnabas quota set --ip 10.0.0.9 connection_creation_rate=20
     """
-    entity = _named(user, client_id, ip, defaults)
     texts = parse_pairs(pairs, "QUOTA=NUMBER")
     _check_names(list(texts), entity)
     _alter(session, entity, {name: _parsed(name, text) for name, text in texts.items()}, dry_run)
@@ -136,35 +135,39 @@ def _parsed(name: str, text: str) -> float:
 @_entity
 @click.option("-d", "--dry-run", is_flag=True, help="Only check whether it is possible.")
 @session_options
-def delete(
-    session: Session,
-    names: tuple[str, ...],
-    user: str | None,
-    client_id: str | None,
-    ip: str | None,
-    defaults: tuple[str, ...],
-    dry_run: bool,
-) -> None:
+def delete(session: Session, entity: Entity, names: tuple[str, ...], dry_run: bool) -> None:
     """Delete quotas of a user, a client id, both together, or an address; without QUOTA all that it has.
 
     \b
     barnabas quota delete --client-id reporting
     """
-    entity = _named(user, client_id, ip, defaults)
     _check_names(list(names), entity)
-    if not names:
-        with session.admin() as admin:
-            has = [each for each in admin.list_quotas() if each.entity == entity]
-        names = tuple(has[0].values) if has else ()
-    _alter(session, entity, dict.fromkeys(names), dry_run)
+    with session.admin() as admin:
+        quotas = {each.entity: each.values for each in admin.list_quotas()}
+    _check_there(quotas, entity, names)
+    _alter(session, entity, dict.fromkeys(names or quotas[entity]), dry_run)
+
+
+def _check_there(quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, names: tuple[str, ...]) -> None:
+    """Check that there is something to delete.
+
+    Raises:
+        Failure: the entity has no quotas, or not one of those that are named.
+    """
+    there = quotas.get(entity)
+    if not there:
+        meant = did_you_mean(label(entity), map(label, quotas))
+        raise Failure(f"{label(entity)} has no quotas{meant}", "`barnabas quota list` shows who has some")
+    for name in names:
+        if name not in there:
+            raise Failure(f"{label(entity)} has no {name} to delete", f"it has {', '.join(there)}")
 
 
 def _alter(session: Session, entity: Entity, values: dict[str, float | None], dry_run: bool) -> None:
-    if values:
-        with session.admin() as admin:
-            error = admin.alter_quotas(entity, values, validate_only=dry_run)
-        if error is not None:
-            raise failure_of(error, label(entity))
+    with session.admin() as admin:
+        error = admin.alter_quotas(entity, values, validate_only=dry_run)
+    if error is not None:
+        raise failure_of(error, label(entity))
     rows = [
         (label(entity), name, None if value is None else _number(value), _status(value, dry_run))
         for name, value in values.items()

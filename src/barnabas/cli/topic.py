@@ -5,24 +5,24 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import click
 
-from barnabas.cli.failure import Failure, report_failures
+from barnabas.cli.changed_settings import SHORT_SOURCES, changed
+from barnabas.cli.failure import report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
 from barnabas.cli.output import Table
 from barnabas.cli.session import (
     Session,
     complete_topic_pairs,
     complete_topic_settings,
-    complete_topics,
     parse_pairs,
     session_options,
 )
+from barnabas.cli.topic_arguments import required, topic_names, whole_name
 from barnabas.cli.topic_configs import configs
+from barnabas.cli.topic_delete import delete
 from barnabas.cli.topic_trim import trim
+from barnabas.cli.topic_which_partition import which_partition
 from barnabas.client.admin import (
     Admin,
     ConfigChange,
@@ -37,24 +37,10 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.configs import ConfigOperation
-from barnabas.client.partitioner import LIBRARY_DEFAULTS, PARTITIONERS, partition_for
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
 _NAMED_MAX = 5
-
-
-def _names(command: Callable[..., None]) -> Callable[..., None]:
-    """Add NAME… and Kafka's --topic, which may be repeated."""
-    command = click.option("--topic", "more", multiple=True, hidden=True)(command)
-    return click.argument("names", nargs=-1, metavar="NAME…", shell_complete=complete_topics)(command)
-
-
-def _require(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
-    found = list(dict.fromkeys([*names, *more]))
-    if not found:
-        raise click.UsageError("Missing argument 'NAME…'.")
-    return found
 
 
 @click.group()
@@ -63,7 +49,7 @@ def topic() -> None:
 
 
 @topic.command()
-@_names
+@topic_names
 @click.option(
     "-p", "--partitions", type=click.IntRange(min=1), help="How many.  [default: the broker's num.partitions]"
 )
@@ -104,7 +90,7 @@ def create(
     barnabas topic create orders -p 6 -c retention.ms=604800000
     """
     chosen = parse_pairs(configs, "--config")
-    wanted = [NewTopic(name, partitions or -1, replicas or -1, chosen) for name in _require(names, more)]
+    wanted = [NewTopic(name, partitions or -1, replicas or -1, chosen) for name in required(names, more)]
     with session.admin() as admin:
         outcomes = admin.create_topics(wanted, validate_only=dry_run)
     rows = []
@@ -138,16 +124,9 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
     with session.admin() as admin:
         topics = admin.list_topics(internal=internal and not exclude_internal)
     if patterns:
-        topics = [each for each in topics if any(_compile(pattern).fullmatch(each.name) for pattern in patterns)]
+        topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
     rows = [(each.name, len(each.partitions), _replicas(each)) for each in topics]
     session.output.table(("NAME", "PARTITIONS", "REPLICAS"), rows, hidden_first=("REPLICAS",))
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise click.BadParameter(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _replicas(metadata: TopicMetadata) -> int:
@@ -155,11 +134,11 @@ def _replicas(metadata: TopicMetadata) -> int:
 
 
 @topic.command()
-@_names
+@topic_names
 @click.option("-s", "--print-summary", is_flag=True, help="Only the summary, and what else is asked for.")
 @click.option("-c", "--print-configs", is_flag=True, help="Only the settings, …")
 @click.option("-p", "--print-partitions", is_flag=True, help="Only the partitions, …")
-@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Also settings that have their default.")
+@click.option("-a", "--all", "--print-all", "everything", is_flag=True, help="Also all other settings.")
 @session_options
 def describe(
     session: Session,
@@ -170,7 +149,7 @@ def describe(
     print_partitions: bool,
     everything: bool,
 ) -> None:
-    """Describe topics: partitions with leaders and offsets, settings that differ from their default."""
+    """Describe topics: partitions with leaders and offsets, and the settings that were set."""
     chosen = {
         "summary": print_summary,
         "configs": print_configs,
@@ -181,7 +160,7 @@ def describe(
     data: list[dict[str, object]] = []
     tables: list[Table] = []
     with session.admin() as admin:
-        outcomes = admin.describe_topics(_require(names, more))
+        outcomes = admin.describe_topics(required(names, more))
         found = [outcome for outcome in outcomes.values() if isinstance(outcome, TopicMetadata)]
         described = _settings(admin, found) if chosen["configs"] else {}
         offsets = log_bounds(admin, _led_partitions(found)) if chosen["partitions"] else {}
@@ -193,10 +172,12 @@ def describe(
             row = (each.name, uuid_to_str(each.topic_id), len(each.partitions), _replicas(each), each.is_internal)
             shown["summary"] = Table(columns, [row], vertical=True)
         if chosen["configs"]:
-            entries = [entry for entry in described[each.name] if everything or not entry.is_default]
+            entries = described[each.name] if everything else changed(ResourceType.TOPIC, described[each.name])
             rows = [(entry.name, entry.value, entry.source.name) for entry in entries]
             if rows or print_configs or session.output.is_json:
-                shown["configs"] = Table(("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",))
+                shown["configs"] = Table(
+                    ("KEY", "VALUE", "SOURCE"), rows, hidden_first=("SOURCE",), shorter={"SOURCE": SHORT_SOURCES}
+                )
         if chosen["partitions"]:
             shown["partitions"] = _partition_table(each, offsets, details, everything=session.output.is_json)
         tables += shown.values()
@@ -259,7 +240,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
 
 
 @topic.command()
-@_names
+@topic_names
 @click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
 @click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
 @click.option(
@@ -297,7 +278,7 @@ def alter(
 
     With more partitions a key may map to another one: its old and new records are then in two partitions.
     """
-    wanted = _require(names, more)
+    wanted = required(names, more)
     if partitions and added:
         raise click.UsageError("Use either --partitions (a total) or --add-partitions (a difference).")
     changes = [ConfigChange(name, value) for name, value in parse_pairs(configs, "--config").items()]
@@ -329,66 +310,5 @@ def alter(
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures)
 
 
-@topic.command()
-@_names
-@click.option("-r", "--regex", is_flag=True, help="NAMEs are regular expressions for whole names.")
-@click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
-@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
-@session_options
-def delete(
-    session: Session, names: tuple[str, ...], more: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool
-) -> None:
-    """Delete topics with all their records."""
-    wanted = _require(names, more)
-    with session.admin() as admin:
-        if regex:
-            existing = [each.name for each in admin.list_topics()]
-            patterns = [_compile(pattern) for pattern in wanted]
-            wanted = [name for name in existing if any(pattern.fullmatch(name) for pattern in patterns)]
-            if not wanted and not if_exists:
-                raise Failure("no topic matches", "`barnabas topic list` shows which exist")
-        outcomes: dict[str, object] = {}
-        if wanted:
-            outcomes = {**(admin.describe_topics(wanted) if dry_run else admin.delete_topics(wanted))}
-    rows, failures = [], []
-    for name, outcome in outcomes.items():
-        if isinstance(outcome, KafkaError):
-            if if_exists and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                rows.append((name, "does not exist"))
-            else:
-                failures.append((f"topic {name}", outcome))
-        else:
-            assert not dry_run or isinstance(outcome, TopicMetadata)
-            rows.append((name, "would be deleted" if dry_run else "deleted"))
-    _finish(session, Table(("TOPIC", "STATUS"), rows), failures)
-
-
-@topic.command(name="which-partition")
-@click.argument("name", metavar="TOPIC", shell_complete=complete_topics)
-@click.argument("keys", nargs=-1, required=True, metavar="KEY…")
-@click.option("--partitioner", help="Only this one.  [default: the default of each client library]")
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Compute for this many, without a broker.")
-@session_options
-def which_partition(
-    session: Session, name: str, keys: tuple[str, ...], partitioner: str | None, partitions: int | None
-) -> None:
-    """Show which partition of TOPIC each KEY goes to.
-
-    Client libraries disagree: Java and librdkafka write the same key to different partitions.
-    """
-    if partitioner is not None and partitioner not in PARTITIONERS:
-        raise click.BadParameter(f"{partitioner!r} is not one of {', '.join(PARTITIONERS)}", param_hint="--partitioner")
-    if partitions is None:
-        with session.admin() as admin:
-            partitions = len(result(admin.describe_topics([name])[name]).partitions)
-    chosen = [partitioner] if partitioner else list(LIBRARY_DEFAULTS)
-    rows = [
-        (key, partition_for(key.encode(), partitions, each), each, LIBRARY_DEFAULTS.get(each))
-        for key in keys
-        for each in chosen
-    ]
-    session.output.table(("KEY", "PARTITION", "PARTITIONER", "DEFAULT-OF"), rows, below=("DEFAULT-OF",))
-
-
-topic.add_command(configs)
-topic.add_command(trim)
+for command in (configs, delete, trim, which_partition):
+    topic.add_command(command)

@@ -43,16 +43,21 @@ def trim(session: Session, topics: tuple[str, ...], before: str, dry_run: bool) 
         bounds = log_bounds(admin, partitions)
         wanted = _offsets(admin, point, bounds)
         outcomes: dict[TopicPartition, int | KafkaError] = {**(wanted if dry_run else admin.delete_records(wanted))}
-    verb = "would be deleted" if dry_run else "deleted"
-    rows = [
-        (*where, bounds[where][0], outcome, outcome - (bounds[where][0] or 0), verb)
-        for where, outcome in outcomes.items()
-        if not isinstance(outcome, KafkaError)
-    ]
+    rows = []
+    for where, outcome in outcomes.items():
+        if not isinstance(outcome, KafkaError):
+            start = bounds[where][0] or 0
+            rows.append((*where, start, outcome, outcome - start, _status(outcome - start, dry_run)))
     columns = ("TOPIC", "PARTITION", "LOG-START-OFFSET", "NEW-START-OFFSET", "OFFSETS", "STATUS")
     if rows:
         session.output.table(columns, rows, hidden_first=("LOG-START-OFFSET",))
     report_failures((f"partition {where}", outcome) for where, outcome in outcomes.items())
+
+
+def _status(offsets: int, dry_run: bool) -> str:
+    if offsets <= 0:
+        return "unchanged"
+    return "would be deleted" if dry_run else "deleted"
 
 
 def _point(text: str) -> Point:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
-import signal
 import socket
 import sys
 import tempfile
@@ -23,6 +22,9 @@ from barnabas.cli.failure import Failure, Quiet
 from barnabas.cli.output import Table
 from barnabas.cli.progress import Measured, on_terminal, shown
 from barnabas.cli.session import Session, session_options
+from barnabas.cli.termination import ends_cleanly
+from barnabas.cli.wording import counted
+from barnabas.verify.anomalies import ALLOWED
 from barnabas.verify.faults import BrokerFailed, LocalBroker
 from barnabas.verify.history import read_history
 from barnabas.verify.verdict import Verdict
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 """Examples of each anomaly; JSON and the history have more."""
+_INTERLEAVED = "records of transactions may interleave in the log"
+_REBALANCED = "a rebalance may have moved the partition in between"
 _AFTER_WORK_S = 10
 """What a run needs beside its work on a fast machine, if no transaction has to expire."""
 
@@ -137,15 +141,10 @@ def _broker(session: Session, start: bool, data_dir: str | None, command: str | 
         bootstrap = session.bootstrap if command else f"127.0.0.1:{stack.enter_context(_free_port())}"
         words = _words(command) if command else _own_command(folder, bootstrap)
         broker = LocalBroker(words, bootstrap, folder / "broker.log")
+        # The broker has a process group of its own: it would go on running after this process.
+        stack.enter_context(ends_cleanly())
         stack.callback(broker.stop)
-        # SIGTERM would end this process at once and leave the broker running, which has a process group of its own.
-        before = signal.signal(signal.SIGTERM, _exit)
-        stack.callback(signal.signal, signal.SIGTERM, before)
         yield broker
-
-
-def _exit(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager
@@ -204,51 +203,56 @@ def _measure(run: Run, began_s: float) -> Measured:
     text = (
         f"{time.monotonic() - began_s:3.0f} s  {now.phase}  {now.ok:,} ok  {now.fail:,} aborted  {now.info:,} unknown"
     )
-    return Measured(text + (f"  {now.kills} kills" if now.kills else ""), now.seconds, run.settings.seconds)
+    return Measured(text + (f"  {counted(now.kills, 'kill')}" if now.kills else ""), now.seconds, run.settings.seconds)
 
 
 def _report(session: Session, verdict: Verdict, history: str | None) -> None:
-    """Print what was found.
+    """Print what was found: the numbers, what Kafka permits, what contradicts Kafka's promises, and the verdict.
 
     Raises:
         Quiet: there are anomalies.
     """
-    numbers = verdict.statistics
-    outcomes = numbers["operations"]
-    rows = [(f, *(counts.get(each, 0) for each in ("ok", "fail", "info"))) for f, counts in outcomes.items()]
-    summary = Table(
-        ["SECONDS", "ACKNOWLEDGED", "READ", "OPERATIONS-PER-SECOND", "KILLS", "LONGEST-STANDSTILL-SECONDS"],
-        [
-            [
-                numbers["seconds"],
-                numbers["acknowledged"],
-                numbers["read"],
-                numbers["operations_per_second"],
-                numbers["kills"],
-                numbers["longest_standstill_seconds"],
-            ]
-        ],
-        vertical=True,
-    )
-    tables = [summary, Table(["OPERATION", "OK", "FAIL", "INFO"], rows)]
-    if permitted := list(verdict.allowed_counts().items()):
-        tables.append(Table(["PERMITTED-BY-KAFKA", "COUNT"], permitted))
-    if found := list(verdict.counts().items()):
-        tables.append(Table(["ANOMALY", "COUNT"], found))
-    session.output.show(verdict.as_json(), *tables)
     if session.output.is_json:
-        if not verdict.valid:
-            raise Quiet
+        session.output.show(verdict.as_json())
+    else:
+        session.output.show(None, *_numbers(verdict))
+        click.echo()
+        _show_anomalies(session, verdict)
+        click.echo(_sentence(verdict, history))
+    if not verdict.valid:
+        raise Quiet
+
+
+def _sentence(verdict: Verdict, history: str | None) -> str:
+    if verdict.valid:
+        return "valid: no anomaly"
+    where = f"; `barnabas verify --check {history}` checks it again" if history else ""
+    count = sum(verdict.counts().values())
+    return f"invalid: {count} {'anomaly' if count == 1 else 'anomalies'}{where}"
+
+
+def _show_anomalies(session: Session, verdict: Verdict) -> None:
+    if verdict.valid:
         return
+    session.output.show(None, Table(["ANOMALY", "COUNT"], list(verdict.counts().items())))
     click.echo()
     for anomaly in verdict.examples(_SHOWN):
         key = "" if anomaly.key is None else f" in key {anomaly.key}"
         click.echo(f"{anomaly.name}{key}: {anomaly.message}")
         for op in anomaly.ops:
             click.echo(f"    {op}")
-    if not verdict.valid:
-        where = f"; `barnabas verify --check {history}` checks it again" if history else ""
-        count = sum(verdict.counts().values())
-        click.echo(f"invalid: {count} {'anomaly' if count == 1 else 'anomalies'}{where}")
-        raise Quiet
-    click.echo("valid: no anomaly")
+    click.echo()
+
+
+def _numbers(verdict: Verdict) -> Iterator[Table]:
+    """Yield the tables of a run's numbers; the last one is of what Kafka permits, if there is any."""
+    numbers = verdict.statistics
+    names = ("seconds", "acknowledged", "read", "operations_per_second", "kills", "longest_standstill_seconds")
+    columns = [name.upper().replace("_", "-") for name in names]
+    yield Table(columns, [[numbers[name] for name in names]], vertical=True)
+    outcomes = numbers["operations"]
+    rows = [(f, *(counts.get(each, 0) for each in ("ok", "fail", "info"))) for f, counts in outcomes.items()]
+    yield Table(["OPERATION", "OK", "FAIL", "INFO"], rows)
+    if permitted := verdict.allowed_counts():
+        why = [(name, count, _INTERLEAVED if name in ALLOWED else _REBALANCED) for name, count in permitted.items()]
+        yield Table(["PERMITTED-BY-KAFKA", "COUNT", "WHY"], why, below=("WHY",))

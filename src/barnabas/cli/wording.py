@@ -1,4 +1,4 @@
-"""The form of what commands print: sentences as the rest of a line, names from outside."""
+"""The form of what commands print: sentences as the rest of a line, names from outside, things that are counted."""
 
 from __future__ import annotations
 
@@ -20,3 +20,16 @@ def in_lower_case(sentence: str) -> str:
 def as_typed(name: str) -> str:
     """Return a name from outside as a command to type has it: one word for a shell, and no option."""
     return f"-- {shlex.quote(name)}" if name.startswith("-") else shlex.quote(name)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count of things in words: `1 member`, `2 members`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def were(number: int, of: int | None = None) -> str:
+    """Return records as the subject of a sentence, with its verb: `1 of 3 records was`, `2 records were`, `the record was`."""
+    verb = "was" if number == 1 else "were"
+    if of is None:
+        return f"{counted(number, 'record')} {verb}" if number else "no record was"
+    return f"{number} of {of} records {verb}" if of > 1 else f"the record {verb}"

@@ -114,12 +114,12 @@ async def list_groups(coordinator: GroupCoordinator, request: ListGroupsRequest)
     return ListGroupsResponse(groups=[group for groups in listed for group in groups])
 
 
-async def _distinct(names: Sequence[str], prepare: Callable[[Sequence[str]], Iterable[str]]) -> frozenset[str]:
+async def _distinct(names: Sequence[str], prepare: Callable[[Sequence[str]], Iterable[str]]) -> set[str]:
     """Return the different names of a filter, prepared for the comparison."""
     found: set[str] = set()
     async for piece in in_pieces(names):
         found.update(prepare(piece))
-    return frozenset(found)
+    return found
 
 
 async def delete_groups(coordinator: GroupCoordinator, group_ids: Sequence[str]) -> list[DeletedGroup]:

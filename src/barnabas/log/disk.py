@@ -29,6 +29,8 @@ import posixpath
 import shutil
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 if sys.platform != "win32":  # where no broker runs, but programs import it
@@ -270,32 +272,20 @@ class OsDisk:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
 
     def read_file(self, path: str) -> bytes:
-        fd = os.open(path, os.O_RDONLY | _FLAGS)
-        try:
-            chunks = []
+        chunks = []
+        with _opened(path, os.O_RDONLY | _FLAGS, path) as fd:
             while chunk := os.read(fd, _READ_BYTES):
                 chunks.append(chunk)
-        except OSError as error:
-            error.filename = path
-            raise
-        finally:
-            os.close(fd)
         return b"".join(chunks)
 
     def write_file_atomic(self, path: str, data: bytes, *, sync: bool = True) -> None:
         temporary = path + ".tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, FILE_MODE)
-        try:
-            view = memoryview(data)
+        view = memoryview(data)
+        with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, path) as fd:
             while view:
                 view = view[os.write(fd, view) :]
             if sync:
                 os.fsync(fd)
-        except OSError as error:
-            error.filename = path
-            raise
-        finally:
-            os.close(fd)
         os.replace(temporary, path)
         if sync:
             self.sync_dir(parent_dir(path))
@@ -318,11 +308,18 @@ class OsDisk:
 
 
 def _sync(path: str, flags: int) -> None:
-    fd = os.open(path, flags)
-    try:
+    with _opened(path, flags, path) as fd:
         os.fsync(fd)
+
+
+@contextmanager
+def _opened(path: str, flags: int, named: str) -> Iterator[int]:
+    """Open a descriptor for a few calls; their errors carry the path `named`, which a call on a descriptor does not know."""
+    fd = os.open(path, flags, FILE_MODE)
+    try:
+        yield fd
     except OSError as error:
-        error.filename = path
+        error.filename = named
         raise
     finally:
         os.close(fd)

@@ -204,8 +204,11 @@ class OffsetReader:
         return self._options.consumer.isolation_level.value
 
     # The group
-    def commit(self, group_id: str, position: Mapping[TopicPartition, int]) -> None:
+    def commit(self, group_id: str, position: Mapping[TopicPartition, int], metadata: str = "") -> None:
         """Store a position as the offsets of a consumer group without members.
+
+        Args:
+            metadata: a note beside each offset, for who reads the group.
 
         Raises:
             KafkaError: UNKNOWN_MEMBER_ID if the group has members; or no coordinator responds.
@@ -214,7 +217,9 @@ class OffsetReader:
         request_class = messages.OffsetCommitRequest
         for (topic, partition), offset in sorted(position.items()):
             by_topic.setdefault(topic, []).append(
-                request_class.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+                request_class.OffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
+                )
             )
         request = request_class(
             group_id=group_id,

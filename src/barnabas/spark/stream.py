@@ -39,6 +39,7 @@ from pyspark.sql.streaming.datasource import (
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.spark.admission import MinimumOffsets, take_at_most
+from barnabas.spark.commit_mark import CommitMark
 from barnabas.spark.data_loss import report_data_loss
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, SparkOffsets, TopicPartition, from_spark, to_spark
@@ -196,7 +197,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         self._shown = position
         try:
-            self._reader.commit(self._options.group_id, position)
+            mark = CommitMark(time.time_ns() // 1_000_000)
+            self._reader.commit(self._options.group_id, position, str(mark))
             self._commit_failed = False
         except KafkaError as error:
             if not self._commit_failed:

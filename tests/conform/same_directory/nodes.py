@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apache_kafka import run_tool
-
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_loader import MetadataLoader
@@ -17,6 +15,8 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 class Kafka(KafkaProcess):
     """Apache Kafka with its own file and its defaults: combined mode, one node, PLAINTEXT."""
+
+    format_options = ("--standalone",)
 
     def properties(self) -> dict[str, str]:
         client, controller = f"PLAINTEXT://127.0.0.1:{self.port}", f"CONTROLLER://127.0.0.1:{self.controller_port}"
@@ -48,12 +48,8 @@ class Kafka(KafkaProcess):
             "log.retention.check.interval.ms": "300000",
         }
 
-    def format(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        config = self.folder / "server.properties"
-        config.write_text("".join(f"{key}={value}\n" for key, value in self.properties().items()))
-        done = run_tool("storage", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(config))
-        assert done.returncode == 0, done.stdout + done.stderr
+    def cluster_id(self) -> str:
+        return CLUSTER_ID
 
 
 class Barnabas(BarnabasProcess):

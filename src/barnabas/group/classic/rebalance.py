@@ -152,7 +152,9 @@ class Rebalance:
             logger.info("group %s: removed members that did not rejoin: %s", group.group_id, gone)
 
     def _answer_joins(self, group: ClassicGroup) -> None:
-        logger.info("group %s: generation %d with %d members", group.group_id, group.generation_id, len(group.members))
+        count = len(group.members)
+        plural = "" if count == 1 else "s"
+        logger.info("group %s: generation %d with %d member%s", group.group_id, group.generation_id, count, plural)
         for member in group.members.values():
             leads = group.is_leader(member.member_id)
             group.complete_join(member, group.join_response(member.member_id, with_members=leads))

@@ -1,0 +1,88 @@
+"""`barnabas topic delete`: topics with all their records.
+
+An internal topic holds what the cluster keeps for its clients: it is deleted with `--internal` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from barnabas.cli.failure import Failure, Failures, report_failures
+from barnabas.cli.session import Session, session_options
+from barnabas.cli.topic_arguments import required, topic_names, whole_name
+from barnabas.client.admin import Admin, TopicMetadata
+from barnabas.protocol.errors import ErrorCode, KafkaError
+
+_HELD_BY = {
+    "__consumer_offsets": "the committed offsets of every group",
+    "__transaction_state": "the state of every transaction and its producer",
+    "__share_group_state": "the positions of every share group",
+}
+
+
+@click.command()
+@topic_names
+@click.option("-r", "--regex", is_flag=True, help="NAMEs are regular expressions for whole names.")
+@click.option("-i", "--internal", is_flag=True, help="Also internal topics.")
+@click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show what would be deleted.")
+@session_options
+def delete(
+    session: Session,
+    names: tuple[str, ...],
+    more: tuple[str, ...],
+    regex: bool,
+    internal: bool,
+    if_exists: bool,
+    dry_run: bool,
+) -> None:
+    """Delete topics with all their records."""
+    wanted = required(names, more)
+    with session.admin() as admin:
+        if regex:
+            wanted = _matching(admin, wanted, internal)
+            if not wanted and not if_exists:
+                raise Failure("no topic matches", "`barnabas topic list` shows which exist")
+        found = admin.describe_topics(wanted) if wanted else {}
+        if not internal:
+            _spare_internal(found)
+        outcomes: dict[str, object] = {**found}
+        if wanted and not dry_run:
+            outcomes = {**admin.delete_topics(wanted)}
+    rows, failures = [], []
+    for name, outcome in outcomes.items():
+        if not isinstance(outcome, KafkaError):
+            rows.append((name, "would be deleted" if dry_run else "deleted"))
+        elif if_exists and outcome.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            rows.append((name, "does not exist"))
+        else:
+            failures.append((f"topic {name}", outcome))
+    if rows:
+        session.output.table(("TOPIC", "STATUS"), rows)
+    report_failures(failures)
+
+
+def _matching(admin: Admin, texts: list[str], internal: bool) -> list[str]:
+    patterns = [whole_name(text) for text in texts]
+    existing = [each.name for each in admin.list_topics(internal=internal)]
+    return [name for name in existing if any(pattern.fullmatch(name) for pattern in patterns)]
+
+
+def _spare_internal(found: Mapping[str, TopicMetadata | KafkaError]) -> None:
+    """Check that no topic is internal, before the first is deleted.
+
+    Raises:
+        Failures: one is.
+    """
+    failures = [
+        Failure(
+            f"topic {name} is internal, and holds {_HELD_BY.get(name, 'what the cluster keeps for its clients')}",
+            "--internal deletes it all the same",
+        )
+        for name, each in found.items()
+        if isinstance(each, TopicMetadata) and each.is_internal
+    ]
+    if failures:
+        raise Failures(failures)

@@ -1,0 +1,47 @@
+"""SIGTERM and SIGHUP end a command after its clean-up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+
+import pytest
+
+from barnabas.cli.termination import ends_cleanly
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_ends_the_block_and_a_second_does_not_cut_its_clean_up(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    steps = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), number)
+            steps.append("the block went on")
+        finally:
+            os.kill(os.getpid(), number)
+            steps.append("cleaned up")
+
+    with pytest.raises(SystemExit) as caught, ends_cleanly():
+        work()
+    assert (caught.value.code, steps) == (128 + number, ["cleaned up"])
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with ends_cleanly():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_handlers_are_restored_after_an_error() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with suppress(ValueError), ends_cleanly():
+        assert signal.getsignal(signal.SIGTERM) is not before
+        raise ValueError
+    assert signal.getsignal(signal.SIGTERM) is before
