@@ -22,7 +22,12 @@ from barnabas.demo.shop import create_topics
 from tests.pipelines.test_continuous import FEED, LINES, Running, rows, table
 from tests.spark.session import SPARK
 
-pytestmark = [*(mark for mark in SPARK if mark.name != "timeout"), pytest.mark.timeout(7000), pytest.mark.long]
+pytestmark = [
+    *(mark for mark in SPARK if mark.name != "timeout"),
+    pytest.mark.timeout(7000),
+    pytest.mark.conform,
+    pytest.mark.long,
+]
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 

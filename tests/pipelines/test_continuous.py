@@ -28,7 +28,12 @@ from tests.spark.session import SPARK
 LINES = 3_000
 FEED = Feed(rows=LINES, seed=8)  # a shop whose customers take two large orders back
 PATIENCE_S = 1500.0
-pytestmark = [*(mark for mark in SPARK if mark.name != "timeout"), pytest.mark.timeout(7000), pytest.mark.long]
+pytestmark = [
+    *(mark for mark in SPARK if mark.name != "timeout"),
+    pytest.mark.timeout(7000),
+    pytest.mark.conform,
+    pytest.mark.long,
+]
 
 
 class Running:

@@ -20,7 +20,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 class TestTwoRuns:
     """Each of its commands starts Java, so it takes minutes on a busy machine."""
 
-    pytestmark = [*(mark for mark in SPARK if mark.name != "timeout"), pytest.mark.timeout(7000), pytest.mark.long]
+    pytestmark = [
+        *(mark for mark in SPARK if mark.name != "timeout"),
+        pytest.mark.timeout(7000),
+        pytest.mark.conform,
+        pytest.mark.long,
+    ]
 
     @pytest.mark.parametrize(("run", "fed"), [(0, FIRST_LINES), (1, LINES)])
     def test_the_sum_is_that_of_the_lines(self, runs, run, fed):
