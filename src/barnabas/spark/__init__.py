@@ -1,4 +1,4 @@
-"""Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
+"""Spark's data source and sink for barnabas and Apache Kafka: `format("barnabas")`, no jar.
 
     from barnabas.spark import decode, serve_metrics, start
 
@@ -11,17 +11,38 @@ The parts of the source, in the order a query meets them:
 | module | holds |
 |---|---|
 | `options` | the user's options, checked once and parsed into values |
+| `option_names` | the names that options may have, and near misses |
 | `offsets` | offsets as Spark writes them (JSON), where a query begins and ends, timestamps |
 | `offset_reader` | the driver's requests: topics, partitions, offsets, the group's commit |
+| `stored_offset` | an offset of a stream as Spark's checkpoint stores it |
+| `group_progress` | shows a query's progress as a consumer group's offsets |
 | `admission` | how many of the new offsets one micro-batch takes |
+| `pushed_filters` | filters that narrow what a batch reads |
 | `ranges` | ranges of offsets, and how they are split into tasks |
 | `fetcher` | a task's connection: pipelined fetches of whole record batches |
+| `partition_lookup` | a task's questions about its one partition, when a fetch has failed |
 | `columnar` | decodes record batches into Arrow columns |
-| `data_loss` | fails the query or logs a warning when records are gone |
+| `data_loss` | fails the query, or records what it skips, when records are gone |
+| `source_metrics` | how far a query is behind, from its progress |
+| `plain_errors` | errors as one sentence, without a traceback |
 | `source`, `stream` | the readers that Spark calls |
+| `retries` | a Python function for each record, whose failures become rows for retry topics and dead letters |
+
+The parts of the sink, in the order a row meets them:
+
+| module | holds |
+|---|---|
+| `sink_options`, `sink_schema` | the user's options and columns, checked once |
+| `sink` | the writers that Spark calls |
+| `task_writer` | writes the rows of one task |
+| `sink_columns`, `key_hash` | which rows go to which partition |
+| `encoder` | encodes Arrow columns into record batches |
+| `task_producers` | the producers of a Python worker |
+| `sink_protocol` | the driver's part: what counts, and what a crash leaves |
+| `decisions` | the record of the last batch, in `__barnabas_sink` |
 
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
-it is first used. Spark finds the source through the top-level module `pyspark_barnabas`.
+it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.
 """
 
 from __future__ import annotations
