@@ -7,8 +7,9 @@ import signal
 from contextlib import suppress
 
 import pytest
+from confluent_kafka import Consumer, KafkaError
 
-from barnabas.cli.termination import ends_cleanly
+from barnabas.cli.termination import ends_cleanly, interruptible
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -45,3 +46,30 @@ def test_handlers_are_restored_after_an_error() -> None:
         assert signal.getsignal(signal.SIGTERM) is not before
         raise ValueError
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_a_callback_of_the_library_loses_is_raised_after_all() -> None:
+    """confluent-kafka ends its call with a SystemError when a signal comes while its callback runs."""
+    times = iter(range(3))
+
+    def interrupt(error: KafkaError) -> None:
+        if next(times, None) == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings = {"bootstrap.servers": "127.0.0.1:1", "group.id": "shop", "error_cb": interrupt, "log_level": 0}
+    consumer = Consumer(settings)
+    try:
+        for block in (ends_cleanly, interruptible):
+            times = iter(range(3))
+            with pytest.raises(KeyboardInterrupt), block():
+                while True:
+                    consumer.poll(0.5)
+    finally:
+        consumer.close()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_system_error_without_a_signal_stays_one() -> None:
+    with pytest.raises(SystemError, match="a bug"), ends_cleanly():
+        raise SystemError("a bug")

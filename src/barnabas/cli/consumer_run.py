@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import click
@@ -36,11 +36,9 @@ def opened(session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -
     Ctrl-C ends the block without an error, SIGTERM and SIGHUP with their exit codes.
     """
     consumer: Consumer = connected(Consumer, session, extra, settings)
-    with ends_cleanly():
+    with suppress(KeyboardInterrupt), ends_cleanly():
         try:
             yield ConsumerRun(consumer)
-        except KeyboardInterrupt:
-            pass
         finally:
             consumer.close()
 

@@ -20,6 +20,7 @@ from barnabas.cli.record_format import Headers, unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
+from barnabas.cli.termination import interruptible
 from barnabas.cli.wording import were
 from barnabas.protocol.errors import KafkaError
 
@@ -133,14 +134,15 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
     interrupted = False
     with shown(lambda: run.measure(source), wanted=not typed):
         try:
-            run.send_all(records)
-            run.finish()
+            with interruptible():
+                run.send_all(records)
+                run.finish()
         except ValueError as error:
             run.finish()
             raise Failure(str(error), f"{were(run.delivered)} produced before") from None
         except KeyboardInterrupt:
             interrupted = True
-            with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for acknowledgements
+            with contextlib.suppress(KeyboardInterrupt), interruptible():  # a second Ctrl-C does not wait for acknowledgements
                 run.finish()
     run.report(is_interrupted=interrupted)
     if interrupted:
