@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -20,6 +20,7 @@ from barnabas.client.admin import (
     GroupDescription,
     GroupMember,
     GroupRebalance,
+    TopicMetadata,
     TopicPartition,
 )
 from barnabas.printable import printable
@@ -153,7 +154,7 @@ def _members(found: GroupDescription) -> Table:
 
 
 def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
-    """Return a row for each partition that the group committed in or reads: offsets, lag and members.
+    """Return a row for each partition that the group reads, and of each topic that it committed in: offsets, lag and members.
 
     A share group has a start offset, its coordinator counts the lag, and several members may read a partition.
     """
@@ -165,13 +166,20 @@ def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
         for where in member.assignment:
             readers.setdefault(where, []).append(member)
     rows = []
-    for where, (start, end) in log_bounds(admin, sorted({*shared, *committed, *readers})).items():
+    for where, (start, end) in log_bounds(admin, sorted({*shared, *committed, *readers, *_beside(admin, committed)})).items():
         offset, lag = shared.get(where, (None, None))
         if where in committed:
             offset = committed[where].offset
             lag = None if end is None else max(0, end - offset)
         rows.append((*where, offset, start, end, lag, *_names(readers.get(where, ()))))
     return rows
+
+
+def _beside(admin: Admin, committed: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+    """Yield every partition of the topics that a group committed in: without members nobody else names the rest of them."""
+    for name, found in admin.describe_topics(sorted({each.topic for each in committed})).items():
+        if isinstance(found, TopicMetadata):
+            yield from (TopicPartition(name, each.partition) for each in found.partitions)
 
 
 def _names(members: Sequence[GroupMember]) -> Sequence[str | None]:
