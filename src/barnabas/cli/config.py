@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from barnabas.cli.altered_settings import Altered
+from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
@@ -251,12 +253,15 @@ def alter(
         if len(words) < 2 and not more and not entity_default:
             raise click.UsageError("Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`.")
         resources = _resources(admin, words, entity_type, more, entity_default)
-        outcomes = admin.alter_configs(dict.fromkeys(resources, changes), validate_only=dry_run)
+        outcomes = alter_settings(admin, resources, changes, dry_run=dry_run)
     for resource, outcome in outcomes.items():
-        if outcome is None and resource.type is ResourceType.BROKER:
+        if isinstance(outcome, Altered) and resource.type is ResourceType.BROKER:
             _warn_of_unknown(list(values))
-    status = f"{'would be ' if dry_run else ''}changed: {', '.join(change.name for change in changes)}"
-    rows = [(_kind(resource), resource.name, status) for resource, outcome in outcomes.items() if outcome is None]
+    rows = [
+        (_kind(resource), resource.name, outcome.status(dry_run=dry_run))
+        for resource, outcome in outcomes.items()
+        if isinstance(outcome, Altered)
+    ]
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())

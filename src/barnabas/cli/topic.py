@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from barnabas.cli.altered_settings import alter as alter_settings
 from barnabas.cli.changed_settings import SHORT_SOURCES, changed
 from barnabas.cli.failure import report_failures
 from barnabas.cli.log_bounds import Bounds, log_bounds
@@ -302,11 +303,11 @@ def alter(
                 rows.append((name, f"{verb}grown from {len(outcome.partitions)} to {grown} partitions"))
             if changes:
                 resource = ConfigResource(ResourceType.TOPIC, name)
-                altered = admin.alter_configs({resource: changes}, validate_only=dry_run)[resource]
+                altered = alter_settings(admin, [resource], changes, dry_run=dry_run)[resource]
                 if isinstance(altered, KafkaError):
                     failures.append((f"topic {name}", altered))
                     continue
-                rows.append((name, f"{verb}changed: {', '.join(change.name for change in changes)}"))
+                rows.append((name, altered.status(dry_run=dry_run)))
     _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures)
 
 
