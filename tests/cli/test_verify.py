@@ -19,6 +19,7 @@ from barnabas.cli.verify import verify
 from barnabas.client.admin import Admin
 from barnabas.verify.history import read_history, write_history
 from barnabas.verify.run import Progress, Run, Settings
+from barnabas.verify.verdict import Verdict, check
 from tests.verify import model
 from tests.verify.stories import history
 
@@ -89,6 +90,45 @@ def test_the_phases_of_a_run() -> None:
         made.stopping.set()
         running.join()
     assert made.progress().phase == "checking"
+
+
+class _CtrlC(threading.Event):
+    """Interrupts the main thread's wait when an operation has succeeded."""
+
+    made: Run
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            while self.made.progress().ok == 0:
+                super().wait(0.01)
+            raise KeyboardInterrupt
+        return super().wait(timeout)
+
+
+def test_an_interrupted_run_reads_everything_back_and_knows_when_it_was_interrupted() -> None:
+    stopping = _CtrlC()
+    with barnabas.Broker() as broker:
+        settings = Settings(broker.bootstrap_servers, seconds=600, plain=1, txn=0, transform=0)
+        made = stopping.made = Run(settings, stopping=stopping)
+        assert made().valid
+    assert made.interrupted_s is not None
+    assert 0 < made.interrupted_s < 600
+
+
+def test_the_verdict_says_that_the_run_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(made: Run) -> Verdict:
+        made.interrupted_s = 4.74
+        return check(model.run(1, steps=300) if clean else history("p0 fail txn s0:1", "final r0:1@0"))
+
+    monkeypatch.setattr(Run, "__call__", interrupted)
+    clean = True
+    result = run("-b", "127.0.0.1:1")
+    assert (result.exit_code, result.output.splitlines()[-1]) == (130, "valid: no anomaly, interrupted after 4.7 s")
+    result = run("-b", "127.0.0.1:1", "-o", "json")
+    assert (result.exit_code, json.loads(result.output)["interrupted_after_seconds"]) == (130, 4.7)
+    clean = False
+    result = run("-b", "127.0.0.1:1")
+    assert (result.exit_code, result.output.splitlines()[-1]) == (1, "invalid: 1 anomaly, interrupted after 4.7 s")
 
 
 def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """`barnabas verify`: does the cluster keep Kafka's promises?
 
-Exit codes: 0 without an anomaly, 1 with one, or if the run failed.
+Exit codes: 0 without an anomaly, 1 with one, or if the run failed, 130 without an anomaly after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _SHOWN = 3
 """Examples of each anomaly; JSON and the history have more."""
 _INTERLEAVED = "records of transactions may interleave in the log"
 _REBALANCED = "a rebalance may have moved the partition in between"
+_INTERRUPTED = 130
 _AFTER_WORK_S = 10
 """What a run needs beside its work on a fast machine, if no transaction has to expire."""
 
@@ -127,7 +128,7 @@ def verify(
                 verdict = run()
         except (BrokerFailed, CannotRun) as error:
             raise Failure(str(error)) from None
-    _report(session, verdict, history)
+    _report(session, verdict, history, run.interrupted_s)
 
 
 @contextlib.contextmanager
@@ -206,29 +207,37 @@ def _measure(run: Run, began_s: float) -> Measured:
     return Measured(text + (f"  {counted(now.kills, 'kill')}" if now.kills else ""), now.seconds, run.settings.seconds)
 
 
-def _report(session: Session, verdict: Verdict, history: str | None) -> None:
+def _report(session: Session, verdict: Verdict, history: str | None, interrupted_s: float | None = None) -> None:
     """Print what was found: the numbers, what Kafka permits, what contradicts Kafka's promises, and the verdict.
+
+    Args:
+        interrupted_s: after how many seconds of work Ctrl-C came; None if it did not.
 
     Raises:
         Quiet: there are anomalies.
+        Exit: there are none, and Ctrl-C ended the work early.
     """
     if session.output.is_json:
-        session.output.show(verdict.as_json())
+        early = {} if interrupted_s is None else {"interrupted_after_seconds": round(interrupted_s, 1)}
+        session.output.show(verdict.as_json() | early)
     else:
         session.output.show(None, *_numbers(verdict))
         click.echo()
         _show_anomalies(session, verdict)
-        click.echo(_sentence(verdict, history))
+        early = "" if interrupted_s is None else f", interrupted after {interrupted_s:.1f} s"
+        click.echo(_sentence(verdict, early, history))
     if not verdict.valid:
         raise Quiet
+    if interrupted_s is not None:
+        raise click.exceptions.Exit(_INTERRUPTED)
 
 
-def _sentence(verdict: Verdict, history: str | None) -> str:
+def _sentence(verdict: Verdict, early: str, history: str | None) -> str:
     if verdict.valid:
-        return "valid: no anomaly"
+        return f"valid: no anomaly{early}"
     where = f"; `barnabas verify --check {history}` checks it again" if history else ""
     count = sum(verdict.counts().values())
-    return f"invalid: {count} {'anomaly' if count == 1 else 'anomalies'}{where}"
+    return f"invalid: {count} {'anomaly' if count == 1 else 'anomalies'}{early}{where}"
 
 
 def _show_anomalies(session: Session, verdict: Verdict) -> None:

@@ -90,12 +90,14 @@ class Run:
         history_path: the file of the history; None keeps it in memory.
         broker: the broker to kill; None if the run did not start it.
         phase: what it does now.
+        interrupted_s: when Ctrl-C ended the work, in seconds after its begin; None if nothing did.
     """
 
     settings: Settings
     history_path: Path | None = None
     broker: LocalBroker | None = None
     phase: str = "creating topics"
+    interrupted_s: float | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     _recorder: Recorder | None = None
     _work_began_s: float | None = None
@@ -187,11 +189,13 @@ class Run:
         for thread in threads:
             thread.start()
         began = self._work_began_s = time.monotonic()
-        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the work; the verdict follows
+        try:
             while (passed := time.monotonic() - began) < self.settings.seconds:
                 failed = [each for each in workers if each.failure] or (killer is not None and killer.failure)
                 if failed or self.stopping.wait(min(1.0, self.settings.seconds - passed)):
                     break
+        except KeyboardInterrupt:  # Ctrl-C ends the work; the verdict follows
+            self.interrupted_s = time.monotonic() - began
         if killer is not None:
             killer.stopping.set()
             killing.join()  # with the broker running
