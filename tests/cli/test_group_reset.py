@@ -1,11 +1,13 @@
-"""Plans of new offsets, without a broker."""
+"""Plans of new offsets without a broker, and the group that they are for."""
 
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from barnabas.cli.group_reset import Place, plan, read_plan
+from barnabas.cli.group_reset import Place, plan, read_plan, reset_offsets
 from barnabas.client.admin import OffsetAndTimestamp, TopicPartition
+from tests.cli.made_up_cluster import pretend
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PLACES = {T0: Place(10, 20, 15), T1: Place(0, 5, None)}
@@ -51,3 +53,16 @@ def test_reads_what_export_prints() -> None:
     for bad in ("t,0", "t,zero,1", "t,0,1,2"):
         with pytest.raises(ValueError, match="line 2 is not topic,partition,offset"):
             read_plan(["t,0,5", bad])
+
+
+def test_a_mistyped_group_is_not_created() -> None:
+    def said(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(reset_offsets, [*words, "--topic", "orders:0", "--to-latest"])
+        return result.exit_code, result.stderr
+
+    with pretend():
+        refused = "error: group quite does not exist; did you mean quiet? (--new-group creates it)\n"
+        assert said("quite", "--execute") == (1, refused)
+        assert said("quite", "--execute", "--new-group") == (0, "group quite is new\n")
+        assert said("billing", "--execute") == (0, "group billing is new\n")
+        assert said("quiet", "--execute") == (0, "")

@@ -53,6 +53,7 @@ class Place(NamedTuple):
 @click.option("--from-file", type=click.File("r"), help="Lines of topic,partition,offset, as --export prints them.")
 @click.option("--dry-run", "--dry", is_flag=True, help="Only show the new offsets.  [this is the default]")
 @click.option("--execute", is_flag=True, help="Commit the new offsets.")
+@click.option("--new-group", is_flag=True, help="Create the group, also if another one has almost the same name.")
 @click.option("--export", "--to-csv", is_flag=True, help="Print topic,partition,offset lines for --from-file.")
 @session_options
 def reset_offsets(
@@ -71,6 +72,7 @@ def reset_offsets(
     from_file: TextIO | None,
     dry_run: bool,
     execute: bool,
+    new_group: bool,
     export: bool,
 ) -> None:
     """Move a group's offsets. Shows the new offsets; --execute commits them.
@@ -102,7 +104,9 @@ def reset_offsets(
     with session.admin() as admin:
         exists = _require_inactive(admin, group_id)
         # A mistyped name makes a group that nobody reads. Ask for the names before it is one of them.
-        meant = "" if exists else did_you_mean(group_id, session.names("group"))
+        meant = "" if exists or new_group else did_you_mean(group_id, session.names("group"))
+        if meant and execute:
+            raise Failure(f"group {group_id} does not exist{meant}", "--new-group creates it")
         committed = admin.list_group_offsets(group_id)
         try:
             if from_file is not None:
