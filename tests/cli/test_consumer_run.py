@@ -73,8 +73,12 @@ ALL = [LibraryPartition("orders", 0)]
 
 def test_a_person_is_told_once_what_a_consumer_without_partitions_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _said(monkeypatch, _Waiting(ALL, at_poll=20, polls=25)) == [
-        "waiting for group shop to assign partitions: a member that does not answer holds it until its session ends"
+        "waiting for group shop to assign partitions (`barnabas group describe shop --members` shows who is in it)"
     ]
+
+
+def test_nothing_is_said_of_the_3_s_that_every_new_group_waits_for_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _said(monkeypatch, _Waiting(ALL, at_poll=9, polls=25)) == []
 
 
 def test_a_group_that_assigns_at_once_and_a_script_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ TYPED = {
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     "barnabas group describe {}": "barnabas group describe shop",
+    "barnabas group describe {} --members": "barnabas group describe shop --members",
     "barnabas start": "barnabas start --data-dir data",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",

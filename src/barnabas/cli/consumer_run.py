@@ -20,13 +20,15 @@ from barnabas.cli.progress import Measured, on_terminal, rate
 from barnabas.cli.record_format import Shown
 from barnabas.cli.session import Session
 from barnabas.cli.termination import ends_cleanly
+from barnabas.cli.wording import as_typed
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.printable import printable
 
 _BATCH_RECORDS = 1000
 _POLL_SECONDS = 0.5
-_PATIENT_POLLS = 4
-"""Polls without an assignment, after which the command says what it waits for."""
+_PATIENT_POLLS = 10
+"""Polls without an assignment, after which the command says what it waits for: 5 s, longer than the 3 s that every new group waits for
+more members (`group.initial.rebalance.delay.ms`)."""
 
 
 @contextmanager
@@ -152,10 +154,8 @@ class ConsumerRun:
             return
         self._empty_polls += 1
         if self._empty_polls == _PATIENT_POLLS:
-            _tell(
-                f"waiting for group {printable(self._group)} to assign partitions:"
-                " a member that does not answer holds it until its session ends"
-            )
+            shows = f"`barnabas group describe {as_typed(printable(self._group))} --members` shows who is in it"
+            _tell(f"waiting for group {printable(self._group)} to assign partitions ({shows})")
 
     def _within(self, message: Message) -> bool:
         where = (str(message.topic()), int(message.partition() or 0))
