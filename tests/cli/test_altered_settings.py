@@ -33,7 +33,9 @@ def test_a_mistyped_name_is_an_error(address: str, dry: tuple[str, ...]) -> None
     assert said(address, "topic", "alter", "orders", "--delete-config", "retention.mss", *dry) == (1, "", UNKNOWN)
     assert said(address, "config", "alter", "topic", "orders", "--delete", "retention.mss", *dry) == (1, "", UNKNOWN)
     _, _, error = said(address, "config", "alter", "broker", "--entity-default", "--delete", "log.cleaner.thread", *dry)
-    assert error.startswith("error: all brokers: there is no broker setting log.cleaner.thread; did you mean log.cleaner.threads?")
+    assert error.startswith(
+        "error: all brokers: there is no broker setting log.cleaner.thread; did you mean log.cleaner.threads?"
+    )
 
 
 def test_a_setting_that_is_not_set_is_said_to_be_so(address: str) -> None:

@@ -33,6 +33,13 @@ def test_sizes_are_bytes_in_json_and_may_be_of_one_topic() -> None:
     assert (other["broker"], other["replicas"], other["size_bytes"]) == (2, [], 0)
 
 
+def test_sizes_of_a_mistyped_topic_are_an_error_with_the_nearest_name() -> None:
+    with pretend():
+        found = CliRunner().invoke(command_group(), ["broker", "logdirs", "--topic", "ordes"], prog_name="barnabas")
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith("error: topic ordes does not exist; did you mean orders?")
+
+
 def test_a_real_broker_describes_itself(barnabas: barnabas.Broker) -> None:
     barnabas.create_topic("t", partitions=2)
     (found,) = run("describe", "-b", barnabas.bootstrap_servers)

@@ -13,8 +13,10 @@ import pytest
 from confluent_kafka import TopicPartition as LibraryPartition
 
 import barnabas
+from barnabas.cli.consume import _note_committed
 from barnabas.cli.consumer_run import ConsumerRun
 from barnabas.client.admin import Admin, GroupDescription, TopicPartition
+from tests.cli.made_up_cluster import MadeUpAdmin
 
 
 def test_sigterm_commits_what_was_printed_and_leaves_the_group() -> None:
@@ -90,3 +92,15 @@ def test_a_consumer_that_gets_no_partition_is_told_why(monkeypatch: pytest.Monke
     assert _said(monkeypatch, _Waiting([], at_poll=2, polls=9)) == [
         "group shop has no partition for this consumer: its other members read them all"
     ]
+
+
+def test_a_person_is_told_that_a_group_goes_on_where_it_committed(capsys: pytest.CaptureFixture[str]) -> None:
+    admin: Any = MadeUpAdmin()
+    _note_committed(admin, "quiet", ["orders"])
+    assert capsys.readouterr().err == (
+        "group quiet goes on where it committed, in 4 partitions: -o counts only for partitions without a commit"
+        " (`barnabas group reset-offsets quiet --all-topics --to-earliest --execute` begins again)\n"
+    )
+    _note_committed(admin, "quiet", ["payments"])
+    _note_committed(admin, "new", ["orders"])
+    assert capsys.readouterr().err == ""

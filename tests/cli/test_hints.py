@@ -26,6 +26,8 @@ TYPED = {
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     "barnabas group describe {}": "barnabas group describe shop",
     "barnabas group describe {} --members": "barnabas group describe shop --members",
+    "barnabas group reset-offsets {} --all-topics --to-earliest --execute": "barnabas group reset-offsets shop --all-topics"
+    " --to-earliest --execute",
     "barnabas start": "barnabas start --data-dir data",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
     "barnabas topic create {}": "barnabas topic create another",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
-from barnabas.cli.topic import _explain_leaderless, _partition_table
+from barnabas.cli.topic import _explain_leaderless, _partition_table, alter, list_
 from barnabas.client.admin import PartitionDescription, PartitionMetadata, TopicMetadata, TopicPartition
 from barnabas.protocol.primitives import ZERO_UUID
+from tests.cli.made_up_cluster import pretend
 
 LED = PartitionDescription(1, 3, [1, 2], [1], [], [], [])
 LOST = PartitionDescription(-1, 4, [2, 1], [], [2], [2], [2])
@@ -47,6 +49,24 @@ def test_partitions_without_a_leader_are_explained_in_one_line_a_reason(capsys: 
     assert second.startswith(
         "no leader: t-8: last known leader 2 is offline, and replica 1 may lack records; start broker 2, or "
     )
+
+
+def test_a_pattern_that_matches_no_whole_name_is_said_to_match_none() -> None:
+    def said(*patterns: str) -> str:
+        with pretend():
+            return CliRunner().invoke(list_, patterns).stderr
+
+    assert said("ord") == "no topic's whole name matches ord: names that begin with ord match 'ord.*'\n"
+    assert said("ord*") == "no topic's whole name matches ord*: names that begin with ord match 'ord.*'\n"
+    assert said("(x|y).+") == "no topic's whole name matches (x|y).+\n"
+    assert said("ord.*") == said("ord", "pay.*") == ""
+
+
+def test_more_partitions_move_keys() -> None:
+    with pretend():
+        assert CliRunner().invoke(alter, ["orders", "-c", "retention.ms=1"]).stderr == ""
+        said = CliRunner().invoke(alter, ["orders", "-p", "12"]).stderr
+    assert said == "keys map to other partitions when there are more: a key's old and new records may be in two\n"
 
 
 def _with_offsets(

@@ -92,9 +92,7 @@ def _parts(text: str | None) -> set[str]:
     return {part.strip() for part in (text or "").split(",") if part.strip()}
 
 
-def _summed_up(
-    changes: Sequence[ConfigChange], known: Mapping[ConfigChange, str | KafkaError]
-) -> Altered | KafkaError:
+def _summed_up(changes: Sequence[ConfigChange], known: Mapping[ConfigChange, str | KafkaError]) -> Altered | KafkaError:
     for found in known.values():
         if isinstance(found, KafkaError):
             return found

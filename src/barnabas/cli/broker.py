@@ -119,6 +119,8 @@ def logdirs(session: Session, ids: tuple[int, ...], topics: tuple[str, ...], by_
     barnabas broker logdirs --partitions --topic orders
     """
     with session.admin() as admin:
+        for found in admin.describe_topics(topics).values():
+            result(found)
         outcomes = admin.describe_log_dirs([node.id for node in _nodes(admin, ids)])
     chosen = {broker_id: _only(_dirs(broker_id, found), topics) for broker_id, found in sorted(outcomes.items())}
     rows = [

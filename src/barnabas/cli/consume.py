@@ -6,18 +6,21 @@ the command commits what it printed, every few seconds and at the end, also afte
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import click
 
 from barnabas.cli.failure import Failure
 from barnabas.cli.offset_grammar import END, START, Anchor, Point, Range, Span, parse_offsets
-from barnabas.cli.progress import output_is_a_file, shown
+from barnabas.cli.progress import on_terminal, output_is_a_file, shown
 from barnabas.cli.record_format import printer
 from barnabas.cli.session import Session, complete_topics, session_options_of_consume
+from barnabas.cli.wording import as_typed, counted
 from barnabas.client.admin import EARLIEST, LATEST, Admin, TopicPartition, result
 from barnabas.client.offsets import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.printable import printable
+from barnabas.protocol.errors import KafkaError
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
@@ -41,7 +44,12 @@ Offsets (-o):
 @click.argument("topics", nargs=-1, metavar="TOPIC…", shell_complete=complete_topics)
 @click.option("--topic", "-t", "more", multiple=True, hidden=True)
 @click.option(
-    "-o", "--offset", "offsets", multiple=True, metavar="OFFSET", help="Where to begin, or a range.  [default: start]"
+    "-o",
+    "--offset",
+    "offsets",
+    multiple=True,
+    metavar="OFFSET",
+    help="Where to begin, or a range; with -g only where nothing is committed.  [default: start]",
 )
 @click.option(
     "-n", "--num", "--max-messages", "-c", "count", type=click.IntRange(min=1), help="Stop after this many records."
@@ -110,6 +118,8 @@ def consume(
             bounds = _bounds(admin, names, chosen, wanted, isolation_level)
         else:
             _require_topics(admin, names)
+            if (offsets or from_beginning) and on_terminal():
+                _note_committed(admin, group, names)
     from barnabas.cli.consumer_run import opened
 
     with opened(session, extra, settings) as run:
@@ -136,6 +146,20 @@ def _reset_policy(wanted: Range, given: bool) -> str:
     raise click.UsageError(
         "A group continues where it stopped: --group takes only -o start or -o end, for a new group."
     )
+
+
+def _note_committed(admin: Admin, group: str, names: list[str]) -> None:
+    """Tell a person that `-o` has no say where the group has committed."""
+    with contextlib.suppress(KafkaError):  # this user may not see it
+        committed = sum(each.topic in names for each in admin.list_group_offsets(group))
+        if committed:
+            where = counted(committed, "partition")
+            click.echo(
+                f"group {printable(group)} goes on where it committed, in {where}: -o counts only for partitions without a"
+                f" commit (`barnabas group reset-offsets {as_typed(printable(group))} --all-topics --to-earliest --execute` begins"
+                " again)",
+                err=True,
+            )
 
 
 def _require_topics(admin: Admin, names: list[str]) -> dict[str, int]:

@@ -166,7 +166,9 @@ def lag_rows(admin: Admin, found: GroupDescription) -> list[tuple[Any, ...]]:
         for where in member.assignment:
             readers.setdefault(where, []).append(member)
     rows = []
-    for where, (start, end) in log_bounds(admin, sorted({*shared, *committed, *readers, *_beside(admin, committed)})).items():
+    for where, (start, end) in log_bounds(
+        admin, sorted({*shared, *committed, *readers, *_beside(admin, committed)})
+    ).items():
         offset, lag = shared.get(where, (None, None))
         if where in committed:
             offset = committed[where].offset

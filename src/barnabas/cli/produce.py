@@ -142,7 +142,10 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
             raise Failure(str(error), f"{were(run.delivered)} produced before") from None
         except KeyboardInterrupt:
             interrupted = True
-            with contextlib.suppress(KeyboardInterrupt), interruptible():  # a second Ctrl-C does not wait for acknowledgements
+            with (
+                contextlib.suppress(KeyboardInterrupt),
+                interruptible(),
+            ):  # a second Ctrl-C does not wait for acknowledgements
                 run.finish()
     run.report(is_interrupted=interrupted)
     if interrupted:

@@ -5,6 +5,8 @@ Flags as rpk has them (`-p -r -c`) and as Kafka's `kafka-topics` spells them.
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from barnabas.cli.altered_settings import alter as alter_settings
@@ -38,6 +40,7 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.configs import ConfigOperation
+from barnabas.printable import printable
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 
@@ -109,9 +112,11 @@ def create(
     _finish(session, Table(columns, rows, hidden_first=("REPLICAS", "PARTITIONS")), failures)
 
 
-def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]]) -> None:
+def _finish(session: Session, table: Table, failures: list[tuple[str, KafkaError]], note: str | None = None) -> None:
     if table.rows:
         session.output.show(table.objects(), table)
+    if note is not None:
+        click.echo(note, err=True)
     report_failures(failures)
 
 
@@ -128,6 +133,15 @@ def list_(session: Session, patterns: tuple[str, ...], internal: bool, exclude_i
         topics = [each for each in topics if any(whole_name(pattern).fullmatch(each.name) for pattern in patterns)]
     rows = [(each.name, len(each.partitions), _replicas(each)) for each in topics]
     session.output.table(("NAME", "PARTITIONS", "REPLICAS"), rows, hidden_first=("REPLICAS",))
+    if patterns and not topics:
+        _note_unmatched(patterns)
+
+
+def _note_unmatched(patterns: tuple[str, ...]) -> None:
+    """Say on standard error that no name matches: `ord` is not `orders`, nor is a shell's `ord*`."""
+    plain = next((each for each in patterns if re.fullmatch(r"[\w.-]+\*?", each)), None)
+    begins = "" if plain is None else f": names that begin with {plain.rstrip('*')} match '{plain.rstrip('*')}.*'"
+    click.echo(f"no topic's whole name matches {printable(' '.join(patterns))}{begins}", err=True)
 
 
 def _replicas(metadata: TopicMetadata) -> int:
@@ -242,7 +256,7 @@ def _explain_leaderless(details: dict[TopicPartition, PartitionDescription]) -> 
 
 @topic.command()
 @topic_names
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; a topic cannot shrink.")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="Grow to this total; keys move to others.")
 @click.option("-n", "--add-partitions", "added", type=click.IntRange(min=1), help="Add this many.")
 @click.option(
     "-c",
@@ -288,6 +302,7 @@ def alter(
         raise click.UsageError("Nothing to change: use --partitions, --add-partitions, --config or --delete-config.")
     rows: list[tuple[object, ...]] = []
     failures: list[tuple[str, KafkaError]] = []
+    grew = False
     verb = "would be " if dry_run else ""
     with session.admin() as admin:
         for name, outcome in admin.describe_topics(wanted).items():
@@ -300,6 +315,7 @@ def alter(
                 if isinstance(grown, KafkaError):
                     failures.append((f"topic {name}", grown))
                     continue
+                grew = True
                 rows.append((name, f"{verb}grown from {len(outcome.partitions)} to {grown} partitions"))
             if changes:
                 resource = ConfigResource(ResourceType.TOPIC, name)
@@ -308,7 +324,10 @@ def alter(
                     failures.append((f"topic {name}", altered))
                     continue
                 rows.append((name, altered.status(dry_run=dry_run)))
-    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures)
+    note = (
+        "keys map to other partitions when there are more: a key's old and new records may be in two" if grew else None
+    )
+    _finish(session, Table(("TOPIC", "STATUS"), rows, below=("STATUS",)), failures, note)
 
 
 for command in (configs, delete, trim, which_partition):
