@@ -21,6 +21,7 @@ SOURCE = ROOT / "src" / "barnabas"
 # What the source fills in, `{}`, is filled in here, as a user would see it.
 TYPED = {
     "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",
+    "barnabas config alter broker 1 --set KEY=VALUE": "barnabas config alter broker 1 --set log.cleaner.threads=2",
     "barnabas config describe {} --all": "barnabas config describe broker --all",
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",

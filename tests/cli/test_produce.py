@@ -38,6 +38,13 @@ def test_a_topic_that_will_not_be_created_is_an_error_at_once(broker: barnabas.B
     assert result.stderr == f"error: topic missing {NO_CREATION} (`barnabas topic create missing`)\n"
 
 
+def test_a_missing_topic_comes_with_the_command_that_creates_it(broker: barnabas.Broker) -> None:
+    assert run(broker, "barnabas produce oders", "a\n").stderr == (
+        "error: topic oders does not exist; did you mean orders?"
+        " (`barnabas topic list` shows which exist, `barnabas topic create oders` creates it)\n"
+    )
+
+
 def test_so_is_one_that_a_record_names(broker: barnabas.Broker) -> None:
     result = run(broker, "barnabas produce -f '%t %v\\n' --allow-auto-topic-creation", "orders a\nmissing b\n")
     assert result.exit_code == 1

@@ -35,6 +35,17 @@ def test_the_form() -> None:
         ("topic lst", "no such command: lst; did you mean list?"),
         ("group resetoffsets", "no such command: resetoffsets; did you mean reset-offsets?"),
         ("topic list --bootstrap-sever x", "no such option: --bootstrap-sever; did you mean --bootstrap-server?"),
+        (
+            "--bootstrap-server h:1 topic list",
+            "--bootstrap-server is an option of each command: write it after the command",
+        ),
+        ("topic -b h:1 list", "-b is an option of each command: write it after the command"),
+        ("config alter topic --set a=1", "name what to change: `barnabas config alter topic NAME --set KEY=VALUE`"),
+        (
+            "config alter broker --set a=1",
+            "name the broker: `barnabas config alter broker 1 --set KEY=VALUE`; --entity-default instead of a name sets the"
+            " default of all brokers",
+        ),
         ("topic create", "missing argument NAME…"),
         ("consume t -g g -p 0", "a group's coordinator chooses the partitions: leave out --partitions"),
         ("txn abort", "missing argument TRANSACTIONAL-ID… (or --topic TOPIC:PARTITION with --start-offset)"),

@@ -68,24 +68,28 @@ def test_ids_have_no_leading_dash_and_come_from_the_given_randomness() -> None:
     assert random_uuid(random.Random(5)) == ids[5]
 
 
+def free(directory: str) -> None:
+    """Accept every directory."""
+
+
 def test_info() -> None:
     disk = formatted()
     meta = meta_properties.read(disk, "/data")
     assert meta is not None
-    assert info(disk, ["/data"]) == ({"/data": meta}, [])
+    assert info(disk, ["/data"], free) == ({"/data": meta}, [])
 
 
 def test_info_of_what_is_missing_or_broken() -> None:
     disk = SimDisk()
     disk.mkdir("/empty")
-    assert info(disk, ["/empty", "/nowhere"]).problems == [
+    assert info(disk, ["/empty", "/nowhere"], free).problems == [
         "/empty is not formatted (`barnabas storage format --data-dir /empty` formats it)",
-        "/nowhere does not exist (`barnabas storage format --data-dir /nowhere` formats it)",
+        "/nowhere does not exist (check the path)",
     ]
     disk.put("/file", b"")
-    assert info(disk, ["/file"]).problems == ["/file is a file, not a directory (pass another --data-dir)"]
+    assert info(disk, ["/file"], free).problems == ["/file is a file, not a directory (pass another --data-dir)"]
     disk.put("/empty/meta.properties", b"version=1\n")
-    (problem,) = info(disk, ["/empty"]).problems
+    (problem,) = info(disk, ["/empty"], free).problems
     assert problem.startswith("cannot read /empty/meta.properties: ")
     assert "no valid node.id" in problem
 
@@ -93,5 +97,5 @@ def test_info_of_what_is_missing_or_broken() -> None:
 def test_info_of_directories_of_two_nodes() -> None:
     disk = formatted()
     disk.put("/other/meta.properties", b"version=1\ncluster.id=other\nnode.id=3\n")
-    found = info(disk, ["/data", "/other"])
+    found = info(disk, ["/data", "/other"], free)
     assert (len(found.formatted), found.problems) == (2, ["the directories belong to different clusters or nodes"])

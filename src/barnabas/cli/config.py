@@ -251,7 +251,7 @@ def alter(
         raise click.UsageError("Nothing to change: use --set, --delete, --append or --subtract.")
     with session.admin() as admin:
         if len(words) < 2 and not more and not entity_default:
-            raise click.UsageError("Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`.")
+            raise click.UsageError(_unnamed(words))
         resources = _resources(admin, words, entity_type, more, entity_default)
         outcomes = alter_settings(admin, resources, changes, dry_run=dry_run)
     for resource, outcome in outcomes.items():
@@ -265,6 +265,15 @@ def alter(
     if rows:
         session.output.table(("TYPE", "NAME", "STATUS"), rows, hidden_first=("TYPE",), below=("STATUS",))
     report_failures((_label(resource), outcome) for resource, outcome in outcomes.items())
+
+
+def _unnamed(words: tuple[str, ...]) -> str:
+    if words and _TYPES.get(words[0]) == "BROKER":
+        return (
+            "Name the broker: `barnabas config alter broker 1 --set KEY=VALUE`; --entity-default instead of a name sets the"
+            " default of all brokers."
+        )
+    return "Name what to change: `barnabas config alter topic NAME --set KEY=VALUE`."
 
 
 def _warn_of_unknown(names: list[str]) -> None:

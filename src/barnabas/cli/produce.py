@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from barnabas.cli.failure import Failure
+from barnabas.cli.failure import Failure, Missing, failure_of
 from barnabas.cli.named_topics import existing_topic, with_checked_topics
 from barnabas.cli.progress import InputFile, on_terminal, shown
 from barnabas.cli.record_format import Headers, unescape
@@ -21,8 +21,8 @@ from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
 from barnabas.cli.termination import interruptible
-from barnabas.cli.wording import were
-from barnabas.protocol.errors import KafkaError
+from barnabas.cli.wording import as_typed, were
+from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.cli.producer_run import ProducerRun
@@ -166,7 +166,13 @@ def _check_topic(session: Session, topic: str, partition: int | None, *, may_cre
         The topic's `max.message.bytes`; None if the broker does not tell, or will create the topic.
     """
     with session.admin() as admin:
-        found = existing_topic(admin, topic, may_create=may_create)
+        try:
+            found = existing_topic(admin, topic, may_create=may_create)
+        except KafkaError as error:
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            hint = f"`barnabas topic list` shows which exist, `barnabas topic create {as_typed(topic)}` creates it"
+            raise Failure(failure_of(error).message, hint, Missing("topic", topic)) from None
         if found is None:
             return None
         partitions = found.partitions

@@ -22,6 +22,19 @@ from barnabas.cli.wording import in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
 
 _INTERRUPTED = 130
+_OF_COMMANDS = frozenset(
+    (
+        "-b",
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        "--brokers",
+        "--command-config",
+        "--timeout-ms",
+        "-o",
+        "--output",
+        "--wide",
+    )
+)
 
 
 class OneVoice(click.Group):
@@ -88,6 +101,8 @@ def message_of(error: click.ClickException) -> str:
     """Return what is wrong, as the rest of a line that begins with `error:`."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if isinstance(error, click.NoSuchOption):
+        if context is not None and isinstance(context.command, click.Group) and error.option_name in _OF_COMMANDS:
+            return f"{error.option_name} is an option of each command: write it after the command"
         names = [] if context is None else list(_options(context.command))
         return f"no such option: {error.option_name}{did_you_mean(error.option_name, names)}"
     name = getattr(error, "command_name", None)

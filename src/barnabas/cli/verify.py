@@ -224,8 +224,8 @@ def _report(session: Session, verdict: Verdict, history: str | None, interrupted
         session.output.show(None, *_numbers(verdict))
         click.echo()
         _show_anomalies(session, verdict)
-        early = "" if interrupted_s is None else f", interrupted after {interrupted_s:.1f} s"
-        click.echo(_sentence(verdict, early, history))
+        when = "" if interrupted_s is None else f", interrupted after {interrupted_s:.1f} s"
+        click.echo(_sentence(verdict, when, history))
     if not verdict.valid:
         raise Quiet
     if interrupted_s is not None:

@@ -14,7 +14,7 @@ Sources: Kafka's `StorageTool`, `Formatter`; KIP-631, KIP-778, KIP-853, KIP-858.
 from __future__ import annotations
 
 import random as random_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.log import meta_properties
@@ -107,13 +107,17 @@ class StorageInfo(NamedTuple):
     problems: list[str]
 
 
-def info(disk: Disk, directories: Sequence[str]) -> StorageInfo:
-    """Describe data directories."""
+def info(disk: Disk, directories: Sequence[str], check_is_free: Callable[[str], None]) -> StorageInfo:
+    """Describe data directories.
+
+    Args:
+        check_is_free: raises CannotStart for a directory that may not be formatted.
+    """
     found = StorageInfo({}, [])
     for directory in sorted(directories):
         remedy = f"`barnabas storage format --data-dir {directory}` formats it"
         if not disk.exists(directory):
-            found.problems.append(f"{directory} does not exist ({remedy})")
+            found.problems.append(f"{directory} does not exist (check the path)")
             continue
         if not disk.is_dir(directory):
             found.problems.append(f"{directory} is a file, not a directory (pass another --data-dir)")
@@ -123,10 +127,15 @@ def info(disk: Disk, directories: Sequence[str]) -> StorageInfo:
         except InvalidMetaProperties as error:
             found.problems.append(f"cannot read {directory}/{META_PROPERTIES}: {error}")
         else:
-            if meta is None:
-                found.problems.append(f"{directory} is not formatted ({remedy})")
-            else:
+            if meta is not None:
                 found.formatted[directory] = meta
+                continue
+            try:
+                check_is_free(directory)
+            except CannotStart as error:
+                found.problems.append(str(error))
+            else:
+                found.problems.append(f"{directory} is not formatted ({remedy})")
     if len({(meta.cluster_id, meta.node_id) for meta in found.formatted.values()}) > 1:
         found.problems.append("the directories belong to different clusters or nodes")
     return found

@@ -24,6 +24,7 @@ from barnabas.metadata.metadata_version import (
     FeatureRange,
     release_level,
 )
+from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, remedies
@@ -62,7 +63,10 @@ def run_storage(arguments: Sequence[str]) -> int:
 
 def _show(config: BrokerConfig) -> int:
     """Print what the directories hold, as names and values like the other commands, and their problems on standard error."""
-    found = info(OsDisk(), config.log_dirs)
+    disk = OsDisk()
+    found = info(
+        disk, config.log_dirs, lambda each: check_is_free(disk, each, remedies(config.embedded).other_directory)
+    )
     blocks = [
         f"DIRECTORY     {printable(directory)}\n"
         f"CLUSTER-ID    {meta.cluster_id}\n"
@@ -130,9 +134,14 @@ def _levels(features: Sequence[str]) -> dict[str, int]:
     for text in features:
         name, separator, level = text.partition("=")
         known = {**FEATURES, "kraft.version": FeatureRange(1, 1, 1)}
-        if not separator or name not in known:
-            names = ", ".join(sorted(known))
-            raise CannotStart(f"--feature {printable(text)}: must be NAME=LEVEL with one of {names}")
+        if name == "metadata.version":
+            releases = f"{NAMES[OLDEST_FORMAT]} to {NAMES[LATEST_PRODUCTION]}"
+            raise CannotStart(f"--feature {printable(text)}: pass --release-version instead, from {releases}")
+        if not separator:
+            raise CannotStart(f"--feature {printable(text)}: must be NAME=LEVEL with one of {', '.join(sorted(known))}")
+        if name not in known:
+            what = f"there is no feature {printable(name)}{did_you_mean(name, known)}"
+            raise CannotStart(f"--feature {printable(text)}: {what} (the features are {', '.join(sorted(known))})")
         low, high, _ = known[name]
         if not level.isascii() or not level.isdigit() or not low <= int(level) <= high:
             raise CannotStart(f"--feature {printable(text)}: the level must be from {low} to {high}")
