@@ -10,6 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import barnabas
+from barnabas.cli.failure import Failure
+from barnabas.cli.output import TableOutput
+from barnabas.cli.producer_run import ProducerRun
+from barnabas.cli.record_reader import Given
+from barnabas.cli.session import Session
 from barnabas.client.admin import Admin
 from barnabas.client.topics import NewTopic
 from barnabas.main import command_group
@@ -70,6 +75,19 @@ def test_a_rejected_record_is_said_once(broker: barnabas.Broker) -> None:
     assert result.stderr.startswith(
         "error: the record was not produced: topic latest: invalid record (a compacted topic"
     )
+
+
+def test_a_person_is_told_of_a_rejected_record_before_the_next_one(broker: barnabas.Broker) -> None:
+    def typed() -> Iterator[Given]:
+        yield Given(b"{}", b"customer-1")
+        yield Given(b"without a key")
+        raise AssertionError("the next record was waited for")
+
+    session = Session(broker.bootstrap_servers, {}, None, TableOutput())
+    run = ProducerRun(session, "latest", (), {})
+    run.send_all(typed(), typed=True)
+    with pytest.raises(Failure, match=r"^1 of 2 records was not produced: record 2: topic latest: invalid record"):
+        run.report()
 
 
 def test_ctrl_c_after_a_rejected_record_is_one_statement(broker: barnabas.Broker) -> None:

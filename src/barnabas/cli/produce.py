@@ -135,7 +135,7 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
     with shown(lambda: run.measure(source), wanted=not typed):
         try:
             with interruptible():
-                run.send_all(records)
+                run.send_all(records, typed=typed)
                 run.finish()
         except ValueError as error:
             run.finish()

@@ -23,6 +23,9 @@ from barnabas.cli.session import Session
 from barnabas.cli.wording import were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
+_TYPED_S = 2.0
+"""How long to wait for the acknowledgement of a typed record; the next one may be typed meanwhile."""
+
 
 class _Refused(NamedTuple):
     """The first record that was not produced.
@@ -85,8 +88,11 @@ class ProducerRun:
         text = rate(self._read, self._read_bytes, time.monotonic() - self._began_s) + source.left()
         return Measured(text, source.position(), source.size)
 
-    def send_all(self, records: Iterator[Given]) -> None:
+    def send_all(self, records: Iterator[Given], *, typed: bool = False) -> None:
         """Pass records to the library until the input ends or an error occurs.
+
+        Args:
+            typed: wait for each acknowledgement: a person should know of an error before typing on.
 
         Raises:
             ValueError: the input does not fit the format.
@@ -99,6 +105,10 @@ class ProducerRun:
                 raise ValueError("a record names no topic")
             self._produce(topic, record)
             self._read += 1
+            if typed:
+                self._producer.flush(_TYPED_S)
+                if self._refused is not None:
+                    break
         self._ended = True
 
     def _produce(self, topic: str, record: Given) -> None:
