@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as LibraryPartition
 
 import barnabas
 from barnabas.cli.consume import _note_committed
 from barnabas.cli.consumer_run import ConsumerRun
+from barnabas.cli.failure import Failure
 from barnabas.client.admin import Admin, GroupDescription, TopicPartition
 from tests.cli.made_up_cluster import MadeUpAdmin
 
@@ -68,6 +71,38 @@ def _said(monkeypatch: pytest.MonkeyPatch, consumer: _Waiting, *, on_terminal: b
     with pytest.raises(KeyboardInterrupt):
         run.read(lambda record: b"", None, False, commit=True)
     return said.getvalue().splitlines()
+
+
+class _Deleting(_Waiting):
+    """Its topic `gone` is deleted; a poll takes a second."""
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if topic == "gone" else None
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=error)})
+
+    def now(self) -> float:
+        return self._count
+
+
+def _read_deleted(monkeypatch: pytest.MonkeyPatch, *topics: str) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    consumer = _Deleting(ALL, at_poll=1, polls=9)
+    run = ConsumerRun(consumer, consumer.now)  # type: ignore[arg-type]
+    run.subscribe(list(topics), "shop")
+    run.read(lambda record: b"", None, False, commit=True)
+
+
+def test_a_consumer_whose_topic_was_deleted_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Failure, match=r"^topic gone was deleted$"):
+        _read_deleted(monkeypatch, "gone")
+
+
+def test_a_consumer_of_another_topic_too_says_so_once_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _read_deleted(monkeypatch, "gone", "orders")
+    assert capsys.readouterr().err == "topic gone was deleted\n"
 
 
 ALL = [LibraryPartition("orders", 0)]

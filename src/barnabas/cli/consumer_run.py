@@ -14,12 +14,14 @@ from confluent_kafka import Consumer, Message
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import TopicPartition as LibraryPartition
 
+from barnabas.cli.failure import Failure
 from barnabas.cli.librdkafka import connected, library_failure
 from barnabas.cli.offset_grammar import Span
 from barnabas.cli.progress import Measured, on_terminal, rate
 from barnabas.cli.record_format import Shown
 from barnabas.cli.session import Session
 from barnabas.cli.termination import ends_cleanly
+from barnabas.cli.watched_topics import GONE, WatchedTopics
 from barnabas.cli.wording import as_typed
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.printable import printable
@@ -48,8 +50,9 @@ def opened(session: Session, extra: tuple[str, ...], settings: dict[str, Any]) -
 class ConsumerRun:
     """Reads until the count, the range or the end."""
 
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: Consumer, clock: Callable[[], float] = time.monotonic) -> None:
         self._consumer = consumer
+        self._topics = WatchedTopics(consumer, clock)
         self._open: set[tuple[str, int]] = set()
         """Partitions that may have more records to print."""
         self._ends: dict[tuple[str, int], int] = {}
@@ -85,6 +88,7 @@ class ConsumerRun:
 
     def assign(self, bounds: dict[TopicPartition, Span]) -> None:
         wanted = []
+        self._topics.watch(where.topic for where in bounds)
         for where, (begin, end, log_end) in bounds.items():
             if end is not None:
                 self._ends[where] = end
@@ -104,6 +108,7 @@ class ConsumerRun:
                 _tell(f"group {printable(group)} has no partition for this consumer: its other members read them all")
 
         self._group = group
+        self._topics.watch(topics)
         self._consumer.subscribe(topics, on_assign=assigned)
         self._open = {("", -1)}  # until the group assigns partitions
 
@@ -140,6 +145,8 @@ class ConsumerRun:
 
     def _next(self) -> list[Message]:
         """Wait for the next message; return it with those that arrived after it."""
+        for topic in self._topics.deleted():
+            self._forget(topic)
         first = self._consumer.poll(_POLL_SECONDS)
         if first is None:
             self._note_wait()
@@ -177,7 +184,23 @@ class ConsumerRun:
             return
         if error.retriable() and not error.fatal():
             return
+        if error.code() in GONE and where[0] in self._topics:
+            self._forget(where[0])
+            return
         raise library_failure(error, f"topic {where[0]}" if message.topic() else "cannot consume")
+
+    def _forget(self, topic: str) -> None:
+        """Go on without a topic that was deleted.
+
+        Raises:
+            Failure: there is no other topic.
+        """
+        sentence = f"topic {printable(topic)} was deleted"
+        self._topics.forget(topic)
+        if not self._topics:
+            raise Failure(sentence)
+        click.echo(sentence, err=True)
+        self._open = {where for where in self._open if where[0] != topic}
 
     def _finish(self, where: tuple[str, int]) -> None:
         if where in self._open:
