@@ -25,6 +25,7 @@ NOT_RUN = {
     "docs/containers.md: docker compose up --build --detach",
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
     "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
+    "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
     "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
