@@ -30,6 +30,7 @@ COMMANDS = {
         "Groups: list, describe with lag, show why they rebalanced, reset offsets, delete.",
     ),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, describe, abort, find those that hold readers back."),
+    "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics; create, list, show, diff, delete."),
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and whether it is healthy."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: list, describe, sizes of their log directories."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, client ids and addresses: list, set, delete."),

@@ -7,6 +7,7 @@ consumer: confluent-kafka has both.
 - `cluster`: many connections: leaders, coordinators, retries within a deadline.
 - `cluster_metadata`: brokers, topics, partitions.
 - `admin`: one method per question or change.
+- `cuts`: named offsets, stored in the cluster.
 - `partitioner`: where each client library puts a key.
 - `properties`: Java properties files.
 """
