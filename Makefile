@@ -17,11 +17,13 @@ install: $(VENV)/.installed  ## make a virtual environment from the lock file
 
 $(VENV)/.installed: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "barnabas needs Python 3.11 or newer; run: make PYTHON=python3.11 install")'
+	@echo "installing into $(VENV), half a minute the first time …"
 	@test -x $(BIN)/python || { command -v uv >/dev/null && uv venv -q --python $(PYTHON) $(VENV); } || $(PYTHON) -m venv $(VENV)
 	@test -n "$$(command -v uv)" || test -x $(BIN)/uv || $(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@$(UV) sync -q --frozen --inexact --all-extras
 	@$(BIN)/python -m compileall -q src
 	@touch $@
+	@echo "installed barnabas, and what its tests and Spark need; the command is $(BIN)/barnabas"
 
 java: install  ## check for the Java that Spark needs
 	@$(BIN)/python -m barnabas.demo.java

@@ -151,6 +151,7 @@ def test_a_command_that_fails_is_noticed(broker: barnabas.Broker, tmp_path: Path
             "barnabas topic list > file --bogus",
             "barnabas verify --bogus",
             "make nothing",
+            "pip install teapot",
             "test -e absent || barnabas storage info --data-dir absent",
         ):
             with pytest.raises((AssertionError, click.ClickException)):

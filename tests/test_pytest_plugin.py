@@ -56,6 +56,92 @@ def test_a_failed_test_shows_the_brokers_log_of_that_test(options: tuple[str, ..
     assert "Captured log" not in done.stdout
 
 
+TWICE = """
+import logging
+
+
+def test_fails(barnabas, caplog):
+    barnabas.create_topic("orders")
+    logging.getLogger("barnabas.plugin_test").warning("a warning of the broker")
+    logging.getLogger("shop").warning("a warning of the shop")
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["a warning of the broker", "a warning of the shop"]
+    assert False
+"""
+
+
+LATER_PYTEST = """
+import logging
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    # pytest adds its handlers to loggers that do not propagate, from 9.1 on
+    assert logging.getLogger("barnabas").propagate
+    assert logging.getLogger("barnabas").level == logging.NOTSET
+    return (yield)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--log-level=INFO",), ("--log-level=DEBUG", "-n", "1"), ("-p", "no:logging")])
+def test_a_report_shows_each_line_once(options: tuple[str, ...], tmp_path: Path) -> None:
+    text = TWICE
+    if "no:logging" in options:
+        text = "\n".join(line.replace(", caplog", "") for line in TWICE.splitlines() if "warnings" not in line)
+    (tmp_path / "test_twice.py").write_text(text)
+    (tmp_path / "conftest.py").write_text(LATER_PYTEST)
+    done = run_pytest(tmp_path, *options)
+    assert "assert False" in done.stdout, done.stdout + done.stderr
+    _, _, report = done.stdout.partition("assert False\n")
+    broker, shop = report.split("Captured log call" if "no:logging" not in options else "Captured stderr call")
+    assert broker.count("a warning of the broker") == 1
+    assert broker.count("start_report: barnabas") == 1
+    assert "barnabas.plugin_test" not in shop
+    assert shop.count("a warning of the shop") == 1
+
+
+MISTAKES = """
+import pytest
+
+
+class TestNothing:
+    @pytest.fixture
+    def barnabas_config(self):
+        pass
+
+    def test(self, barnabas):
+        pass
+
+
+@pytest.mark.parametrize("barnabas_config", [["num.partitions=4"], {"num.partition": 4}, {"listeners": "PLAINTEXT://no.such.host:1"}])
+def test_mistaken(barnabas):
+    pass
+
+
+def test_rejected(barnabas):
+    barnabas.create_topic("orders", partitions=0)
+"""
+
+
+@pytest.mark.slow
+def test_a_mistake_is_one_sentence_without_frames_of_barnabas(tmp_path: Path) -> None:
+    (tmp_path / "test_mistakes.py").write_text(MISTAKES)
+    done = run_pytest(tmp_path, "-q", "-p", "no:asyncio", "-p", "no:anyio")
+    lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("E ")]
+    mapping = 'return a mapping of settings, such as {"num.partitions": 4}, or {} for the defaults'
+    assert [line for line in lines if "no.such.host" not in line] == [
+        f"TypeError: the fixture barnabas_config returns None: {mapping}",
+        f"TypeError: the fixture barnabas_config returns a list: {mapping}",
+        "barnabas.ConfigError: num.partition is not a setting of the broker; did you mean num.partitions?",
+        "barnabas.KafkaError: INVALID_PARTITIONS: Number of partitions was set to an invalid non-positive value.",
+    ], done.stdout + done.stderr
+    assert [line.partition(":")[0] for line in lines if "no.such.host" in line] == ["barnabas.CannotStart"]
+    assert "pytest_plugin.py" not in done.stdout
+    assert "embedded" not in done.stdout
+
+
 OVERRIDES = """
 import pytest
 

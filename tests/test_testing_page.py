@@ -29,4 +29,4 @@ def test_the_samples_pass_in_parallel(tmp_path: Path) -> None:
 def test_every_sample_is_run() -> None:
     for page in PAGES:
         for text in blocks(page):
-            assert re.match(r"# (test_\w+\.py|with testcontainers)\n", text), text
+            assert re.match(r"# (test_\w+\.py|conftest\.py|with testcontainers)\n", text), text

@@ -8,7 +8,8 @@
 - `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
   settings gets a broker of its own, which starts when it is first needed.
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
-- The report of a failed test has a section with the broker's log lines of that test.
+- The report of a failed test has a section with the broker's log lines of that test. Pytest's own section for log lines has the
+  others.
 
 Pytest imports this module in every run, so it imports nothing else of barnabas, and the broker only when a fixture is used.
 """
@@ -25,14 +26,20 @@ import pytest
 if TYPE_CHECKING:
     from barnabas.server.embedded import Broker
 
+__tracebackhide__ = True  # a report that shows these frames shows nothing of the user's
+
 _MAX_LINES = 2_000
 
 
 class BrokerLog(logging.Handler):
-    """Keeps what the loggers of `barnabas` write, from INFO on, and changes nothing for other handlers.
+    """Keeps what the loggers of `barnabas` write, from INFO on, and changes nothing for other handlers but one.
 
     The loggers pass on what their level admits, which is WARNING and above unless a test says otherwise. While this handler is
-    installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got.
+    installed they pass everything to it, and it passes on to the root logger's handlers only what they would have got. Pytest's
+    handler for the section "Captured log" gets nothing: a report shows each line once.
+
+    It is installed for a phase of a test, after pytest's own handlers: pytest adds those to each logger that does not propagate
+    (from 9.1), and they would then get the lines twice.
     """
 
     EVERYTHING = 1
@@ -42,12 +49,14 @@ class BrokerLog(logging.Handler):
         super().__init__(self.EVERYTHING)
         self.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
         self._logger = logging.getLogger("barnabas")
-        self._before = (logging.NOTSET, True)
+        self._did_propagate = True
         self._lines: deque[str] = deque(maxlen=_MAX_LINES)
+        self.not_for: logging.Handler | None = None
+        """Pytest's handler for the section "Captured log"; None if pytest has none."""
 
     def install(self) -> None:
         if self not in self._logger.handlers:
-            self._before = (self._logger.level, self._logger.propagate)
+            self._did_propagate = self._logger.propagate
             self._logger.addHandler(self)
             self._logger.propagate = False
             if self._logger.level == logging.NOTSET:
@@ -56,14 +65,18 @@ class BrokerLog(logging.Handler):
     def uninstall(self) -> None:
         if self in self._logger.handlers:
             self._logger.removeHandler(self)
-            level, self._logger.propagate = self._before
-            self._logger.setLevel(level)
+            self._logger.propagate = self._did_propagate
+            if self._logger.level == self.EVERYTHING:
+                self._logger.setLevel(logging.NOTSET)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.INFO:
+        passed_on = self._did_propagate and record.levelno >= self._level_without(record.name)
+        if passed_on or record.levelno >= logging.INFO:
             self._lines.append(self.format(record))
-        if self._before[1] and record.levelno >= self._level_without(record.name):
-            logging.getLogger().callHandlers(record)
+        if passed_on:
+            for handler in logging.getLogger().handlers:
+                if handler is not self.not_for and record.levelno >= handler.level:
+                    handler.handle(record)
 
     def _level_without(self, name: str) -> int:
         """Return the level of a logger if this handler were not installed."""
@@ -84,27 +97,28 @@ def _with_log(item: pytest.Item, phase: str) -> Generator[None, object, None]:
     _log.install()
     _log.take()
     yield
+    _log.uninstall()
     if lines := _log.take():
         item.add_report_section(phase, "barnabas log", lines)
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "setup")
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "call")
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, None]:
     yield from _with_log(item, "teardown")
 
 
-def pytest_unconfigure() -> None:
-    _log.uninstall()
+def pytest_sessionstart(session: pytest.Session) -> None:
+    _log.not_for = getattr(session.config.pluginmanager.get_plugin("logging-plugin"), "report_handler", None)
 
 
 class _Brokers:
@@ -117,6 +131,12 @@ class _Brokers:
         """Return a running broker; a test may have stopped it."""
         from barnabas.server.embedded import Broker
 
+        if not isinstance(settings, Mapping):
+            kind = "None" if settings is None else f"a {type(settings).__name__}"
+            raise TypeError(
+                f"the fixture barnabas_config returns {kind}: return a mapping of settings, such as"
+                ' {"num.partitions": 4}, or {} for the defaults'
+            )
         key = frozenset((name, str(value)) for name, value in settings.items())
         broker = self._by_settings.get(key)
         if broker is None:
@@ -152,7 +172,7 @@ def barnabas_broker(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, o
 
 @pytest.fixture
 def barnabas(_barnabas_brokers: _Brokers, barnabas_config: Mapping[str, object]) -> Broker:
-    """Return a broker as new: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
+    """Return an empty broker: no topics, no groups. Its settings are those of the fixture `barnabas_config`."""
     broker = _barnabas_brokers.with_settings(barnabas_config)
     broker.reset()
     return broker

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -75,17 +76,38 @@ def test_a_mistaken_argument(config: dict[str, object], port: int, sentence: str
     assert str(caught.value) == sentence
 
 
+def in_a_folder_of_other_files(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    barnabas.Broker(folder).start()
+
+
+async def in_async_with(folder: Path) -> None:
+    (folder / "other.txt").touch()
+    async with barnabas.Broker(folder):
+        pass
+
+
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("call", "error"),
     [
-        ("retention.mss", "Unknown topic config name: retention.mss; did you mean retention.ms?"),
-        ("teapots", "Unknown topic config name: teapots"),
+        (in_a_folder_of_other_files, barnabas.CannotStart),
+        (lambda folder: asyncio.run(in_async_with(folder)), barnabas.CannotStart),
+        (lambda folder: barnabas.Broker(folder, config={"num.partitions": "x"}).start(), barnabas.ConfigError),
     ],
 )
-def test_a_mistyped_setting_of_a_topic(name: str, sentence: str) -> None:
-    with barnabas.Broker() as broker, pytest.raises(barnabas.KafkaError) as caught:
-        broker.create_topic("orders", config={name: 1})
-    assert caught.value.message == sentence
+def test_an_error_shows_nothing_of_the_broker(
+    call: Callable[[Path], object], error: type[Exception], tmp_path: Path
+) -> None:
+    """The last frame of barnabas is that of the caller's call; the error has the name that users catch, and no other is beside it."""
+    with pytest.raises(error) as caught:
+        call(tmp_path)
+    assert type(caught.value) is error
+    assert f"{error.__module__}.{error.__qualname__}" == f"barnabas.{error.__name__}"
+    assert [entry.frame.code.name for entry in caught.traceback if "barnabas" in entry.frame.f_globals["__name__"]] in (
+        ["start"],
+        ["__aenter__"],
+    )
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("name", ["", "a,b"])

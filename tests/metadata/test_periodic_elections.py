@@ -49,7 +49,9 @@ def test_a_topic_that_accepts_losses_later_gets_a_leader_then() -> None:
         "log PartitionChangeRecord partition_id=0 topic_id=#3 isr=[2] leader=2 leader_recovery_state=1 "
         "eligible_leader_replicas=[] last_known_elr=[]"
     ]
+    assert runner.harness.controller.unclean_elections == 1
     assert run(runner, "advance 7000") == []
+    assert runner.harness.controller.unclean_elections == 1
 
 
 def test_a_look_that_finds_much_is_continued_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

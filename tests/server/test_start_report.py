@@ -7,8 +7,10 @@ import logging
 
 import pytest
 
+import barnabas
 from barnabas.log.log_manager import Recovery
 from barnabas.log.meta_properties import MetaProperties
+from barnabas.server import start_report
 from barnabas.server.config import BrokerConfig
 from barnabas.server.data_directory import DataDirectory
 from barnabas.server.listener import Listener
@@ -100,3 +102,19 @@ def test_an_address_that_others_reach_is_named(
         assert record.levelname == "WARNING"
         assert said in record.getMessage()
         assert "may read, write and delete" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("is_loopback", "said"), [(True, None), (False, "/metrics serves the network, here as 127.0.0.1")]
+)
+def test_a_port_of_metrics_that_others_reach_is_named(
+    is_loopback: bool, said: str | None, monkeypatch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture
+) -> None:
+    hosts: list[str] = []
+    monkeypatch.setattr(start_report, "_is_loopback", lambda host: hosts.append(host) or is_loopback)
+    with barnabas.Broker(config={"barnabas.metrics.listen": "127.0.0.1:0"}):
+        pass
+    assert hosts == ["127.0.0.1", "127.0.0.1"]
+    warnings = [record.getMessage() for record in log.records if "/metrics serves" in record.getMessage()]
+    assert len(warnings) == (said is not None)
+    assert all(text.startswith(said or "") and "read the names of topics" in text for text in warnings)

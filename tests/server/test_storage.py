@@ -10,8 +10,9 @@ from barnabas.log import meta_properties
 from barnabas.metadata.bootstrap import bootstrap_records
 from barnabas.metadata.metadata_loader import load_snapshot
 from barnabas.protocol.primitives import uuid_from_str
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
-from barnabas.server.storage import StorageError, format_directory, info, random_uuid, read_bootstrap
+from barnabas.server.storage import format_directory, info, random_uuid, read_bootstrap
 from tests.simulation.disk import SimDisk
 
 CONFIG = BrokerConfig.from_properties({"listeners": "PLAINTEXT://localhost:9092"})
@@ -40,7 +41,7 @@ def test_the_files_are_kafkas() -> None:
 
 
 def test_a_formatted_directory_is_not_formatted_again() -> None:
-    with pytest.raises(StorageError, match=r"log directory /data is already formatted \(--ignore-formatted skips it\)"):
+    with pytest.raises(CannotStart, match=r"log directory /data is already formatted \(--ignore-formatted skips it\)"):
         format_directory(formatted(), "/data", None, 3, CONFIG, random.Random(1))
 
 

@@ -76,6 +76,8 @@ class ConfigResourceType(enum.IntEnum):
 class ConfigError(ValueError):
     """A value is not valid for its setting; `str()` is Kafka's message. Becomes INVALID_CONFIG."""
 
+    __module__ = "barnabas"  # the name that users know
+
 
 _WIDTH = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 

@@ -151,6 +151,7 @@ class QuorumController:
 
     Attributes:
         commits, commit_ms: how many of its own appends were committed, and the sum of the time that took.
+        unclean_elections: how many leaders those appends elected that may lack records.
     """
 
     driver: RaftDriver
@@ -176,6 +177,7 @@ class QuorumController:
         self.is_active = False
         self.commits = 0
         self.commit_ms = 0
+        self.unclean_elections = 0
         self._latest = self.image
         self._loaded_to = 0
         self._loader = MetadataLoader()
@@ -364,6 +366,8 @@ class QuorumController:
             if committed.image is not self.image:
                 self.commits += 1
                 self.commit_ms += self._now_ms() - committed.image.provenance.last_contained_log_time_ms
+                if committed.delta.topics is not None:
+                    self.unclean_elections += committed.delta.topics.unclean_elections
             self._publish(committed.delta, committed.image)
             if committed.request is not None and not committed.request.future.done():
                 committed.request.future.set_result(committed.response)

@@ -171,12 +171,14 @@ class TopicsDelta:
     Attributes:
         changed: by topic id, the topics created or altered, in the order of their first record.
         deleted: by topic id, the topics removed, as they were.
+        unclean_elections: how many leaders were elected that may lack records.
     """
 
     def __init__(self, image: TopicsImage) -> None:
         self.image = image
         self.changed: dict[bytes, TopicDelta] = {}
         self.deleted: dict[bytes, TopicImage] = {}
+        self.unclean_elections = 0
 
     def created(self) -> list[TopicDelta]:
         return [topic for topic in self.changed.values() if topic.is_new]
@@ -204,6 +206,7 @@ class TopicsDelta:
         before = topic.current(record.partition_id)
         assert before is not None, f"PartitionChangeRecord names {topic.name}-{record.partition_id}, which is unknown"
         topic.partition_changes[record.partition_id] = before.changed_by(record)
+        self.unclean_elections += record.leader_recovery_state == LEADER_RECOVERING
 
     def replay_remove_topic(self, record: messages.RemoveTopicRecord) -> None:
         removed = self._topic(record.topic_id, "RemoveTopicRecord")

@@ -90,8 +90,8 @@ class NodeFamilies:
         yield family(
             "kafka_controller_controllerstats_uncleanleaderelections_total",
             "counter",
-            "Leaders elected from outside the in-sync replicas; a cluster of one node elects none.",
-            [("", 0)],
+            "Leaders elected from outside the in-sync replicas since the start; they may lack records.",
+            [("", quorum.unclean_elections)],
         )
 
     def _connections(self) -> Iterator[Family]:

@@ -26,7 +26,11 @@ __all__ = ["PartitionRow", "QuorumState", "Source", "partition_rows"]
 
 
 class QuorumState(NamedTuple):
-    """The state of the metadata quorum on this node; its `commits` commits took `commit_ms` together."""
+    """The state of the metadata quorum on this node; its `commits` commits took `commit_ms` together.
+
+    Attributes:
+        unclean_elections: how many leaders this node elected, as the controller, that may lack records.
+    """
 
     leader: int
     epoch: int
@@ -36,6 +40,7 @@ class QuorumState(NamedTuple):
     log_end_offset: int
     commits: int
     commit_ms: int
+    unclean_elections: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -232,6 +232,8 @@ class KafkaError(Exception):
         client_message: the message if it is for the client too, else None. Produce sends no other to the client.
     """
 
+    __module__ = "barnabas"  # the name that users know
+
     def __init__(self, code: ErrorCode | int, message: str | None = None, *, for_client: bool = False) -> None:
         self.code = known_code(code)
         self.message = self.code.default_message if message is None else message

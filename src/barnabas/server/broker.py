@@ -66,7 +66,7 @@ from barnabas.server.listener import Listener
 from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
 from barnabas.server.metadata_log import MetadataLog, open_quorum
 from barnabas.server.share_groups import ShareServices
-from barnabas.server.start_report import warn_of_readers, warn_of_strangers
+from barnabas.server.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
 from barnabas.server.storage import read_bootstrap
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 
@@ -177,6 +177,8 @@ class BrokerServer:
             raise
         for listener in self.listeners:
             warn_of_strangers(listener)
+        if self.metrics is not None:
+            warn_of_onlookers(self.metrics.http)
         warn_of_readers(self._directory)
         self.controller.add_listener(self._on_metadata)
         self.replica_manager.delete_strays()

@@ -15,6 +15,8 @@ __all__ = ["CannotStart", "Remedies", "check_system", "remedies"]
 class CannotStart(RuntimeError):
     """This node cannot start; the text is one line with a remedy for the user."""
 
+    __module__ = "barnabas"  # the name that users know
+
 
 class Remedies(NamedTuple):
     """What to do next, in the words of the one who started the broker."""

@@ -28,7 +28,7 @@ from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig
 from barnabas.server.metadata_log import DIRECTORY, QUORUM_STATE
 from barnabas.server.start_report import RecoveryReport, say_start
-from barnabas.server.storage import BOOTSTRAP_CHECKPOINT, StorageError, format_directory
+from barnabas.server.storage import BOOTSTRAP_CHECKPOINT, format_directory
 
 __all__ = ["DataDirectory", "check_is_free"]
 
@@ -43,22 +43,22 @@ def check_is_free(disk: Disk, root: str, remedy: str) -> None:
     """Check that a directory without `meta.properties` may be formatted.
 
     Raises:
-        StorageError: it is a file, or holds partitions or other people's files.
+        CannotStart: it is a file, or holds partitions or other people's files.
         OSError: it cannot be read.
     """
     if not disk.exists(root):
         return
     if not disk.is_dir(root):
-        raise StorageError(f"{root} is a file, not a directory ({remedy})")
+        raise CannotStart(f"{root} is a file, not a directory ({remedy})")
     foreign = [name for name in disk.listdir(root) if not _may_be_formatted(name)]
     partitions = [name for name in foreign if _is_partition(disk, root, name)]
     if partitions:
-        raise StorageError(
+        raise CannotStart(
             f"{root} holds partitions ({_listed(partitions)}) but no {META_PROPERTIES}, which names their cluster"
             f" (restore that file, or {remedy})"
         )
     if foreign:
-        raise StorageError(f"{root} holds files that are not a broker's: {_listed(foreign)} ({remedy})")
+        raise CannotStart(f"{root} holds files that are not a broker's: {_listed(foreign)} ({remedy})")
 
 
 def _may_be_formatted(name: str) -> bool:
@@ -226,17 +226,17 @@ class DataDirectory:
         except NotADirectoryError:
             meta = None
         except InvalidMetaProperties as error:
-            raise StorageError(f"{root}: {error}") from None
+            raise CannotStart(f"{root}: {error}") from None
         if meta is None:
             return
         self.meta, self.was_formatted = meta, True
         if config.cluster_id not in (None, meta.cluster_id):
-            raise StorageError(
+            raise CannotStart(
                 f"{root} belongs to cluster {meta.cluster_id}, not to {config.cluster_id}"
                 f" (remove cluster.id, or {self._remedy})"
             )
         if meta.node_id != config.node_id:
-            raise StorageError(
+            raise CannotStart(
                 f"{root} belongs to node {meta.node_id}, not to {config.node_id}"
                 f" (set node.id={meta.node_id}, or {self._remedy})"
             )

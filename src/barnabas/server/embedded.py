@@ -15,6 +15,7 @@ on first use, does not sync its metadata to disk, and does not delay the first r
 - Methods may be called from any thread. They wait for the broker's thread and raise its exceptions.
 - With `data_dir` nothing is deleted: the next broker over the same folder serves the same data.
 - A fork of the process has a copy of this object without its thread: it may read the address, and `stop` does nothing there.
+- A mistake of the caller is one sentence without the frames in which it was found.
 """
 
 from __future__ import annotations
@@ -28,31 +29,35 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
-from os import PathLike, fspath
+from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from barnabas.log.disk import OsDisk
-from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import error_for
-from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.protocol.messages import CreateTopicsResponse
 from barnabas.server.broker import BrokerServer
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.commands import epoch_ms, new_event_loop
-from barnabas.server.config import BrokerConfig, ConfigError
-from barnabas.server.config_table import config_schema
-from barnabas.settings_table import suggestion
+from barnabas.server.config import ConfigError
+from barnabas.server.embedded_arguments import (
+    broker_config,
+    checked_path,
+    checked_port,
+    setting_texts,
+    topic_request,
+)
 
 __all__ = ["Broker"]
 
 logger = logging.getLogger(__name__)
 
+__tracebackhide__ = True  # pytest's reports end at the caller's line
+
 T = TypeVar("T")
 
-_HOST = "127.0.0.1"
 _CREATE_TOPICS_VERSION = 7
 
 
@@ -66,8 +71,8 @@ class Broker:
 
     `start` raises `barnabas.ConfigError` if a setting is unknown or not valid, and `barnabas.CannotStart` if the directory is in
     use, belongs to another node, holds other files or cannot be read, if the port is taken, or if the broker is already running.
-    On a system where no broker runs, `Broker()` itself raises `CannotStart`. A method that needs a running broker raises
-    `RuntimeError` without one.
+    `Broker()` itself raises `TypeError` for an argument of another type, and `CannotStart` on a system where no broker runs. A
+    method that needs a running broker raises `RuntimeError` without one.
     """
 
     def __init__(
@@ -78,9 +83,9 @@ class Broker:
         port: int = 0,
     ) -> None:
         check_system()
-        self._data_dir = None if data_dir is None else fspath(data_dir)
-        self._settings = {name: _text(value) for name, value in (config or {}).items()}
-        self._port = port
+        self._data_dir = checked_path(data_dir)
+        self._settings = setting_texts(config)
+        self._port = checked_port(port)
         self._lock = threading.Lock()
         self._has_stopped = False
         self._pid = 0
@@ -107,6 +112,8 @@ class Broker:
         except asyncio.CancelledError:
             await _in_a_thread(self.stop)
             raise
+        except (CannotStart, ConfigError) as mistake:
+            raise mistake.with_traceback(None) from None
         return self
 
     async def __aexit__(
@@ -141,7 +148,10 @@ class Broker:
             if self._server is not None:
                 address = self._server.addresses[0]
                 raise CannotStart(f"this broker already runs on {address}: call stop() first, or make another Broker()")
-            self._start()
+            try:
+                self._start()
+            except (CannotStart, ConfigError) as mistake:
+                raise mistake.with_traceback(None) from None
         return self
 
     def _start(self) -> None:
@@ -151,7 +161,7 @@ class Broker:
             # Without a call of `stop` the folder is deleted when the interpreter exits.
             self._remove_folder = weakref.finalize(self, _remove_unless_forked, folder, os.getpid())
         try:
-            config = self._config(folder)
+            config = broker_config(folder, self._port, self._settings)
             loop = self._loop = new_event_loop()
             server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
             self._thread = threading.Thread(target=_run, args=(loop,), name="barnabas", daemon=True)
@@ -164,27 +174,6 @@ class Broker:
         self._server = server
         if "listeners" not in self._settings:
             self._port = server.port
-
-    def _config(self, folder: str) -> BrokerConfig:
-        settings = self._settings
-        if not 0 <= self._port <= 65535:
-            raise ConfigError(f"port={self._port} is not a valid port: pass 1 to 65535, or 0 for a free one")
-        if not folder:
-            raise ConfigError("data_dir= is empty: name a directory, or leave it out for a temporary one")
-        if "," in folder:
-            raise ConfigError(
-                f"data_dir={folder}: a comma separates directories in Kafka's settings; pass another name"
-            )
-        if "listeners" in settings and self._port:
-            raise ConfigError("listeners and port= both name a port: pass one of them")
-        for name in settings.keys() & {"log.dirs", "log.dir"}:
-            raise ConfigError(f"{name} is not a setting of an embedded broker: pass data_dir=")
-        listeners = {"listeners": f"PLAINTEXT://{_HOST}:{self._port}"}
-        config = BrokerConfig.from_properties({**listeners, **settings, "log.dirs": folder}, embedded=True)
-        for name in config.unknown:
-            known = config_schema().of(ConfigResourceType.BROKER)
-            raise ConfigError(f"{name} is not a setting of the broker{did_you_mean(name, known)}")
-        return config
 
     def stop(self) -> None:
         """Stop cleanly and delete the temporary folder."""
@@ -222,21 +211,9 @@ class Broker:
 
         Raises:
             KafkaError: the controller rejects it, for example with TOPIC_ALREADY_EXISTS.
+            TypeError: an argument is of another type.
         """
-        server = self._running()
-        request = CreateTopicsRequest(
-            topics=[
-                CreateTopicsRequest.CreatableTopic(
-                    name=name,
-                    num_partitions=partitions,
-                    replication_factor=1,
-                    configs=[
-                        CreateTopicsRequest.CreatableTopicConfig(name=key, value=_text(value))
-                        for key, value in (config or {}).items()
-                    ],
-                )
-            ]
-        )
+        server, request = self._running(), topic_request(name, partitions, config)
 
         async def create() -> CreateTopicsResponse:
             response = await server.controller.handle(ApiKey.CREATE_TOPICS, _CREATE_TOPICS_VERSION, request)
@@ -245,8 +222,7 @@ class Broker:
 
         result = self._call(create).topics[0]
         if result.error_code:
-            message = result.error_message
-            raise error_for(result.error_code, message and message + suggestion(message))
+            raise error_for(result.error_code, result.error_message)
 
     def reset(self) -> None:
         """Delete everything that was created since the start; the module lists it.
@@ -322,10 +298,3 @@ def _warn_of_members(server: BrokerServer) -> None:
                     printable(group.group_id),
                     group.member_count,
                 )
-
-
-def _text(value: object) -> str:
-    """Return a setting's value as a properties file writes it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(_text, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -73,6 +73,7 @@ class HttpListener:
 
     Attributes:
         connections: the longest silent first.
+        bound_hosts: the addresses that `bind` has bound; a name has one or more.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class HttpListener:
         self.routes = dict(routes)
         self.costly = costly
         self.connections: dict[_Connection, None] = {}
+        self.bound_hosts: tuple[str, ...] = ()
         self._server: asyncio.AbstractServer | None = None
 
     def __repr__(self) -> str:
@@ -103,7 +105,8 @@ class HttpListener:
         self._server = await self.loop.create_server(
             lambda: _Connection(self), self.host or None, self.port, reuse_address=True
         )
-        self.port = self._server.sockets[0].getsockname()[1]
+        names = [socket.getsockname() for socket in self._server.sockets]
+        self.port, self.bound_hosts = names[0][1], tuple(name[0] for name in names)
 
     def close(self) -> None:
         """Stop at once, in the middle of an answer if need be."""

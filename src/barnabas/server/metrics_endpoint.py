@@ -120,4 +120,5 @@ def _quorum_state(controller: QuorumController) -> QuorumState:
         log_end_offset=node.end_offset,
         commits=controller.commits,
         commit_ms=controller.commit_ms,
+        unclean_elections=controller.unclean_elections,
     )

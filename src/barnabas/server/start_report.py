@@ -22,12 +22,14 @@ from barnabas.version import VERSION
 
 if TYPE_CHECKING:
     from barnabas.server.data_directory import DataDirectory
+    from barnabas.server.http_listener import HttpListener
     from barnabas.server.listener import Listener
 
-__all__ = ["RecoveryReport", "say_start", "warn_of_readers", "warn_of_strangers"]
+__all__ = ["RecoveryReport", "say_start", "warn_of_onlookers", "warn_of_readers", "warn_of_strangers"]
 
 logger = logging.getLogger(__name__)
 
+_KEEP_OUT = "listen on 127.0.0.1, or let a firewall choose who connects"
 _EVERY_NS = 5_000_000_000
 _UNITS = ("B", "kB", "MB", "GB")
 
@@ -91,16 +93,24 @@ class RecoveryReport:
 
 def warn_of_strangers(listener: Listener) -> None:
     """Warn if the listener is bound to an address that other machines reach."""
-    if all(_is_loopback(host) for host in listener.bound_hosts):
-        return
-    where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"
-    logger.warning(
-        "Listener %s serves %s, here as %s: anyone who reaches the port may read, write and delete, because there is no TLS"
-        " and no authentication yet (listen on 127.0.0.1, or let a firewall choose who connects)",
-        listener.name,
-        where,
-        dialable(listener.host, listener.port),
-    )
+    if reach := _reach(listener):
+        logger.warning(
+            "Listener %s serves %s: anyone who reaches the port may read, write and delete, because there is no TLS"
+            " and no authentication yet (%s)",
+            listener.name,
+            reach,
+            _KEEP_OUT,
+        )
+
+
+def warn_of_onlookers(http: HttpListener) -> None:
+    """Warn if the port of the metrics is bound to an address that other machines reach."""
+    if reach := _reach(http):
+        logger.warning(
+            "/metrics serves %s: anyone who reaches the port may read the names of topics, groups and clients (%s)",
+            reach,
+            _KEEP_OUT,
+        )
 
 
 def warn_of_readers(directory: DataDirectory) -> None:
@@ -111,6 +121,14 @@ def warn_of_readers(directory: DataDirectory) -> None:
             directory.root,
             directory.root,
         )
+
+
+def _reach(listener: Listener | HttpListener) -> str:
+    """Return who reaches a listener besides this machine, and its address here; empty if nobody does."""
+    if all(_is_loopback(host) for host in listener.bound_hosts):
+        return ""
+    where = "every address of this machine" if listener.host in EVERY_ADDRESS else "the network"
+    return f"{where}, here as {dialable(listener.host, listener.port)}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -37,10 +37,6 @@ BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 _DASH = 62
 
 
-class StorageError(CannotStart):
-    """A directory cannot be formatted or belongs to another node; the text is one line for the user."""
-
-
 def random_uuid(random: random_module.Random) -> str:
     """Return a random id in Kafka's text form: 22 characters, not a reserved id, no leading dash."""
     while True:
@@ -68,11 +64,11 @@ def format_directory(
         levels: levels of features that are not the default ones of this metadata.version.
 
     Raises:
-        StorageError: the directory is formatted already.
+        CannotStart: the directory is formatted already.
         OSError: the disk failed.
     """
     if disk.exists(f"{root}/{META_PROPERTIES}"):
-        raise StorageError(f"log directory {root} is already formatted (--ignore-formatted skips it)")
+        raise CannotStart(f"log directory {root} is already formatted (--ignore-formatted skips it)")
     sync = config.barnabas_metadata_flush
     meta = MetaProperties(cluster_id or random_uuid(random), node_id, random_uuid(random))
     assert meta.directory_id is not None

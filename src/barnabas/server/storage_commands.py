@@ -25,11 +25,11 @@ from barnabas.metadata.metadata_version import (
 )
 from barnabas.printable import printable
 from barnabas.server.arguments import Parser, UsageMistake, print_error
-from barnabas.server.cannot_start import remedies
+from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import ConfigSources
 from barnabas.server.data_directory import check_is_free
-from barnabas.server.storage import StorageError, format_directory, info, random_uuid
+from barnabas.server.storage import format_directory, info, random_uuid
 
 __all__ = ["run_storage"]
 
@@ -54,7 +54,7 @@ def run_storage(arguments: Sequence[str]) -> int:
         parser.error(str(mistake))
     except OSError as error:
         print_error(in_words(error))
-    except (StorageError, ConfigError) as error:
+    except (CannotStart, ConfigError) as error:
         print_error(error)
     return 1
 
@@ -104,7 +104,7 @@ def _level(release: str | None) -> int:
     level = LATEST_PRODUCTION if release is None else release_level(release)
     if level is None or level < OLDEST_FORMAT:
         names = f"{NAMES[OLDEST_FORMAT]} to {NAMES[LATEST_PRODUCTION]}"
-        raise StorageError(f"--release-version {printable(release or '')}: must be a release from {names}")
+        raise CannotStart(f"--release-version {printable(release or '')}: must be a release from {names}")
     return level
 
 
@@ -116,10 +116,10 @@ def _levels(features: Sequence[str]) -> dict[str, int]:
         known = {**FEATURES, "kraft.version": FeatureRange(1, 1, 1)}
         if not separator or name not in known:
             names = ", ".join(sorted(known))
-            raise StorageError(f"--feature {printable(text)}: must be NAME=LEVEL with one of {names}")
+            raise CannotStart(f"--feature {printable(text)}: must be NAME=LEVEL with one of {names}")
         low, high, _ = known[name]
         if not level.isascii() or not level.isdigit() or not low <= int(level) <= high:
-            raise StorageError(f"--feature {printable(text)}: the level must be from {low} to {high}")
+            raise CannotStart(f"--feature {printable(text)}: the level must be from {low} to {high}")
         levels[name] = int(level)
     # Every new directory has kraft.version 1, in another file.
     levels.pop("kraft.version", None)
@@ -129,7 +129,7 @@ def _levels(features: Sequence[str]) -> dict[str, int]:
 def _format(options: argparse.Namespace, config: BrokerConfig) -> int:
     for _, long in _UNSUPPORTED:
         if getattr(options, long[2:].replace("-", "_")):
-            raise StorageError(f"{long} is not supported yet: a node is its own quorum, and has no logins")
+            raise CannotStart(f"{long} is not supported yet: a node is its own quorum, and has no logins")
     version, levels = _level(options.release_version), _levels(options.feature)
     disk, draw = OsDisk(), random.SystemRandom()
     cluster_id = options.cluster_id or config.cluster_id or random_uuid(draw)
