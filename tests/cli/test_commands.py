@@ -46,7 +46,7 @@ def test_what_there_is() -> None:
         "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
         "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
         "group delete", "group delete-offsets", "group describe", "group list",
-        "group reset-offsets", "group why", "produce", "quota delete", "quota list", "quota set", "topic alter",
+        "group reset-offsets", "group why", "lake audit", "produce", "quota delete", "quota list", "quota set", "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip

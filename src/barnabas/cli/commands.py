@@ -39,6 +39,7 @@ COMMANDS = {
         "barnabas.cli.verify:verify",
         "Check that no record is lost, doubled, torn from its transaction or read too early.",
     ),
+    "lake": Command("barnabas.cli.lake:lake", "Tables that are written from topics: audit."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 
