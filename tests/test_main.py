@@ -15,14 +15,16 @@ HEAVY = ("rich", "confluent_kafka", "barnabas.client", "barnabas.protocol", "bar
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, "demo"])
-def test_the_listed_line_of_a_command_is_the_first_of_its_help(name: str) -> None:
+def test_a_listed_line_is_a_short_sentence_of_a_command_that_is_there(name: str) -> None:
     group = command_group()
-    context = click.Context(group)
-    listed = group.get_command(context, name)
-    _, called, _ = group.resolve_command(context, [name])
+    listed = group.get_command(click.Context(group), name)
+    _, called, _ = group.resolve_command(click.Context(group), [name])
     assert listed is not None
+    assert listed.help is not None
+    assert listed.help[0].isupper()
+    assert len(listed.help) <= 42
     assert called is not None
-    assert listed.help == called.get_short_help_str(300)
+    assert called.help
 
 
 def test_help_lists_every_command() -> None:

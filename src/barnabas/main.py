@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given and given[0] in _SERVER:
         from barnabas.server import commands
 
+        if given[1:] == ["help"] and not os.path.exists("help"):
+            given[1] = "--help"
         sys.exit(commands.run(given[0], given[1:]))
     _open_closed_streams()
     try:
@@ -75,9 +77,7 @@ def command_group() -> click.Group:
 
     from barnabas.cli.commands import COMMANDS, Command, LazyCommands
 
-    demo = Command(
-        "barnabas.demo.command:demo", "Send a shop's orders through a broker into Spark, and watch the results."
-    )
+    demo = Command("barnabas.demo.command:demo", "Watch a shop's orders flow into Spark.")
     group = LazyCommands(
         {**COMMANDS, "demo": demo},
         _SERVER,

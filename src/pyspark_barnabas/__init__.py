@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
+from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ class DefaultSource(DataSource):
     def schema(self) -> str:
         """Return the columns, with `headers` if `includeHeaders` is true."""
         from barnabas.spark.options import check_options, includes_headers
-        from barnabas.spark.plain_errors import plain_errors
 
         with plain_errors():
             check_options(dict(self.options))
@@ -83,7 +83,6 @@ class DefaultSource(DataSource):
         """Return the reader of `spark.read`."""
         _check_installation()
         from barnabas.spark.options import parse_batch_options
-        from barnabas.spark.plain_errors import plain_errors
         from barnabas.spark.source import BatchReader, FilteringBatchReader
 
         with plain_errors():
@@ -95,7 +94,6 @@ class DefaultSource(DataSource):
         """Return the reader of `spark.readStream`."""
         _check_installation()
         from barnabas.spark.options import parse_stream_options
-        from barnabas.spark.plain_errors import plain_errors
         from barnabas.spark.stream import StreamReader
 
         with plain_errors():

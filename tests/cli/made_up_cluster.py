@@ -6,7 +6,8 @@ group whose members try to drive the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -46,6 +47,7 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -256,7 +258,11 @@ class MadeUpAdmin:
         if group_id not in GROUPS:
             return {}
         offsets = (1_288_210, 1_288_000, 1_200_000, 1_288_213)
-        return {TopicPartition("orders", each): CommittedOffset(offset) for each, offset in enumerate(offsets)}
+        mark = str(CommitMark(NOW_MS - 2_063)) if group_id in ("quiet", HOSTILE) else ""
+        return {TopicPartition("orders", each): CommittedOffset(offset, mark) for each, offset in enumerate(offsets)}
+
+    def record_times(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {each: NOW_MS - 1_000 * (1_288_211 - offset) for each, offset in offsets.items()}
 
     def list_share_group_offsets(self, group_id: str) -> dict[TopicPartition, ShareOffset]:
         return {TopicPartition("orders", 0): ShareOffset(1_288_100, 110)}
@@ -331,6 +337,9 @@ def pretend() -> mock._patch[Any]:
     return mock.patch.object(Session, "admin", return_value=MadeUpAdmin())
 
 
-def at_noon() -> mock._patch[Any]:
-    """Return a context in which the commands' clock stands still."""
-    return mock.patch("barnabas.cli.txn.time", SimpleNamespace(time=lambda: NOW_MS / 1000))
+@contextmanager
+def at_noon() -> Iterator[None]:
+    """Make the commands' clock stand still."""
+    still = SimpleNamespace(time=lambda: NOW_MS / 1000)
+    with mock.patch("barnabas.cli.txn.time", still), mock.patch("barnabas.cli.spark.time", still):
+        yield

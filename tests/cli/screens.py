@@ -88,6 +88,8 @@ SCREENS = {
     "cut-diff": "cut diff before-release-2026.11 old",
     "cut-diff-now": "cut diff old",
     "cut-delete": "cut delete old od",
+    "spark-status": "spark status",
+    "spark-status-unknown": "spark status quiet nobody",
     "txn-list": "txn list",
     "txn-describe": "txn describe billing-7",
     "txn-describe-unknown": "txn describe biling-7",

@@ -50,7 +50,7 @@ def test_all_errors_are_printed_before_the_command_ends(capsys: pytest.CaptureFi
         (ErrorCode.GROUP_ID_NOT_FOUND, "Group my bilings not found.", None, "group my bilings not found; did you mean my billings?"),
         (ErrorCode.GROUP_ID_NOT_FOUND, "group x does not exist", "group x", "group x does not exist"),
         (ErrorCode.INVALID_CONFIG, "Unknown topic config name: retention.mss", "topic t",
-         "topic t: unknown topic config name: retention.mss; did you mean retention.ms?"),
+         "topic t: a topic has no setting retention.mss; did you mean retention.ms?"),
     ],
 )  # fmt: skip
 def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, subject: str | None, line: str) -> None:

@@ -23,6 +23,7 @@ TYPED = {
     "barnabas config alter topic NAME --set KEY=VALUE": "barnabas config alter topic orders --set retention.ms=-1",
     "barnabas config describe {} --all": "barnabas config describe broker --all",
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
+    "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     "barnabas group describe {}": "barnabas group describe shop",
     "barnabas start": "barnabas start --data-dir data",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",

@@ -64,8 +64,12 @@ def test_a_setting_that_is_not_valid_names_where_it_was_given() -> None:
         return error.value.message, error.value.hint
 
     unknown = "bogus.thing is not a setting that librdkafka knows"
-    assert hint({}, "bogus.thing=1") == (unknown, "it is given with -X")
+    known = "-X takes settings such as linger.ms=5; CONFIGURATION.md of librdkafka lists them"
+    assert hint({}, "bogus.thing=1") == (unknown, known)
+    assert hint({}, "acks=some")[0] == "acks=some: is not a valid value"
+    assert hint({}, "enable.idempotence=maybe")[0] == "enable.idempotence=maybe: must be true or false"
+    assert hint({}, "linger.msx=1")[0].endswith("knows; did you mean linger.ms?")
     message, where = hint({"linger.ms": "99999999"})
-    assert message.startswith('Configuration property "linger.ms" value')
+    assert message == "linger.ms=99999999: must be from 0 to 900000"
     assert where == "it is in the --command-config file"
     assert hint({"linger.ms": "99999999"}, "linger.ms=-7")[1] == "it is given with -X"

@@ -39,7 +39,7 @@ def test_a_large_record_is_named_and_the_hint_works(broker: barnabas.Broker) -> 
     result = run(broker, f"barnabas produce {name}", given)
     assert result.exit_code == 1
     assert result.stderr == (
-        "error: 1 of 3 records were not produced: record 3 has 6000 bytes, more than topic small accepts"
+        "error: 1 of 3 records was not produced: record 3 has 6000 bytes, more than topic small accepts"
         " (max.message.bytes=5000) (`barnabas topic alter small -c max.message.bytes=7000`)\n"
     )
     hint = re.search(r"`(.*)`", result.stderr)
@@ -76,7 +76,7 @@ def test_a_partition_that_does_not_exist(broker: barnabas.Broker) -> None:
     name = topic(broker, "one")
     result = run(broker, "barnabas produce one -f json", '{"value": "a", "partition": 7}\n')
     assert result.stderr == (
-        "error: 1 of 1 records were not produced: topic one has no partition 7"
+        "error: the record was not produced: topic one has no partition 7"
         f" (`barnabas topic describe {name}` shows which there are)\n"
     )
 

@@ -24,8 +24,20 @@ def test_where_the_address_comes_from() -> None:
 def test_what_is_not_supported_is_said() -> None:
     with pytest.raises(Failure, match="SASL_SSL is not supported"):
         session(security_protocol="SASL_SSL").admin()
-    with pytest.raises(Failure, match="is not a valid broker address"):
-        session("a:b:c").admin()
+
+
+@pytest.mark.parametrize(
+    ("given", "properties", "words"),
+    [
+        ("a:b:c", {}, "--bootstrap-server: 'a:b:c' is not a valid broker address"),
+        (None, {"bootstrap_servers": "a:99999"}, "bootstrap.servers in the --command-config file: 'a:99999'"),
+    ],
+)
+def test_an_address_that_is_not_valid_is_a_wrong_command_line(
+    given: str | None, properties: dict[str, str], words: str
+) -> None:
+    with pytest.raises(click.UsageError, match=words):
+        session(given, **properties)
 
 
 def test_pairs() -> None:

@@ -37,23 +37,48 @@ def test_the_form() -> None:
         ("topic list --bootstrap-sever x", "no such option: --bootstrap-sever; did you mean --bootstrap-server?"),
         ("topic create", "missing argument NAME…"),
         ("consume t -g g -p 0", "a group's coordinator chooses the partitions: leave out --partitions"),
-        ("txn abort", "name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset"),
+        ("txn abort", "missing argument TRANSACTIONAL-ID… (or --topic TOPIC:PARTITION with --start-offset)"),
+        ("topic list -b", "-b needs a value: HOST:PORT,…"),
+        ("topic list --output", "--output needs a value: [table|json]"),
+        ("topic list --timeout-ms", "--timeout-ms needs a value: N"),
+        ("topic list --wide=3", "--wide takes no value"),
+        ("topic list --timeout-ms soon", "--timeout-ms: 'soon' is not a whole number"),
+        ("topic list --timeout-ms 0", "--timeout-ms: 0 is less than 1"),
+        ("verify --time soon", "--time: 'soon' is not a number"),
+        ("topic list -o jsno", "--output: 'jsno' is not one of table, json; did you mean json?"),
+        ("broker describe first", "ID: 'first' is not a whole number"),
+        ("completion bash zsh", "unexpected argument: zsh"),
+        ("topic list --command-config no-file", "--command-config: cannot read no-file: no such file or directory"),
+        ("topic list --command-config /", "--command-config: cannot read /: it is a directory"),
+        ("group reset-offsets g --from-file no-file", "--from-file: cannot read no-file: no such file or directory"),
+        ("verify --check no-file", "--check: cannot read no-file: no such file or directory"),
+        (
+            "topic list -b localhost:99999",
+            "--bootstrap-server: 'localhost:99999' is not a valid broker address: a port is a number from 1 to 65535",
+        ),
+        (
+            "topic list -b a:b:c",
+            "--bootstrap-server: 'a:b:c' is not a valid broker address: write host:port, for example [::1]:9092",
+        ),
         (
             "topic list \x1b[2J --output x\x1b",
-            "invalid value for -o / --output: 'x\\x1b' is not one of 'table', 'json'",
+            "--output: 'x\\x1b' is not one of table, json",
         ),
     ],
 )
 def test_what_is_wrong_and_what_was_meant(line: str, error: str) -> None:
     result = run(*line.split())
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == f"error: {error}"
+    usage, try_help, last = result.stderr.splitlines()
+    assert usage.startswith("Usage: barnabas")
+    assert try_help.endswith("--help' for help.")
+    assert last == f"error: {error}"
 
 
 def test_other_errors_of_the_library_have_the_same_prefix() -> None:
     result = run("topic", "list", "--command-config", "/nonexistent")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith("error: invalid value for --command-config")
+    assert result.stderr.splitlines()[-1].startswith("error: --command-config: cannot read /nonexistent: no such")
 
 
 def test_a_group_alone_prints_its_help() -> None:

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from barnabas.cli.wording import as_typed, counted, in_lower_case, on_one_line
+from barnabas.cli.wording import as_typed, counted, in_lower_case, on_one_line, were
 
 
 def test_a_text_is_one_line_that_a_terminal_does_not_obey() -> None:
@@ -23,6 +23,21 @@ def test_a_sentence_goes_on_in_lower_case() -> None:
 def test_a_name_from_outside_is_one_word_of_a_command(name: str, typed: str) -> None:
     assert as_typed(name) == typed
     assert shlex.split(as_typed(name))[-1] == name
+
+
+@pytest.mark.parametrize(
+    ("number", "of", "words"),
+    [
+        (0, None, "no record was"),
+        (1, None, "1 record was"),
+        (2000, None, "2000 records were"),
+        (1, 1, "the record was"),
+        (1, 3, "1 of 3 records was"),
+        (2, 3, "2 of 3 records were"),
+    ],
+)
+def test_records_and_their_verb(number: int, of: int | None, words: str) -> None:
+    assert were(number, of) == words
 
 
 def test_one_thing_is_not_many() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
+from barnabas.cli.help_text import Voice, in_one_layout
 from barnabas.server.arguments import Parser
 
 
@@ -17,7 +19,7 @@ def parser() -> Parser:
 def parser_of_actions() -> Parser:
     found = Parser(prog="barnabas x", usage="barnabas x ACTION [OPTIONS]")
     actions = found.add_subparsers(dest="action", metavar="ACTION", prog="barnabas x")
-    format_ = actions.add_parser("format", usage="barnabas x format [OPTIONS]")
+    format_ = actions.add_parser("format", usage="barnabas x format [OPTIONS]", help="Format it.")
     format_.add_argument("--cluster-id")
     return found
 
@@ -29,11 +31,11 @@ def parser_of_actions() -> Parser:
         (["--data-dr=d"], "x [OPTIONS]", "no such option: --data-dr; did you mean --data-dir?"),
         (["--data", "d"], "x [OPTIONS]", "no such option: --data; did you mean --data-dir?"),
         (["--zzz"], "x [OPTIONS]", "no such option: --zzz"),
-        (["--log-level", "inof"], "x [OPTIONS]", "--log-level: inof is not one of debug, info; did you mean info?"),
-        (["--log-level", "loud"], "x [OPTIONS]", "--log-level: loud is not one of debug, info"),
-        (["--data-dir"], "x [OPTIONS]", "--data-dir: expected one argument"),
+        (["--log-level", "inof"], "x [OPTIONS]", "--log-level: 'inof' is not one of debug, info; did you mean info?"),
+        (["--log-level", "loud"], "x [OPTIONS]", "--log-level: 'loud' is not one of debug, info"),
+        (["--data-dir"], "x [OPTIONS]", "--data-dir needs a value: DIR"),
         (["more"], "x [OPTIONS]", "unexpected argument: more"),
-        (["fromat"], "x ACTION [OPTIONS]", "ACTION: fromat is not one of format; did you mean format?"),
+        (["fromat"], "x ACTION [OPTIONS]", "no such command: fromat; did you mean format?"),
         (
             ["format", "--clustr-id", "i"],
             "x format [OPTIONS]",
@@ -56,13 +58,32 @@ def test_a_mistake_prints_usage_and_one_line(
     )
 
 
-def test_help_has_the_headings_of_the_other_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_the_layout_of_the_other_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same options in click's hands look the same: names in one column, meanings in the other, at most 80 columns."""
+    found = parser()
+    found.add_argument(
+        "-s", "--set", "--override", metavar="KEY=VALUE", help="A setting of the broker; repeat this option."
+    )
+    names = ("-s", "--set", "--override")
+    options = [
+        click.Option(["--data-dir"], metavar="DIR"),
+        click.Option(["--log-level"], type=click.Choice(["debug", "info"])),
+        click.Option(names, metavar="KEY=VALUE", help="A setting of the broker; repeat this option."),
+    ]
+    twin = in_one_layout(click.Command("x", params=options, help="Do x."))
+    for columns in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        context = Voice(twin, info_name="barnabas x", help_option_names=["-h", "--help"])
+        assert found.format_help() == twin.get_help(context) + "\n"
+
+
+def test_help_lists_the_commands_within(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        parser().parse_args(["--help"])
+        parser_of_actions().parse_args(["--help"])
     assert end.value.code == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("Usage: barnabas x [OPTIONS]\n\nDo x.\n")
-    assert "\nOptions:\n" in printed
+    assert capsys.readouterr().out.endswith("\nCommands:\n  format  Format it.\n")
 
 
 def test_what_is_right_is_parsed() -> None:

@@ -68,25 +68,30 @@ def test_ids_have_no_leading_dash_and_come_from_the_given_randomness() -> None:
     assert random_uuid(random.Random(5)) == ids[5]
 
 
-def test_info_in_kafkas_words() -> None:
+def test_info() -> None:
     disk = formatted()
     meta = meta_properties.read(disk, "/data")
     assert meta is not None
-    found = info(disk, ["/data"])
-    assert found.exit_code == 0
-    assert found.text == (
-        "Found log directory:\n  /data\n\n"
-        f"Found metadata: {{cluster.id=abc, directory.id={meta.directory_id}, node.id=3, version=1}}\n"
-    )
+    assert info(disk, ["/data"]) == ({"/data": meta}, [])
 
 
 def test_info_of_what_is_missing_or_broken() -> None:
     disk = SimDisk()
     disk.mkdir("/empty")
-    found = info(disk, ["/empty", "/nowhere"])
-    assert found.exit_code == 1
-    assert found.text == (
-        "Found log directory:\n  /empty\n\nFound problems:\n  /empty is not formatted.\n  /nowhere does not exist\n"
-    )
+    assert info(disk, ["/empty", "/nowhere"]).problems == [
+        "/empty is not formatted (`barnabas storage format --data-dir /empty` formats it)",
+        "/nowhere does not exist (`barnabas storage format --data-dir /nowhere` formats it)",
+    ]
+    disk.put("/file", b"")
+    assert info(disk, ["/file"]).problems == ["/file is a file, not a directory (pass another --data-dir)"]
     disk.put("/empty/meta.properties", b"version=1\n")
-    assert "no valid node.id" in info(disk, ["/empty"]).text
+    (problem,) = info(disk, ["/empty"]).problems
+    assert problem.startswith("cannot read /empty/meta.properties: ")
+    assert "no valid node.id" in problem
+
+
+def test_info_of_directories_of_two_nodes() -> None:
+    disk = formatted()
+    disk.put("/other/meta.properties", b"version=1\ncluster.id=other\nnode.id=3\n")
+    found = info(disk, ["/data", "/other"])
+    assert (len(found.formatted), found.problems) == (2, ["the directories belong to different clusters or nodes"])

@@ -23,7 +23,9 @@ def test_format_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run_storage(["format", "--data-dir", data, "--cluster-id", "AAAAAAAAAAAAAAAAAAAAAw", "-s"]) == 0
     assert capsys.readouterr().out == f"Formatted {data} for node 1 of cluster AAAAAAAAAAAAAAAAAAAAAw.\n"
     assert run_storage(["info", "--data-dir", data]) == 0
-    assert "cluster.id=AAAAAAAAAAAAAAAAAAAAAw" in capsys.readouterr().out
+    names = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert names[:3] == [["DIRECTORY", data], ["CLUSTER-ID", "AAAAAAAAAAAAAAAAAAAAAw"], ["NODE-ID", "1"]]
+    assert names[3][0] == "DIRECTORY-ID"
 
 
 def test_a_formatted_directory_is_rejected_or_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,8 +54,8 @@ def test_without_a_directory_the_remedy_is_named(action: str, capsys: pytest.Cap
         run_storage([action])
     assert end.value.code == 2
     assert capsys.readouterr().err == (
-        "Usage: barnabas storage ACTION [OPTIONS]\n"
-        "Try 'barnabas storage --help' for help.\n"
+        f"Usage: barnabas storage {action} [OPTIONS]\n"
+        f"Try 'barnabas storage {action} --help' for help.\n"
         "error: no data directory (pass --data-dir DIR, or set log.dirs in --config FILE)\n"
     )
 
@@ -61,17 +63,21 @@ def test_without_a_directory_the_remedy_is_named(action: str, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["format", "--config", "nofile"], "cannot read nofile: No such file or directory"),
         (["format", "--data-dir", "file"], "file is a file, not a directory (pass another --data-dir)"),
-        (["format", "--data-dir", "file/data"], "Not a directory (file/data)"),
-        (["format", "--data-dir", "."], ". holds files that are not a broker's: file (pass another --data-dir)"),
-        (["info", "--config", "."], ". is a directory, not a properties file; is it --data-dir?"),
+        (
+            ["format", "--data-dir", "file/data"],
+            "cannot use the data directory file/data: Not a directory (pass another --data-dir)",
+        ),
+        (["format", "--data-dir", "."], ". holds files that are not a broker's: file, odd (pass another --data-dir)"),
+        (["info", "--data-dir", "file"], "file is a file, not a directory (pass another --data-dir)"),
+        (["format", "--data-dir", "d", "-c", "odd"], "broker.heartbeat.interval.ms=soon: must be a whole number"),
     ],
 )
 def test_a_failure_is_one_line_without_python(
     words: list[str], error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
+    (tmp_path / "odd").write_text("broker.heartbeat.interval.ms=soon\n")
     monkeypatch.chdir(tmp_path)
     assert run_storage(words) == 1
     assert capsys.readouterr().err == f"error: {error}\n"
@@ -81,12 +87,32 @@ def test_a_mistyped_action_gets_the_nearest_name(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as end:
         run_storage(["fromat"])
     assert end.value.code == 2
-    assert capsys.readouterr().err.endswith("is not one of random-uuid, info, format; did you mean format?\n")
+    assert capsys.readouterr().err.endswith("error: no such command: fromat; did you mean format?\n")
 
 
 def test_a_directory_that_is_not_formatted_is_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_storage(["info", "--data-dir", str(tmp_path)]) == 1
-    assert f"{tmp_path} is not formatted." in capsys.readouterr().out
+    assert capsys.readouterr() == (
+        "",
+        f"error: {tmp_path} is not formatted (`barnabas storage format --data-dir {tmp_path}` formats it)\n",
+    )
+
+
+def test_storage_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_storage([]) == 2
+    assert capsys.readouterr().err.startswith("Usage: barnabas storage [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize(
+    ("file", "why"), [("nofile", "no such file or directory"), (".", "it is a directory (is it --data-dir?)")]
+)
+def test_a_file_that_cannot_be_read_is_a_wrong_command_line(
+    file: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_storage(["info", "--config", file])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith(f"\nerror: cannot read {file}: {why}\n")
 
 
 def test_an_older_release_and_levels_of_features(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ class FakeCluster:
         self.produce_error = ErrorCode.NONE
         self.down: set[int] = set()
         self.before: Callable[[str], None] = lambda name: None
+        self.clock: Callable[[], float] = lambda: 0.0
         self.dial: Callable[[str], None] = lambda host: None
         self.before_send: Callable[[str], None] = lambda name: None
 

@@ -23,10 +23,10 @@ def offsets(cluster: FakeCluster) -> OffsetReader:
     return OffsetReader(options, connect=cluster.connect)
 
 
-def test_the_offsets_name_their_run(cluster):
-    GroupProgress("g", "run1").show(offsets(cluster), {("t", 0): 3})
+def test_the_offsets_name_their_run_and_the_moment(cluster):
+    GroupProgress("g", "run1", clock_ns=lambda: 1_763_808_594_063_000_000).show(offsets(cluster), {("t", 0): 3})
     assert cluster.commits["g"] == {("t", 0): 3}
-    assert cluster.notes["g", "t", 0] == "spark by=run1"
+    assert cluster.notes["g", "t", 0] == "spark by=run1 at=2025-11-22T10:49:54.063Z"
 
 
 def test_a_position_is_committed_once(cluster):

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from barnabas.demo.pipeline import start_patiently
-from barnabas.spark import lake
+from barnabas.spark import lake, start
 from barnabas.spark.lake import _Statistics, delta_writer, write_batch
 from tests.spark.session import SPARK, Topics
 
@@ -56,7 +55,7 @@ class TestInSpark:
                 }
             )
             writer = rows.load().writeStream.foreachBatch(delta_writer(table))
-            start_patiently(
+            start(
                 writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
             ).awaitTermination()
 

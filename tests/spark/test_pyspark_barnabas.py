@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.client.admin import Admin
-from barnabas.demo.pipeline import start_patiently
+from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
 pytestmark = SPARK
@@ -29,7 +30,7 @@ def stream(spark: Any, topics: Topics, topic: str, **options: Any) -> Any:
 
 def run(rows: Any, folder: Path) -> tuple[list[str], Any]:
     """Run a stream until everything that is there now has gone through; return its values, and the query."""
-    query = start_patiently(
+    query = start(
         rows.selectExpr("cast(value as string) as value")
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         .option("path", str(folder / "table"))
@@ -254,6 +255,30 @@ def test_records_that_are_gone(spark, topics):
     assert [row.offset for row in batch(spark, topics, topic).collect()] == [15, 16, 17, 18, 19]
 
 
+def test_what_is_skipped_is_recorded_by_executors_and_by_the_driver(spark, topics, tmp_path):
+    topic, losses = topics.create(), topics.create()
+    topics.values(topic, [str(i) for i in range(20)])
+    forgiving = {"failOnDataLoss": "false", "lossesTopic": losses}
+    # An executor finds that records of its range are gone, and the driver that a partition's end is before the position.
+    topics.delete_before(topic, 0, 15)
+    found, query = run(stream(spark, topics, topic, startingOffsets=f'{{"{topic}":{{"0":10}}}}', **forgiving), tmp_path)
+    assert found == sorted(str(i) for i in range(15, 20))
+    topics.delete(topic)
+    while topic in topics.admin.list_topics(timeout=10).topics:
+        pass
+    topics.create(name=topic)
+    topics.values(topic, ["new"])
+    found, _ = run(stream(spark, topics, topic, **forgiving), tmp_path)
+    assert found == sorted([*(str(i) for i in range(15, 20)), "new"])
+    rows = batch(spark, topics, losses).selectExpr("cast(key as string) key", "cast(value as string) value").collect()
+    assert [row.key for row in rows] == [f"{topic}-0"] * 2
+    by_executor, by_driver = (json.loads(row.value) for row in rows)
+    assert (by_executor["from"], by_executor["to"], by_executor["query"]) == (10, 15, query.id)
+    assert by_executor["reason"] == f"{topic}-0 now begins at offset 15"
+    assert (by_driver["from"], by_driver["to"], by_driver["query"]) == (20, None, None)
+    assert by_driver["reason"] == f"Topic {topic} was deleted and created again"
+
+
 def test_a_stream_goes_on_where_it_left_off(spark, topics, tmp_path):
     topic = topics.create(partitions=2)
     topics.values(topic, [f"a{i}" for i in range(50)], partition=0)
@@ -311,8 +336,8 @@ class Failing:
         self.values += found
 
 
-@pytest.mark.parametrize("start", ["latest", "earliest", "moment", "relative", "by partition"])
-def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, start):
+@pytest.mark.parametrize("beginning", ["latest", "earliest", "moment", "relative", "by partition"])
+def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, beginning):
     """The restarts are an hour later, as it were: a moment before now is a later one, after every record."""
     topic = topics.create(partitions=2)
     now_ms = time.time_ns() // 1_000_000
@@ -323,26 +348,26 @@ def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics
         "moment": {"startingTimestamp": str(now_ms)},
         "relative": {"startingTimestamp": "-1h"},
         "by partition": {"startingOffsetsByTimestamp": f'{{"{topic}":{{"0":{now_ms},"1":"-1h"}}}}'},
-    }[start]
+    }[beginning]
 
     def produce() -> None:
         for partition in (0, 1):
             records = [{"value": f"{partition}-{i}", "partition": partition, "timestamp": now_ms + i} for i in range(5)]
             topics.produce(topic, records)
 
-    if start != "latest":
+    if beginning != "latest":
         produce()
     batches = Failing(3)
 
     def attempt() -> None:
         rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
         writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
-        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+        start(writer.trigger(availableNow=True)).awaitTermination()
 
     for number in range(3):
         with pytest.raises(Exception, match="a mistake in the first deployment"):
             attempt()
-        if number == 0 and start == "latest":
+        if number == 0 and beginning == "latest":
             produce()
         options = {name: value.replace("-1h", "-1ms") for name, value in options.items()}
     attempt()
@@ -357,7 +382,7 @@ def test_a_first_batch_whose_records_are_gone_when_it_is_repeated(spark, topics,
     def attempt(**options: str) -> None:
         rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
         writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
-        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+        start(writer.trigger(availableNow=True)).awaitTermination()
 
     with pytest.raises(Exception, match="a mistake in the first deployment"):
         attempt()

@@ -22,7 +22,10 @@ def cluster(monkeypatch) -> FakeCluster:
     partitions[0].append(*[b"x"] * 10, timestamp=1_000)
     partitions[1].append(*[b"x"] * 30, timestamp=2_000)
     partitions[1].leader = 1
-    monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, connect=fake.connect))
+    pauses_s: list[float] = []
+    seams = {"connect": fake.connect, "clock": lambda: sum(pauses_s), "sleep": pauses_s.append}
+    fake.clock = seams["clock"]
+    monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, **seams))
     monkeypatch.setattr(source, "LossReports", lambda options: LossReports(options, connect=fake.connect))
     return fake
 
@@ -72,6 +75,20 @@ def test_an_end_beyond_the_log_is_data_loss(cluster):
     with pytest.raises(DataLoss, match=r"Could not read records in offset \[30, 31\) for topic partition a-1"):
         plan(**beyond)
     assert plan(failOnDataLoss="false", **beyond) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_log_whose_end_lags_is_waited_for(cluster, fail):
+    partition = cluster.topics["a"].partitions[1]
+    partition.end = 20
+
+    def before(name: str) -> None:
+        if cluster.clock() > 2:
+            partition.end = 30
+
+    cluster.before = before
+    ends = '{"a":{"0":10,"1":30,"2":-1}}'
+    assert plan(endingOffsets=ends, failOnDataLoss=fail) == [(0, 0, 10, 0), (1, 0, 30, 1)]
 
 
 def test_what_a_batch_skips_is_recorded(cluster):

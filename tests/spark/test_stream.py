@@ -221,6 +221,52 @@ def test_partitions_that_are_new_in_a_repeated_batch_begin_where_they_began(clus
     assert tasks(reader(cluster), as_stored(end), as_stored(further)) == [("b", 0, 0, 8)]
 
 
+@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize("lag", ["topic unknown", "fewer partitions", "older topic", "lower end"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_broker_that_lags_behind_the_cluster_proves_no_loss(cluster, fail, lag, frozen):
+    """What it says for a moment would be data loss, or with failOnDataLoss=false the same records once more."""
+    stream = reader(cluster, failOnDataLoss=fail)
+    end = as_stored(begin(stream))
+    topic, partition = cluster.topics["a"], cluster.topics["a"].partitions[1]
+    stream = reader(cluster, failOnDataLoss=fail)
+    now_s = stream._reader._clock
+    if lag == "topic unknown":
+        del cluster.topics["a"]
+    elif lag == "fewer partitions":
+        del topic.partitions[1]
+    elif lag == "older topic":
+        cluster.create("a", partitions=2, incarnation=0)
+    else:
+        partition.end = 20
+    if frozen:
+        stream.prepareForTriggerAvailableNow()
+
+    def before(name: str) -> None:
+        if now_s() > 2:
+            cluster.topics["a"] = topic
+            topic.partitions[1], partition.end = partition, 30
+
+    cluster.before = before
+    assert stream.latestOffset(end, ALL) == end
+
+
+def test_a_batch_that_is_repeated_beside_a_broker_that_lags(cluster):
+    stream = reader(cluster)
+    start = stream.initialOffset()
+    end = as_stored(stream.latestOffset(start, ALL))
+    topic = cluster.topics["a"]
+    again = reader(cluster)
+    cluster.create("a", partitions=1, incarnation=0)
+
+    def before(name: str) -> None:
+        if again._reader._clock() > 2:
+            cluster.topics["a"] = topic
+
+    cluster.before = before
+    assert tasks(again, start, end) == [("a", 0, 0, 10), ("a", 1, 0, 30)]
+
+
 def test_a_checkpoint_of_an_older_version_is_continued(cluster):
     old = {"a": {"0": 4, "1": 30}}
     stream = reader(cluster)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from barnabas.cli.help_text import in_one_layout
 from barnabas.cli.usage import OneVoice
 
 if TYPE_CHECKING:
@@ -21,25 +22,21 @@ class Command(NamedTuple):
     help: str
 
 
+# A summary has at most 42 letters, so that the list fits a terminal of 60 columns.
 COMMANDS = {
-    "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, trim, delete."),
-    "produce": Command("barnabas.cli.produce:produce", "Produce records from standard input, a line each."),
-    "consume": Command("barnabas.cli.consume:consume", "Print the records of TOPICS."),
-    "group": Command(
-        "barnabas.cli.group:group",
-        "Groups: list, describe with lag, show why they rebalanced, reset offsets, delete.",
-    ),
-    "txn": Command("barnabas.cli.txn:txn", "Transactions: list, describe, abort, find those that hold readers back."),
-    "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics; create, list, show, diff, delete."),
-    "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and whether it is healthy."),
-    "broker": Command("barnabas.cli.broker:broker", "Brokers: list, describe, sizes of their log directories."),
-    "quota": Command("barnabas.cli.quota:quota", "Quotas of users, client ids and addresses: list, set, delete."),
-    "config": Command("barnabas.cli.config:config", "Settings: describe and alter, of topics, brokers, groups."),
-    "verify": Command(
-        "barnabas.cli.verify:verify",
-        "Check that no record is lost, doubled, torn from its transaction or read too early.",
-    ),
-    "lake": Command("barnabas.cli.lake:lake", "Tables that are written from topics: audit."),
+    "topic": Command("barnabas.cli.topic:topic", "Topics: create, list, describe, alter, …"),
+    "produce": Command("barnabas.cli.produce:produce", "Produce records, a line each."),
+    "consume": Command("barnabas.cli.consume:consume", "Print the records of topics."),
+    "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
+    "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
+    "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
+    "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
+    "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and its health."),
+    "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
+    "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
+    "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
+    "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
+    "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 
@@ -73,7 +70,9 @@ class LazyCommands(OneVoice):
         return list(self._help)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return click.Command(cmd_name, help=self._help[cmd_name]) if cmd_name in self._help else None
+        if cmd_name not in self._help:
+            return None
+        return click.Command(cmd_name, help=self._help[cmd_name], short_help=self._help[cmd_name])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,7 +80,7 @@ class LazyCommands(OneVoice):
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and name in self._found:
             module, _, attribute = self._found[name].where.partition(":")
-            command = getattr(import_module(module), attribute)
+            command = in_one_layout(getattr(import_module(module), attribute))
         elif name is not None and ctx.resilient_parsing and (parser := self._parser_of(name)) is not None:
             command = import_module("barnabas.cli.argparse_completion").as_click(name, parser)
         return name, command, rest

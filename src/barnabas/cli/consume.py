@@ -21,18 +21,20 @@ from barnabas.printable import printable
 
 FORMATS = """\b
 Formats (-f), kcat's letters and rpk's:
-  %t topic   %p partition   %o offset   %k key   %s or %v value   %h headers
-  %T or %d timestamp (ms)   %T{iso}   %K %S bytes of key and value   %H number of headers
-  %e leader epoch   %R bytes of the value as 4 bytes   %% percent   \\n \\t \\xHH escapes
-  %k{hex} %v{base64} encoded       json one object per line
+  %t topic   %p partition   %o offset   %e leader epoch
+  %k key   %s or %v value   %T or %d timestamp (ms)
+  %h headers   %H how many   %K %S bytes of key and value
+  %R bytes of the value as 4 bytes   %T{iso}
+  %k{hex} %v{base64} encoded   \\n \\t \\xHH   %% percent
+  json one object per line
 
 \b
 Offsets (-o):
-  start end 47           the start, the end, exactly this offset
-  +2 -1                  2 after the start, 1 before the end, of each partition
-  5:7 :end 47:end        ranges; the end is not included
-  @1733000000000 @2026-11-21 @-1h @-2h:-1h    by time
-  beginning -5 s@ms e@ms kcat's spellings"""
+  start end 47      the start, the end, this offset
+  +2 -1             2 after the start, 1 before the end
+  5:7 :end 47:end   ranges; the end is not included
+  @1733000000000 @2026-11-21 @-1h @-2h:-1h   by time
+  beginning -5 s@ms e@ms   kcat's spellings"""
 
 
 @click.command(epilog=FORMATS)

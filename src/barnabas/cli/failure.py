@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 import click
 
 from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
+from barnabas.kafka_words import in_plain_words
 from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.settings_table import suggestion
@@ -118,11 +119,12 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     Args:
         subject: what the error is about, for messages that do not name it.
     """
-    message = in_lower_case(error.message)
+    plain = in_plain_words(error.message)
+    message = in_lower_case(plain.message)
     if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
     message += suggestion(error.message)
-    return Failure(message, _hint(error, message, subject), _missing(error, message, subject))
+    return Failure(message, plain.hint or _hint(error, message, subject), _missing(error, message, subject))
 
 
 def _hint(error: KafkaError, message: str, subject: str | None) -> str | None:

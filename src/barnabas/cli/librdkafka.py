@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barnabas.cli.client_settings import client_settings as known_settings
 from barnabas.cli.client_settings import is_librdkafkas
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session, parse_pairs
+from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, error_for
 
 if TYPE_CHECKING:
@@ -25,8 +27,13 @@ _NOT_FROM_THE_FILE = {
     "bootstrap.servers", "client.dns.lookup", "delivery.timeout.ms", "max.poll.records", "partition.assignment.strategy",
     "request.timeout.ms",
 }  # fmt: skip
-_UNKNOWN_SETTING = re.compile(r'No such configuration property: "(.*)"')
-_NAMED_SETTING = re.compile(r'"([a-z][a-z0-9.]+)"')
+_NAMED_SETTING = re.compile(r'(?:property:?|value for) "([^"]+)"')
+_KNOWN = "-X takes settings such as linger.ms=5; CONFIGURATION.md of librdkafka lists them"
+_COMPLAINTS = (
+    (re.compile(r"is outside allowed range (\S+)\.\.(\S+)"), r"must be from \1 to \2"),
+    (re.compile(r"^Expected bool value"), "must be true or false"),
+    (re.compile(r"^Invalid value"), "is not a valid value"),
+)
 _ALIASES = {
     "queue.buffering.max.ms": "linger.ms",
     "request.required.acks": "acks",
@@ -100,23 +107,30 @@ def connected(
     """
     from confluent_kafka import KafkaException
 
+    settings = client_settings(session, extra, options)
     try:
-        return kind(client_settings(session, extra, options))
+        return kind(settings)
     except KafkaException as error:
-        message = error.args[0].str()
+        from_file = session.properties.keys() - parse_pairs(extra, "-X").keys()
+        raise _rejected(error.args[0].str(), settings, from_file) from None
+
+
+def _rejected(message: str, settings: dict[str, Any], from_file: Set[str]) -> Failure:
+    """Return the library's complaint about a setting in our words, with the place where the setting was given."""
     for alias, name in _ALIASES.items():
         message = message.replace(alias, name)
-    from_file = session.properties.keys() - parse_pairs(extra, "-X").keys()
-    unknown = _UNKNOWN_SETTING.search(message)
-    if unknown is not None:
-        message = f"{unknown[1]} is not a setting that librdkafka knows"
-    named = _NAMED_SETTING.search(message) if unknown is None else unknown
-    raise Failure(message, _where(named[1], from_file) if named is not None else None)
-
-
-def _where(name: str, from_file: Set[str]) -> str:
-    """Return where a setting was given."""
-    return "it is in the --command-config file" if name in from_file else "it is given with -X"
+    named = _NAMED_SETTING.search(message)
+    if named is None:
+        return Failure(message)
+    name = named[1]
+    where = "it is in the --command-config file" if name in from_file else "it is given with -X"
+    if message.startswith("No such"):
+        names = (each for each in known_settings() if is_librdkafkas(each))
+        return Failure(f"{name} is not a setting that librdkafka knows{did_you_mean(name, names)}", _KNOWN)
+    for pattern, words in _COMPLAINTS:
+        if found := pattern.search(message):
+            return Failure(f"{name}={settings.get(name, '…')}: {found.expand(words)}", where)
+    return Failure(message, where)
 
 
 def library_failure(error: LibraryError, subject: str) -> Failure:

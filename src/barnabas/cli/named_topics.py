@@ -1,13 +1,20 @@
-"""The topics that records name themselves: `produce` checks each before its first record, so that a mistyped one is not created."""
+"""The topics that `produce` writes: each is checked before its first record, so that a mistyped one is not created.
+
+With `--allow-auto-topic-creation` a missing topic is accepted if the brokers create topics: librdkafka would wait for it until the
+timeout.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Protocol, TypeVar
 
+from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.session import Session
-from barnabas.printable import printable
+from barnabas.client.admin import Admin, ConfigResource, ResourceType, TopicMetadata, result
 from barnabas.protocol.errors import ErrorCode, KafkaError
+
+_CREATION = "auto.create.topics.enable"
 
 
 class _Record(Protocol):
@@ -18,28 +25,62 @@ class _Record(Protocol):
 R = TypeVar("R", bound=_Record)
 
 
-def with_existing_topics(
-    session: Session, read: Callable[[BinaryIO], Iterator[R]]
+def with_checked_topics(
+    session: Session, read: Callable[[BinaryIO], Iterator[R]], *, may_create: bool
 ) -> Callable[[BinaryIO], Iterator[R]]:
-    """Return a reader whose iteration raises ValueError at the first record of a topic that does not exist."""
+    """Return a reader whose iteration raises ValueError at the first record of a topic that cannot be written.
+
+    Args:
+        may_create: accept a topic that the broker will create.
+    """
 
     def checked(stream: BinaryIO) -> Iterator[R]:
-        existing: set[str] = set()
+        known: set[str] = set()
         for record in read(stream):
-            if record.topic is not None and record.topic not in existing:
-                _check(session, record.topic)
-                existing.add(record.topic)
+            if record.topic is not None and record.topic not in known:
+                _check(session, record.topic, may_create=may_create)
+                known.add(record.topic)
             yield record
 
     return checked
 
 
-def _check(session: Session, topic: str) -> None:
-    with session.admin() as admin:
-        found = admin.describe_topics([topic])[topic]
-    if isinstance(found, KafkaError):
-        if found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise ValueError(
-                f"topic {printable(topic)} does not exist; --allow-auto-topic-creation lets the broker create it"
-            )
-        raise ValueError(f"topic {printable(topic)}: {found.message}")
+def _check(session: Session, topic: str, *, may_create: bool) -> None:
+    try:
+        with session.admin() as admin:
+            existing_topic(admin, topic, may_create=may_create)
+    except Failure as failure:
+        raise ValueError(failure.message) from None
+    except KafkaError as error:
+        is_missing = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        remedy = "; --allow-auto-topic-creation lets the broker create it" if is_missing else ""
+        raise ValueError(f"{failure_of(error, f'topic {topic}').message}{remedy}") from None
+
+
+def existing_topic(admin: Admin, topic: str, *, may_create: bool) -> TopicMetadata | None:
+    """Return a topic that exists; None if the broker will create it.
+
+    Raises:
+        Failure: the topic does not exist, and no broker creates it.
+        KafkaError: it does not exist and may not be created, or the broker does not describe it.
+    """
+    found = admin.describe_topics([topic])[topic]
+    is_missing = isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not (is_missing and may_create):
+        return result(found)
+    if not _brokers_create(admin):
+        raise Failure(
+            f"topic {topic} does not exist, and the broker does not create topics ({_CREATION}=false)",
+            f"`barnabas topic create {topic}`",
+        )
+    return None
+
+
+def _brokers_create(admin: Admin) -> bool:
+    """Return whether brokers create topics; True if they do not tell."""
+    try:
+        broker = ConfigResource(ResourceType.BROKER, str(admin.describe_cluster().brokers[0].id))
+        entries = result(admin.describe_configs([broker], names=[_CREATION])[broker])
+    except (KafkaError, IndexError):  # this user may not see it
+        return True
+    return all(entry.value != "false" for entry in entries if entry.name == _CREATION)

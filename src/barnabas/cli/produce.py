@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.failure import Failure
-from barnabas.cli.named_topics import with_existing_topics
+from barnabas.cli.named_topics import existing_topic, with_checked_topics
 from barnabas.cli.progress import InputFile, on_terminal, shown
 from barnabas.cli.record_format import Headers, unescape
 from barnabas.cli.record_limit import topic_limit
 from barnabas.cli.record_reader import Given, line_reader, parse_header, reader
 from barnabas.cli.session import Session, complete_topics, session_options_of_produce
-from barnabas.client.admin import result
+from barnabas.cli.wording import were
 from barnabas.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -53,12 +53,19 @@ _INTERRUPTED = 130
 @click.option(
     "--partitioner",
     type=click.Choice(_PARTITIONERS),
+    metavar="NAME",
     default="murmur2_random",
     show_default=True,
-    help="How a key chooses its partition. murmur2_random agrees with Java and most clients; librdkafka's own default,"
-    " consistent_random, puts the same keys elsewhere.",
+    help="How a key chooses its partition: murmur2_random as Java and most clients, consistent_random as librdkafka; also"
+    " murmur2, consistent, fnv1a, fnv1a_random, random.",
 )
-@click.option("--acks", type=click.Choice(["0", "1", "all", "-1"]), default="all", show_default=True)
+@click.option(
+    "--acks",
+    type=click.Choice(["0", "1", "all", "-1"]),
+    default="all",
+    show_default=True,
+    help="Which replicas must have a record.",
+)
 @click.option("--allow-auto-topic-creation", is_flag=True, help="Let the broker create a missing topic.")
 @click.option("-X", "extra", multiple=True, metavar="PROP=VALUE", help="A librdkafka setting; repeat.")
 @session_options_of_produce
@@ -99,11 +106,11 @@ def produce(
         raise click.UsageError(str(error)) from None
     if topic is None and (template is None or (template != "json" and "%t" not in template)):
         raise click.UsageError("Missing argument 'TOPIC' (or %t in the format).")
-    if topic is None and not allow_auto_topic_creation:
-        read = with_existing_topics(session, read)
     limit_bytes = None
-    if topic is not None and not allow_auto_topic_creation:
-        limit_bytes = _check_topic(session, topic, partition)
+    if topic is None:
+        read = with_checked_topics(session, read, may_create=allow_auto_topic_creation)
+    else:
+        limit_bytes = _check_topic(session, topic, partition, may_create=allow_auto_topic_creation)
     from barnabas.cli.producer_run import ProducerRun
 
     options = {"acks": acks, "partitioner": partitioner, "compression.type": compression}
@@ -130,14 +137,12 @@ def _send(run: ProducerRun, records: Iterator[Given], *, by_line: bool) -> None:
             run.finish()
         except ValueError as error:
             run.finish()
-            raise Failure(str(error), f"{run.delivered} records before it were produced") from None
+            raise Failure(str(error), f"{were(run.delivered)} produced before") from None
         except KeyboardInterrupt:
             interrupted = True
             with contextlib.suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait for acknowledgements
                 run.finish()
-    if interrupted:
-        run.report_interrupt()
-    run.report()
+    run.report(is_interrupted=interrupted)
     if interrupted:
         raise click.exceptions.Exit(_INTERRUPTED)
 
@@ -149,14 +154,17 @@ def _descriptor() -> int | None:
         return None
 
 
-def _check_topic(session: Session, topic: str, partition: int | None) -> int | None:
+def _check_topic(session: Session, topic: str, partition: int | None, *, may_create: bool) -> int | None:
     """Check the topic before reading: an error should not wait for the input, nor for the library's timeout.
 
     Returns:
-        The topic's `max.message.bytes`; None if the broker does not tell.
+        The topic's `max.message.bytes`; None if the broker does not tell, or will create the topic.
     """
     with session.admin() as admin:
-        partitions = result(admin.describe_topics([topic])[topic]).partitions
+        found = existing_topic(admin, topic, may_create=may_create)
+        if found is None:
+            return None
+        partitions = found.partitions
         if partition is not None and partition >= len(partitions):
             raise Failure(f"topic {topic} has no partition {partition}", f"it has {len(partitions)}, from 0 on")
         try:

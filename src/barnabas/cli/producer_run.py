@@ -20,6 +20,7 @@ from barnabas.cli.progress import InputFile, Measured, rate
 from barnabas.cli.record_limit import DEFAULT_BYTES, batch_settings, too_large, topic_limit
 from barnabas.cli.record_reader import Given
 from barnabas.cli.session import Session
+from barnabas.cli.wording import were
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 
@@ -152,24 +153,24 @@ class ProducerRun:
         """
         self._producer.flush()
 
-    def report_interrupt(self) -> None:
-        """Print what Ctrl-C left: records without an acknowledgement, and input that was not read."""
-        left = []
-        if not self._ended:
-            left.append(f"the input from record {self._read + 1:,} on was not read")
-        if unknown := self._read - self.delivered - self._failed:
-            left.append(f"{unknown:,} records were read and sent, but not acknowledged: they may be in the log or not")
-        if left:
-            click.echo(f"interrupted: {'; '.join(left)}", err=True)
+    def report(self, *, is_interrupted: bool = False) -> None:
+        """Print what was produced, and what was not.
 
-    def report(self) -> None:
-        """Print what was produced.
+        Args:
+            is_interrupted: Ctrl-C ended the run.
 
         Raises:
-            Failure: some records were not.
+            Failure: some records were not produced.
         """
+        left = ", and ".join(self._left(is_interrupted=is_interrupted))
         if self._refused is not None:
-            raise self._failure(self._refused)
+            what, hint = self._why(self._refused, may_ask=not is_interrupted)
+            failure = Failure(f"{left}: {what}", hint)
+            if not is_interrupted:
+                raise failure
+            left = failure.format_message()
+        if is_interrupted and left:
+            click.echo(f"interrupted: {left}", err=True)
         columns = ("TOPIC", "PARTITION", "RECORDS")
         table = Table(columns, [(*where, count) for where, count in sorted(self._partitions.items())])
         data = {"records": self.delivered, "value_bytes": self._bytes, "partitions": table.objects()}
@@ -182,36 +183,45 @@ class ProducerRun:
             plural = "" if self.delivered == 1 else "s"
             click.echo(f"produced {self.delivered} record{plural}{f' ({where})' if where else ''}")
 
-    def _failure(self, refused: _Refused) -> Failure:
-        error, topic, partition, number, size, local = refused
-        self._explain_missing(topic)
-        lost = f"{self._failed} of {self._failed + self.delivered} records were not produced"
+    def _left(self, *, is_interrupted: bool) -> list[str]:
+        """Return what was not produced, not read, and, after Ctrl-C, not acknowledged."""
+        left = []
+        if self._failed:
+            left.append(f"{were(self._failed, of=self._failed + self.delivered)} not produced")
         if not self._ended:
-            lost += f", and the input from record {self._read + 1} on was not read"
+            left.append(f"the input from record {self._read + 1:,} on was not read")
+        if is_interrupted and (unknown := self._read - self.delivered - self._failed):
+            left.append(
+                f"{were(unknown)} sent but not acknowledged, so the log may have {'it' if unknown == 1 else 'them'}"
+            )
+        return left
+
+    def _why(self, refused: _Refused, *, may_ask: bool) -> tuple[str, str | None]:
+        """Return why a record was not produced, and what to do; `may_ask` allows questions to the cluster."""
+        error, topic, partition, number, size, local = refused
+        if may_ask and self._is_missing(topic):
+            # The library waits for a missing topic, and then reports a timeout.
+            what = f"topic {topic} does not exist, and the broker did not create it"
+            return (
+                what,
+                f"`barnabas topic create {topic}`; brokers create topics only with auto.create.topics.enable=true",
+            )
         if error.code() == LibraryError._UNKNOWN_PARTITION:
             shows = f"`barnabas topic describe {topic}` shows which there are"
-            return Failure(f"{lost}: topic {topic} has no partition {partition}", shows)
+            return f"topic {topic} has no partition {partition}", shows
         if error.code() != ErrorCode.MESSAGE_TOO_LARGE:
             which = f"record {number}: " if number else ""
-            return library_failure(error, f"{lost}: {which}topic {topic}")
-        with contextlib.suppress(KafkaError), self._session.admin() as admin:
-            self._limit_bytes = topic_limit(admin, topic)
-        what, hint = too_large(topic, number, size, self._limit_bytes, local=local)
-        return Failure(f"{lost}: {what}", hint)
+            failure = library_failure(error, f"{which}topic {topic}")
+            return failure.message, failure.hint
+        if may_ask:
+            with contextlib.suppress(KafkaError), self._session.admin() as admin:
+                self._limit_bytes = topic_limit(admin, topic)
+        return too_large(topic, number, size, self._limit_bytes, local=local)
 
-    def _explain_missing(self, topic: str) -> None:
-        """Check whether the topic exists: the library waits for a missing topic and then reports a timeout.
-
-        Raises:
-            Failure: it does not exist.
-        """
+    def _is_missing(self, topic: str) -> bool:
         try:
             with self._session.admin() as admin:
                 found = admin.describe_topics([topic])[topic]
         except KafkaError:
-            return
-        if isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise Failure(
-                f"topic {topic} does not exist, and the broker did not create it: {self._failed} records were not produced",
-                f"`barnabas topic create {topic}`; brokers create topics only with auto.create.topics.enable=true",
-            )
+            return False
+        return isinstance(found, KafkaError) and found.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -19,7 +19,9 @@ import click
 from barnabas.cli.client_settings import client_settings, is_client_setting
 from barnabas.cli.failure import Failure, explained
 from barnabas.cli.output import OUTPUTS, Output
+from barnabas.cli.patience import patience
 from barnabas.client.admin import Admin
+from barnabas.client.bootstrap import parse_bootstrap
 from barnabas.client.properties import read_properties
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
@@ -43,6 +45,7 @@ class Session:
     ) -> None:
         self.properties = properties
         self.bootstrap = _address(bootstrap, properties)
+        self._is_waited_for = timeout_ms is not None
         self.timeout_ms = timeout_ms or _milliseconds(properties, "request.timeout.ms", 30_000)
         self.client_id = properties.get("client.id", CLIENT_ID)
         self.output = output
@@ -55,7 +58,8 @@ class Session:
             timeout_ms: the session's if None.
 
         Raises:
-            Failure: the address does not parse, or needs TLS or SASL.
+            Failure: the cluster needs TLS or SASL.
+            KafkaError: no broker accepts connections within a `--timeout-ms` that was given.
         """
         protocol = self.properties.get("security.protocol", "PLAINTEXT").upper()
         if protocol != "PLAINTEXT":
@@ -63,10 +67,12 @@ class Session:
                 f"security.protocol={protocol} is not supported by this command yet",
                 "use a PLAINTEXT listener, or Kafka's own tools",
             )
-        try:
-            return Admin(self.bootstrap, client_id=self.client_id, timeout_ms=timeout_ms or self.timeout_ms)
-        except ValueError as error:
-            raise Failure(str(error)) from None
+        timeout_ms = timeout_ms or self.timeout_ms
+        waiting = patience(timeout_ms)
+        admin = Admin(self.bootstrap, client_id=self.client_id, timeout_ms=timeout_ms, **waiting.seams())
+        if self._is_waited_for:
+            waiting.await_broker(admin.cluster, self.bootstrap)
+        return admin
 
     def names(self, noun: str) -> list[str]:
         """Return the names that exist: of topics, groups or transactional ids; none if no broker answers."""
@@ -91,7 +97,7 @@ def _address(given: str | None, properties: dict[str, str]) -> str:
     """Return the address to connect to first.
 
     Raises:
-        UsageError: it is given and empty.
+        UsageError: it is given and empty, or does not parse.
     """
     sources = {
         "--bootstrap-server": given,
@@ -102,6 +108,10 @@ def _address(given: str | None, properties: dict[str, str]) -> str:
         if address is not None:
             if not address.strip(" ,"):
                 raise click.UsageError(f"{source} is empty: write HOST:PORT, or leave it out for {DEFAULT_BOOTSTRAP}")
+            try:
+                parse_bootstrap(address)
+            except ValueError as error:
+                raise click.UsageError(f"{source}: {error}") from None
             return address
     return DEFAULT_BOOTSTRAP
 
@@ -146,7 +156,9 @@ def _with_session(function: Callable[..., None], *output: str, tables: bool) -> 
         help="A client's properties file, as for Kafka's tools.",
     )
     @click.option(
-        "--timeout-ms", type=click.IntRange(min=1), help="How long to wait for the cluster.  [default: 30000]"
+        "--timeout-ms",
+        type=click.IntRange(min=1),
+        help="How long to wait for the cluster; if given, also for one that is not started yet.  [default: 30000]",
     )
     @click.option(
         *output,

@@ -132,7 +132,7 @@ def abort(
     partition; `barnabas txn doctor` finds hanging transactions.
     """
     if (hanging is None) != (start_offset is None) or (hanging is None) == (not transactional_ids):
-        raise click.UsageError("Name TRANSACTIONAL-ID…, or --topic TOPIC:PARTITION with --start-offset.")
+        raise click.UsageError("Missing argument 'TRANSACTIONAL-ID…' (or --topic TOPIC:PARTITION with --start-offset).")
     with session.admin() as admin:
         if hanging is not None and start_offset is not None:
             _abort_hanging(session, admin, hanging, start_offset, dry_run)

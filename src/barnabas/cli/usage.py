@@ -4,7 +4,8 @@
     Try 'barnabas topic list --help' for help.
     error: no such option: --wid; did you mean --wide?
 
-click finds the mistakes; the words here begin in lower case and end without a full stop, and the exit code is 2.
+click finds the mistakes; the words here begin in lower case and end without a full stop, and the exit code is 2. `barnabas start` and
+`barnabas storage`, which are parsed without click, say the same (`server.arguments`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import click
 
+from barnabas.cli.help_text import Voice
 from barnabas.cli.wording import in_lower_case, on_one_line
 from barnabas.nearest import did_you_mean
 
@@ -24,6 +26,8 @@ _INTERRUPTED = 130
 
 class OneVoice(click.Group):
     """A group whose errors, and those of the commands within, have one form."""
+
+    context_class = Voice
 
     def main(
         self,
@@ -61,13 +65,23 @@ def show(error: click.ClickException) -> None:
     click.echo(f"error: {on_one_line(message_of(error))}", err=True)
 
 
-# click's words, and ours: names of options and arguments without quotes, bounds without symbols.
+# click's words, and ours.
 _WORDS = (
-    (re.compile(r"'(--?[a-zA-Z][\w-]*)'"), r"\1"),
-    (re.compile(r"^Missing argument '([^']+)'"), r"Missing argument \1"),
-    (re.compile(r"(\S+) is not in the range x>=(\S+)"), r"\1 is less than \2"),
-    (re.compile(r"(\S+) is not in the range x>(\S+)"), r"\1 is not more than \2"),
+    (r"^Missing argument '([^']+)'", r"missing argument \1"),
+    (r"^Got unexpected extra arguments? \((.*)\)$", r"unexpected argument: \1"),
+    (r"^Option '([^']+)' does not take a value$", r"\1 takes no value"),
+    (r"is not a valid integer(?: range)?$", "is not a whole number"),
+    (r"is not a valid float(?: range)?$", "is not a number"),
+    (r"^(\S+) is not in the range x>=(\S+)$", r"\1 is less than \2"),
+    (r"^(\S+) is not in the range x>(\S+)$", r"\1 is not more than \2"),
+    (r"^(\S+) is not in the range (\S+?)<=x<=(\S+)$", r"\1 is not from \2 to \3"),
+    (r"^(?:File|Path|Directory) '(.+)' does not exist$", r"cannot read \1: no such file or directory"),
+    (r"^File '(.+)' is a directory$", r"cannot read \1: it is a directory"),
+    (r"^Directory '(.+)' is a file$", r"\1 is a file, not a directory"),
+    (r"^(?:File|Path|Directory) '(.+)' is not readable$", r"cannot read \1: permission denied"),
 )
+_CHOICE = re.compile(r"^'(?P<word>.*)' is not one of (?P<names>.+)$")
+_UNREADABLE = re.compile(r"^'(?P<file>.+)': (?P<why>[A-Z].*)$")
 
 
 def message_of(error: click.ClickException) -> str:
@@ -79,10 +93,44 @@ def message_of(error: click.ClickException) -> str:
     name = getattr(error, "command_name", None)
     if name is not None and context is not None and isinstance(context.command, click.Group):
         return f"no such command: {name}{did_you_mean(name, context.command.list_commands(context))}"
-    message = error.format_message().rstrip(".")
+    if isinstance(error, click.BadOptionUsage) and context is not None and "requires" in error.message:
+        return f"{error.option_name} needs a value{_value_of(error.option_name, context)}"
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        where = _where(error)
+        return f"{where}: {in_our_words(error.message)}" if where else in_our_words(error.message)
+    return in_our_words(error.format_message())
+
+
+def in_our_words(sentence: str) -> str:
+    """Return a sentence of click, or a mistake of our own, as the rest of a line."""
+    sentence = sentence.rstrip(".")
     for pattern, replacement in _WORDS:
-        message = pattern.sub(replacement, message)
-    return in_lower_case(message)
+        sentence = re.sub(pattern, replacement, sentence)
+    if found := _CHOICE.match(sentence):
+        names = [name.strip("'") for name in found["names"].split(", ")]
+        return f"'{found['word']}' is not one of {', '.join(names)}{did_you_mean(found['word'], names)}"
+    if found := _UNREADABLE.match(sentence):
+        return f"cannot read {found['file']}: {in_lower_case(found['why'])}"
+    return in_lower_case(sentence)
+
+
+def _where(error: click.BadParameter) -> str:
+    """Return the one name of the parameter that people know best: the first long one."""
+    if isinstance(error.param_hint, str):
+        return error.param_hint.strip("'")
+    if error.param is None:
+        return ""
+    if isinstance(error.param, click.Option):
+        return next((each for each in error.param.opts if each.startswith("--")), error.param.opts[0])
+    return error.param.human_readable_name.strip("[]…")
+
+
+def _value_of(name: str, context: click.Context) -> str:
+    """Return what the value of an option looks like, as its help does."""
+    for each in context.command.params:
+        if isinstance(each, click.Option) and name in each.opts and (record := each.get_help_record(context)):
+            return f": {record[0].rpartition(' ')[2]}"
+    return ""
 
 
 def _options(command: click.Command) -> Iterator[str]:

@@ -25,3 +25,11 @@ def as_typed(name: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a count of things in words: `1 member`, `2 members`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def were(number: int, of: int | None = None) -> str:
+    """Return records as the subject of a sentence, with its verb: `1 of 3 records was`, `2 records were`, `the record was`."""
+    verb = "was" if number == 1 else "were"
+    if of is None:
+        return f"{counted(number, 'record')} {verb}" if number else "no record was"
+    return f"{number} of {of} records {verb}" if of > 1 else f"the record {verb}"

@@ -30,6 +30,7 @@ from barnabas.client import (
     partition_descriptions,
     quorum,
     quotas,
+    record_times,
     topics,
     transactions,
 )
@@ -130,6 +131,7 @@ class Admin(Closeable):
 
     list_offsets = _method(offsets.list_offsets)
     delete_records = _method(offsets.delete_records)
+    record_times = _method(record_times.record_times)
 
     describe_configs = _method(configs.describe_configs)
     alter_configs = _method(configs.alter_configs)

@@ -34,7 +34,10 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> list[tuple[str, int]]:
             host, colon, port_text = text.partition(":")
             valid = not colon or bool(port_text)
         port_text = port_text or str(DEFAULT_PORT)
-        if not (valid and host and port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+        is_number = port_text.isascii() and port_text.isdigit()
+        if valid and host and is_number and not 0 < int(port_text) < 65536:
+            raise ValueError(f"'{printable(part)}' is not a valid broker address: a port is a number from 1 to 65535")
+        if not (valid and host and is_number):
             example = "[::1]" if text.count(":") > 1 and "[" not in text else "localhost"
             raise ValueError(
                 f"'{printable(part)}' is not a valid broker address: write host:port, for example {example}:{DEFAULT_PORT}"

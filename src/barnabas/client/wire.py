@@ -288,7 +288,7 @@ class BlockingConnection(Closeable):
             connected = socket.create_connection((self.host, self.port), timeout=self.timeout_ms / 1000)
         except TimeoutError:
             raise BrokerNotAvailable(
-                f"cannot reach {self.address}: no answer within {self.timeout_ms} ms (a firewall, or the wrong host?)"
+                f"cannot reach {self.address}: no answer within {self.timeout_ms} ms: a firewall, or the wrong host?"
             ) from None
         except socket.gaierror:
             raise BrokerNotAvailable(f"cannot reach {self.address}: the host name does not resolve") from None

@@ -24,7 +24,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,18 +32,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from barnabas.demo import queries
 from barnabas.demo.results import ResultTable
 from barnabas.demo.shop import INVENTORY, ORDERS, PAYMENTS
+from barnabas.spark.query_start import PATIENCE_S, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 BatchSink: TypeAlias = "Callable[[DataFrame, int], None]"
 
 # More tasks than cores would not read six partitions faster.
 _TASKS = 2
-START_PATIENCE_S = 300.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 40.0
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 
 
@@ -134,7 +131,7 @@ class Pipeline:
         """The folder of the lines that were set aside, a parquet table."""
         return self._folder / "dead-letters"
 
-    def start(self, *, available_now: bool = False, patience_s: float = START_PATIENCE_S) -> None:
+    def start(self, *, available_now: bool = False, patience_s: float = PATIENCE_S) -> None:
         """Start every query; with `available_now` each ends when it has read what is in the topics now.
 
         Args:
@@ -163,7 +160,7 @@ class Pipeline:
             )
             if available_now:
                 writer = writer.trigger(availableNow=True)
-            self._queries.append(start_patiently(writer, patience_s))
+            self._queries.append(start(writer, patience_s))
 
     def drain(self) -> None:
         """Wait until every query has read what is in the topics now.
@@ -245,26 +242,6 @@ class Pipeline:
         self.outcomes.put(batch_id, counted.toArrow())
         self.large_lines.put(batch_id, queries.large_lines(batch.where("reason is null")).toArrow())
         batch.unpersist()
-
-
-def start_patiently(writer: DataStreamWriter, patience_s: float = START_PATIENCE_S) -> StreamingQuery:
-    """Start a query and return when its sources are ready.
-
-    Each source is a separate Python process, which must start within Spark's ten seconds. If all started together on a
-    busy machine, they would take longer; so they start one after the other, and a late one is started again. The retry
-    waits a while: the late process is still starting, and the earlier queries need less CPU later.
-    """
-    deadline_s = time.monotonic() + patience_s
-    pause_s = _FIRST_PAUSE_S
-    while True:
-        query = writer.start()
-        while query.isActive and query.status["message"].startswith("Initializing"):
-            time.sleep(0.05)
-        error = query.exception()
-        if error is None or "failed to connect back" not in str(error) or time.monotonic() > deadline_s:
-            return query
-        time.sleep(pause_s)
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def _into(table: ResultTable) -> BatchSink:

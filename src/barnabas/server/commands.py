@@ -30,6 +30,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from barnabas.kafka_words import in_plain_words
 from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
@@ -55,7 +56,7 @@ def run(command: str, arguments: Sequence[str]) -> int:
         check_system()
         return _start(arguments) if command == "start" else _storage(arguments)
     except (ConfigError, CannotStart) as mistake:
-        print_error(mistake)
+        print_error(in_plain_words(str(mistake)).message)
         return 1
 
 
@@ -77,22 +78,22 @@ def _start_parser() -> Parser:
     parser = Parser(
         prog="barnabas start",
         usage="barnabas start [OPTIONS] [FILE]",
-        description="Run one node: a broker and its controller.",
+        description="Run one node: a broker and its controller. FILE is a server.properties, as for Apache Kafka.",
     )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a server.properties file, as for Apache Kafka")
-    parser.add_argument("--data-dir", metavar="DIR", help="the data directory; an empty one is formatted (log.dirs)")
+    parser.add_argument("file", nargs="?", metavar="FILE")
+    parser.add_argument("--data-dir", metavar="DIR", help="The data directory, log.dirs; an empty one is formatted.")
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
         action="append",
-        help=f"address to listen on; port 0 picks a free port (default {DEFAULT_LISTEN}; listeners)",
+        help=f"Address to serve; port 0 picks a free one; repeat.  [default: {DEFAULT_LISTEN}]",
     )
     parser.add_argument(
         "--metrics-listen",
         metavar="HOST:PORT",
-        help="serve /metrics, /healthz and /readyz on this address; port 0 picks a free port (barnabas.metrics.listen)",
+        help="Serve /metrics, /healthz and /readyz there; port 0 picks a free one.",
     )
-    parser.add_argument("-c", "--config", metavar="FILE", help="the same as FILE")
+    parser.add_argument("-c", "--config", metavar="FILE", help="The same as FILE.")
     parser.add_argument(
         "--set",
         "--override",
@@ -100,9 +101,9 @@ def _start_parser() -> Parser:
         action="append",
         default=[],
         dest="settings",
-        help="one setting; repeatable",
+        help="A setting; repeat.",
     )
-    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="lowest level to log (default info)")
+    parser.add_argument("--log-level", choices=_LEVELS, default="info", help="What to log at least.  [default: info]")
     return parser
 
 

@@ -116,9 +116,9 @@ def _read(path: str) -> dict[str, str]:
     try:
         return read_properties(path)
     except IsADirectoryError:
-        raise ConfigError(f"{printable(path)} is a directory, not a properties file; is it --data-dir?") from None
+        raise UsageMistake(f"cannot read {printable(path)}: it is a directory (is it --data-dir?)") from None
     except OSError as error:
-        raise ConfigError(f"cannot read {printable(path)}: {error.strerror or error}") from None
+        raise UsageMistake(f"cannot read {printable(path)}: {(error.strerror or str(error)).lower()}") from None
     except ValueError as error:
         raise ConfigError(str(error)) from None
 

@@ -18,8 +18,8 @@ from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
 from barnabas.quota.connection_quotas import ConnectionQuotas
-from barnabas.server.addresses import dialable, why_not
-from barnabas.server.cannot_start import CannotStart
+from barnabas.server.addresses import dialable, remedy_for, why_not
+from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
 from barnabas.server.listener import Listener
@@ -29,6 +29,8 @@ from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 __all__ = ["MetricsEndpoint"]
 
 logger = logging.getLogger(__name__)
+
+_REMEDIES = remedies(embedded=False)._replace(free_port="port 0 picks a free one")
 
 
 class MetricsEndpoint:
@@ -61,7 +63,9 @@ class MetricsEndpoint:
         try:
             await made.http.bind()
         except OSError as error:
-            raise CannotStart(f"cannot serve metrics on {host}:{port}: {why_not(error)}") from None
+            raise CannotStart(
+                f"cannot serve metrics on {host}:{port}: {why_not(error)}{remedy_for(error, _REMEDIES)}"
+            ) from None
         return made
 
     @property

@@ -96,45 +96,37 @@ def read_bootstrap(disk: Disk, root: str) -> list[MetadataRecord] | None:
 
 
 class StorageInfo(NamedTuple):
-    """The text that `storage info` prints, and its exit code."""
+    """What data directories hold.
 
-    text: str
-    exit_code: int
+    Attributes:
+        formatted: the owner of each directory that has one.
+        problems: a line for each, with its remedy.
+    """
+
+    formatted: dict[str, MetaProperties]
+    problems: list[str]
 
 
 def info(disk: Disk, directories: Sequence[str]) -> StorageInfo:
-    """Describe data directories in the words of Kafka's tool; the exit code is 1 if there is a problem."""
-    problems: list[str] = []
-    found: dict[str, MetaProperties] = {}
-    listed: list[str] = []
+    """Describe data directories."""
+    found = StorageInfo({}, [])
     for directory in sorted(directories):
+        remedy = f"`barnabas storage format --data-dir {directory}` formats it"
         if not disk.exists(directory):
-            problems.append(f"{directory} does not exist")
+            found.problems.append(f"{directory} does not exist ({remedy})")
             continue
-        listed.append(directory)
+        if not disk.is_dir(directory):
+            found.problems.append(f"{directory} is a file, not a directory (pass another --data-dir)")
+            continue
         try:
             meta = meta_properties.read(disk, directory)
         except InvalidMetaProperties as error:
-            problems.append(f"Error reading {directory}/{META_PROPERTIES}: {error}")
-            continue
-        if meta is None:
-            problems.append(f"{directory} is not formatted.")
+            found.problems.append(f"cannot read {directory}/{META_PROPERTIES}: {error}")
         else:
-            found[directory] = meta
-    for meta in list(found.values())[1:]:
-        first = next(iter(found.values()))
-        if (meta.cluster_id, meta.node_id) != (first.cluster_id, first.node_id):
-            problems.append("The directories belong to different clusters or nodes.")
-            break
-    lines: list[str] = []
-    if listed:
-        lines += ["Found log directory:" if len(listed) == 1 else "Found log directories:"]
-        lines += [f"  {directory}" for directory in listed] + [""]
-    for meta in list(found.values())[:1]:
-        directory_id = "" if meta.directory_id is None else f"directory.id={meta.directory_id}, "
-        fields = f"cluster.id={meta.cluster_id}, {directory_id}node.id={meta.node_id}, version=1"
-        lines += [f"Found metadata: {{{fields}}}", ""]
-    if problems:
-        lines += ["Found problem:" if len(problems) == 1 else "Found problems:"]
-        lines += [f"  {problem}" for problem in problems] + [""]
-    return StorageInfo("\n".join(lines), 1 if problems else 0)
+            if meta is None:
+                found.problems.append(f"{directory} is not formatted ({remedy})")
+            else:
+                found.formatted[directory] = meta
+    if len({(meta.cluster_id, meta.node_id) for meta in found.formatted.values()}) > 1:
+        found.problems.append("the directories belong to different clusters or nodes")
+    return found

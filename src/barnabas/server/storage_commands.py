@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import sys
 import time
 from collections.abc import Sequence
 
+from barnabas.kafka_words import in_plain_words
 from barnabas.log.disk import OsDisk
-from barnabas.log.errors import in_words
 from barnabas.log.meta_properties import META_PROPERTIES
 from barnabas.metadata.metadata_version import (
     FEATURES,
@@ -40,56 +41,71 @@ def run_storage(arguments: Sequence[str]) -> int:
     """Run one storage command and return its exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.action == "random-uuid":
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    if options.command == "random-uuid":
         print(random_uuid(random.SystemRandom()))
         return 0
     try:
         config = _config(options)
-        if options.action == "info":
-            found = info(OsDisk(), config.log_dirs)
-            print(found.text)
-            return found.exit_code
-        return _format(options, config)
+        return _show(config) if options.command == "info" else _format(options, config)
     except UsageMistake as mistake:
-        parser.error(str(mistake))
+        options.parser.error(str(mistake))
     except OSError as error:
-        print_error(in_words(error))
+        where = printable(error.filename or "")
+        print_error(f"cannot use the data directory {where}: {error.strerror or error} (pass another --data-dir)")
     except (CannotStart, ConfigError) as error:
-        print_error(error)
+        print_error(in_plain_words(str(error)).message)
     return 1
+
+
+def _show(config: BrokerConfig) -> int:
+    """Print what the directories hold, as names and values like the other commands, and their problems on standard error."""
+    found = info(OsDisk(), config.log_dirs)
+    blocks = [
+        f"DIRECTORY     {printable(directory)}\n"
+        f"CLUSTER-ID    {meta.cluster_id}\n"
+        f"NODE-ID       {meta.node_id}\n"
+        f"DIRECTORY-ID  {meta.directory_id or '-'}"
+        for directory, meta in found.formatted.items()
+    ]
+    if blocks:
+        print("\n\n".join(blocks))
+    for problem in found.problems:
+        print_error(printable(problem))
+    return 1 if found.problems else 0
 
 
 def _parser() -> Parser:
     prog = "barnabas storage"
-    parser = Parser(prog=prog, usage=f"{prog} ACTION [OPTIONS]", description="Format or describe a data directory.")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", prog=prog)
-    words = "print a random id, for --cluster-id"
-    actions.add_parser("random-uuid", help=words, description=words, usage=f"{prog} random-uuid")
-    for name, words in (("info", "describe a data directory"), ("format", "format an empty directory for a node")):
-        action = actions.add_parser(name, help=words, description=words, usage=f"{prog} {name} [OPTIONS]")
-        action.add_argument("-c", "--config", metavar="FILE", help="a server.properties file")
-        action.add_argument("--data-dir", metavar="DIR", help="the data directory (log.dirs)")
+    words = "Format or describe a data directory."
+    parser = Parser(prog=prog, usage=f"{prog} [OPTIONS] COMMAND [ARGS]...", description=words)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", prog=prog)
+    words = "Print a random id, for --cluster-id."
+    commands.add_parser("random-uuid", help=words, description=words, usage=f"{prog} random-uuid")
+    for name, words in (("info", "Describe a data directory."), ("format", "Format an empty directory for a node.")):
+        command = commands.add_parser(name, help=words, description=words, usage=f"{prog} {name} [OPTIONS]")
+        command.set_defaults(parser=command)
+        command.add_argument("-c", "--config", metavar="FILE", help="A server.properties file.")
+        command.add_argument("--data-dir", metavar="DIR", help="The data directory, log.dirs.")
         if name == "format":
-            _add_format_options(action)
+            _add_format_options(command)
     return parser
 
 
-def _add_format_options(action: argparse.ArgumentParser) -> None:
-    action.add_argument("-t", "--cluster-id", metavar="ID", help="the cluster's id (default: a random one)")
-    action.add_argument(
-        "-s", "--standalone", action="store_true", help="be the only voter of the quorum (always the case)"
+def _add_format_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("-t", "--cluster-id", metavar="ID", help="The cluster's id.  [default: a random one]")
+    command.add_argument("-s", "--standalone", action="store_true", help="Be the only voter of the quorum; always so.")
+    command.add_argument("-g", "--ignore-formatted", action="store_true", help="Skip a directory that is formatted.")
+    command.add_argument(
+        "-r", "--release-version", metavar="RELEASE", help="The release whose metadata format to begin with, as 4.3."
     )
-    action.add_argument(
-        "-g", "--ignore-formatted", action="store_true", help="skip a directory that is already formatted"
-    )
-    action.add_argument(
-        "-r", "--release-version", metavar="RELEASE", help="the release whose metadata format to begin with, as 4.3"
-    )
-    action.add_argument(
-        "-f", "--feature", metavar="NAME=LEVEL", action="append", default=[], help="the level of a feature; repeatable"
+    command.add_argument(
+        "-f", "--feature", metavar="NAME=LEVEL", action="append", default=[], help="The level of a feature; repeat."
     )
     for option, long in _UNSUPPORTED:
-        action.add_argument(option, long, nargs="?", const="", action="append", help=argparse.SUPPRESS)
+        command.add_argument(option, long, nargs="?", const="", action="append", help=argparse.SUPPRESS)
 
 
 def _config(options: argparse.Namespace) -> BrokerConfig:

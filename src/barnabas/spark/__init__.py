@@ -1,6 +1,12 @@
 """Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
 
-The parts, in the order a query meets them:
+    from barnabas.spark import decode, serve_metrics, start
+
+- `decode(df, …)` makes a typed column of JSON, Avro or Protobuf, and keeps the error of each bad row.
+- `start(writer)` starts a streaming query, and waits for the Python process of its source.
+- `serve_metrics(spark, port)` serves the metrics of the session's queries for Prometheus.
+
+The parts of the source, in the order a query meets them:
 
 | module | holds |
 |---|---|
@@ -21,6 +27,31 @@ The parts, in the order a query meets them:
 | `plain_errors` | errors as one sentence, without a traceback |
 | `source`, `stream` | the readers that Spark calls |
 
-The package itself imports neither pyspark nor pyarrow; the modules that need them do. Spark finds the source through
-the top-level module `pyspark_barnabas`.
+The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
+it is first used. Spark finds the source through the top-level module `pyspark_barnabas`.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.spark.decoding import decode as decode
+    from barnabas.spark.query_listener import serve_metrics as serve_metrics
+    from barnabas.spark.query_start import start as start
+
+__all__ = ["decode", "serve_metrics", "start"]
+
+_MODULES = {
+    "decode": "barnabas.spark.decoding",
+    "serve_metrics": "barnabas.spark.query_listener",
+    "start": "barnabas.spark.query_start",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        return found
+    raise AttributeError(f"module 'barnabas.spark' has no attribute {name!r}")

@@ -18,7 +18,7 @@ Data loss needs proof, because a broker may lag behind the cluster:
 
 - OFFSET_OUT_OF_RANGE, if the bounds of the log agree with it; or a high watermark that is still at the offset when the
   patience is spent, if the leader epoch has been the same all the time.
-- Metadata without the topic, or with another id, for `_STALE_S` seconds on end.
+- Metadata without the topic, or with another id, for `STALE_S` seconds on end.
 - Every fetch names the leader epoch, and the task never returns to an earlier epoch. So a broker that does not know yet
   that it is no longer the leader cannot prove anything.
 
@@ -40,7 +40,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.spark.columnar import Selection, select_batches, to_arrow
 from barnabas.spark.data_loss import Loss, LossReports
-from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
+from barnabas.spark.offset_reader import STALE_S, Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.partition_lookup import PartitionLookup
 from barnabas.spark.plain_errors import SourceError
@@ -52,8 +52,6 @@ _TOPIC_IS_ANOTHER = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
 )
 _RETRY_PAUSE_S = 0.1
-# So long a broker's metadata may lag, generously: after that a topic that it does not know is gone.
-_STALE_S = 5.0
 
 
 class NoProgress(SourceError):
@@ -284,7 +282,7 @@ class RangeFetcher:
         now_s = self._clock()
         if self._another_since_s is None:
             self._another_since_s = now_s
-        if now_s - self._another_since_s >= _STALE_S:
+        if now_s - self._another_since_s >= STALE_S:
             self._skip_to(self._wanted.end, why)
 
     def _is_patient(self) -> bool:

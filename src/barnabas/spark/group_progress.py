@@ -2,23 +2,22 @@
 
 Only the checkpoint decides where a query resumes, so a failed commit is only logged.
 
-Beside each offset stands which run of a query committed it: `spark by=5f2c01ab9d3e`. Another run's note, where this run
-has already committed, shows that two queries commit to one group and overwrite each other's offsets.
+The mark beside each offset names the run of the query that committed it (`commit_mark`). Another run's mark, where this
+run has already committed, shows that two queries commit to one group and overwrite each other's offsets.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from barnabas.protocol.errors import KafkaError
+from barnabas.spark.commit_mark import CommitMark, parse_mark
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, TopicPartition
 
 logger = logging.getLogger("barnabas.spark")
-
-_NOTE = re.compile(r"spark(?: \S+)*? by=(\S+)")
 
 
 class GroupProgress:
@@ -27,11 +26,13 @@ class GroupProgress:
     Args:
         group_id: the group.
         run_id: distinguishes this run from every other.
+        clock_ns: nanoseconds since 1970.
     """
 
-    def __init__(self, group_id: str, run_id: str) -> None:
+    def __init__(self, group_id: str, run_id: str, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._group_id = group_id
         self._run_id = run_id
+        self._clock_ns = clock_ns
         self._shown: Position | None = None
         self._commit_failed = False
         self._warned = False
@@ -46,7 +47,8 @@ class GroupProgress:
         try:
             if self._shown is not None and not self._warned:
                 self._look_for_others(reader, self._shown)
-            reader.commit(self._group_id, position, f"spark by={self._run_id}")
+            mark = CommitMark(self._clock_ns() // 1_000_000, self._run_id)
+            reader.commit(self._group_id, position, str(mark))
             self._commit_failed = False
         except KafkaError as error:
             if not self._commit_failed:
@@ -55,8 +57,8 @@ class GroupProgress:
         self._shown = position
 
     def _look_for_others(self, reader: OffsetReader, committed: Mapping[TopicPartition, int]) -> None:
-        notes = [_NOTE.match(note) for note in reader.committed_notes(self._group_id, committed)]
-        if {note[1] for note in notes if note} - {self._run_id}:
+        marks = [parse_mark(note) for note in reader.committed_notes(self._group_id, committed)]
+        if {mark.run_id for mark in marks if mark} - {self._run_id, None}:
             logger.warning(
                 "another running query commits to group %s too, so that its offsets are those of the query that was last; "
                 "give each query a kafka.group.id of its own",

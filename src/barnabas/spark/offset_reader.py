@@ -49,6 +49,10 @@ ResultT = TypeVar("ResultT")
 
 logger = logging.getLogger("barnabas.spark")
 
+# So long a broker's metadata may lag, generously: what it says for longer is so.
+STALE_S = 5.0
+_STALE_PAUSE_S = 0.5
+
 _FIRST_PAUSE_S = 0.1
 _UNKNOWN_TOPIC_RETRIES = 3
 
@@ -229,6 +233,18 @@ class OffsetReader:
             return found
 
         return self._retried(attempt)
+
+    def settled(self, look: Callable[[], ResultT], is_settled: Callable[[ResultT], bool]) -> ResultT:
+        """Call `look` until its answer is settled, for as long as a broker may lag behind the cluster.
+
+        Returns:
+            The last answer, settled or not.
+        """
+        deadline = self._clock() + STALE_S
+        while not is_settled(found := look()) and self._clock() < deadline:
+            self._cluster.forget()
+            self._sleep(_STALE_PAUSE_S)
+        return found
 
     # The group
     def commit(self, group_id: str, position: Mapping[TopicPartition, int], metadata: str = "") -> None:

@@ -1,7 +1,7 @@
 """The names that an option may have, and what happens to other names.
 
-Spark's own source ignores a name that it does not know, and so does Kafka's client. Then `startingOffset` begins at the
-wrong place and nobody is told. Here:
+Spark's own source ignores a name that it does not know, and so does Kafka's client. Then a query with `startingOffset`
+begins at the wrong place, without a word. Here:
 
 - A name that is nearly one of ours, or nearly a setting of Kafka's, is an error: it was meant to change what is read.
 - A `kafka.` name that is like no setting of Kafka's is logged. It may be meant for a class that a job brings along.

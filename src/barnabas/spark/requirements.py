@@ -1,4 +1,4 @@
-"""How to install the packages that Spark needs: those of an extra, by their own names.
+"""How to install the packages of an extra, by their own names.
 
 barnabas itself may have come from a clone or from a wheel, so that no command installs its extra everywhere.
 """
@@ -16,9 +16,9 @@ def install_command(extra: str = "spark") -> str:
     # 10 ms that only a missing package costs.
     from importlib.metadata import requires
 
-    found = [
+    listed = [
         line.partition(";")[0].strip()
         for line in requires("barnabas") or []
         if re.search(rf"extra == .{extra}\b", line)
     ]
-    return " ".join([sys.executable, "-m", "pip", "install", *(f'"{requirement}"' for requirement in found)])
+    return " ".join([sys.executable, "-m", "pip", "install", *(f'"{requirement}"' for requirement in listed)])

@@ -103,7 +103,10 @@ class BatchReader(DataSourceReader):
         """Return the ends of the batch; an offset that was given and that the log does not reach is data loss."""
         if not isinstance(self._options.ending, Specific | ByGroup | ByCut):
             return end
-        latest = reader.high_watermarks(end)
+        latest = reader.settled(
+            lambda: reader.high_watermarks(end),
+            lambda found: all(found[each] >= offset for each, offset in end.items()),
+        )
         for (topic, partition), offset in sorted(end.items()):
             if offset > latest[topic, partition]:
                 losses.report(

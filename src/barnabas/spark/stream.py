@@ -136,10 +136,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Every batch before `start` is done. Spark calls `commit` only when it plans the next batch, which may never
         # happen on a quiet topic.
         self._show_progress(before.position)
-        if self._target is not None:
-            end = self._target
+        if self._target is None:
+            self._ends = end = self._look(before)
         else:
-            self._ends = end = self._reader.latest(self._partitions())
+            if not self._is_whole(before, self._target):
+                self._target = self._look(before)
+            end = self._target
         position = self._without_topics_created_again(before)
         self._check_partitions(position, end)
         new = self._begin_of_new(position, end)
@@ -153,6 +155,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         self._planned = StoredOffset(end, known if is_first else new, self._topic_ids).to_json()
         return self._planned
+
+    def _look(self, before: StoredOffset) -> Position:
+        """Return the partitions' ends; look again for a while if records seem to be gone, as a broker may lag behind.
+
+        Otherwise a topic that a broker does not know for a moment would be read again from its beginning.
+        """
+        return self._reader.settled(
+            lambda: self._reader.latest(self._partitions()), lambda end: self._is_whole(before, end)
+        )
+
+    def _is_whole(self, before: StoredOffset, end: Position) -> bool:
+        """Return whether the partitions of the offset before are all there, and reach their positions."""
+        is_there = all(end.get(each, -1) >= offset for each, offset in before.position.items())
+        return is_there and not self._created_again(before)
+
+    def _created_again(self, before: StoredOffset) -> set[str]:
+        # Where a query begins, and what an older version of this source stored, has no ids.
+        stored_ids = before.topic_ids or self._ids_at_start
+        return {topic for topic, stored in stored_ids.items() if self._topic_ids.get(topic, stored) != stored}
 
     def _is_held_back(self, limit: ReadLimit, start: Position, end: Position) -> bool:
         # With a fixed end no more offsets will come. ReadAllAvailable means everything.
@@ -189,9 +210,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _without_topics_created_again(self, before: StoredOffset) -> Position:
         """Return the position before, without the topics that have another id now."""
-        # Where a query begins, and what an older version of this source stored, has no ids.
-        stored_ids = before.topic_ids or self._ids_at_start
-        again = {topic for topic, stored in stored_ids.items() if self._topic_ids.get(topic, stored) != stored}
+        again = self._created_again(before)
         for topic in sorted(again):
             old = sorted(each for each in before.position if each[0] == topic)
             self._losses.report(f"Topic {topic} was deleted and created again", _losses(before.position, old))
@@ -206,7 +225,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         position = until.position
         if end != self._planned:
             # A batch of an earlier run is repeated; the topics may have changed since.
-            there = set(self._partitions())
+            there = self._reader.settled(
+                lambda: set(self._partitions()),
+                lambda there: there.issuperset(position) and not self._created_again(until),
+            )
             self._check_partitions(position, there)
             position = {each: offset for each, offset in position.items() if each in there}
         begin = {**from_spark(start), **until.first}
