@@ -7,11 +7,12 @@ group whose members try to drive the terminal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from barnabas.cli.dead_letters import find_topics
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     EARLIEST,
@@ -47,6 +48,9 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.retries.headers import FailureHeaders, write_failure
+from barnabas.retries.record import Record
+from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
 from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
@@ -57,6 +61,7 @@ W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
 NODE = Node(1, "localhost", 9092)
 PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
+DEAD_LETTERS = {"orders.dlq": 2, "com.example.warehouse.inventory-adjustments.v2-dlq": 1}
 INTERNAL = "__consumer_offsets"
 GROUPS = {
     "orders-app": ("Stable", "classic", "consumer"),
@@ -77,7 +82,7 @@ def _topic(name: str) -> TopicMetadata:
             isr=[1, 2] if each != LEADERLESS else [],
             offline=[] if each != LEADERLESS else [1, 2],
         )
-        for each in range(PARTITIONS[name])
+        for each in range((PARTITIONS | DEAD_LETTERS)[name])
     ]
     return TopicMetadata(name, TOPIC_ID, False, found)
 
@@ -140,6 +145,9 @@ def _missing(code: ErrorCode, message: str) -> KafkaError:
 class MadeUpAdmin:
     """Answers as `Admin` does."""
 
+    def __init__(self, partitions: Mapping[str, int] = PARTITIONS) -> None:
+        self.partitions = partitions
+
     def __enter__(self) -> MadeUpAdmin:
         return self
 
@@ -147,7 +155,7 @@ class MadeUpAdmin:
         pass
 
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        return [_topic(name) for name in sorted(PARTITIONS)]
+        return [_topic(name) for name in sorted(self.partitions)]
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -155,7 +163,7 @@ class MadeUpAdmin:
             name: TopicMetadata(name, TOPIC_ID, True, [])
             if name == INTERNAL
             else _topic(name)
-            if name in PARTITIONS
+            if name in self.partitions
             else _missing(missing, f"topic {name} does not exist")
             for name in names
         }
@@ -332,9 +340,54 @@ def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
     ]  # fmt: skip
 
 
-def pretend() -> mock._patch[Any]:
-    """Return a context in which every command talks to the made-up cluster."""
-    return mock.patch.object(Session, "admin", return_value=MadeUpAdmin())
+class MadeUpReader:
+    """Answers as `DeadLetterReader` does."""
+
+    def redriven(self, topic: DeadLetterTopic) -> None:
+        return None
+
+    def read(self, topic: DeadLetterTopic, _: object) -> Iterator[DeadLetter]:
+        if topic.name != "orders.dlq":
+            failure = FailureHeaders(
+                message="Offset delivery count exceeded the threshold.", group="dispatch", attempts=5
+            )
+            yield DeadLetter(Record(topic.name, 0, 0, NOW_MS - 86_400_000, None, b"{}"), failure, 0, False)
+            return
+        for number in range(4):
+            first_ms = NOW_MS - 3_600_000 + 1_000 * number
+            error, message = [
+                ("requests.exceptions.ConnectTimeout", "HTTPSConnectionPool(host='cards.example.com', port=443): Max retries exceeded"),
+                ("ValueError", HOSTILE),
+            ][number % 2]  # fmt: skip
+            failure = FailureHeaders(
+                "orders",
+                number,
+                1_284_009 + number,
+                first_ms,
+                "orders-app",
+                4,
+                error,
+                message,
+                first_ms,
+                first_ms + 671_204,
+            )
+            key = f"customer-{number}".encode()
+            record = Record(topic.name, number % 2, 1_200_000 + number, first_ms, key, b"{}", write_failure(failure))
+            yield DeadLetter(record, failure, 1_200_000, number < 2)
+
+
+def pretend() -> ExitStack:
+    """Return a context in which every command talks to the made-up cluster; those of `dlq` find two topics more."""
+    stack = ExitStack()
+    stack.enter_context(mock.patch.object(Session, "admin", return_value=MadeUpAdmin()))
+    for module in ("dlq", "dlq_redrive", "dlq_purge"):
+        stack.enter_context(mock.patch(f"barnabas.cli.{module}.opened", return_value=nullcontext(MadeUpReader())))
+        stack.enter_context(mock.patch(f"barnabas.cli.{module}.find_topics", _found))
+    return stack
+
+
+def _found(admin: object, named: Iterable[str]) -> list[DeadLetterTopic]:
+    return find_topics(MadeUpAdmin(PARTITIONS | DEAD_LETTERS), named)  # type: ignore[arg-type]
 
 
 @contextmanager

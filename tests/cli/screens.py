@@ -96,6 +96,10 @@ SCREENS = {
     "txn-abort": "txn abort billing-7",
     "txn-abort-hanging": "txn abort --topic orders:2 --start-offset 1284009",
     "txn-doctor": "txn doctor",
+    "dlq-list": "dlq list",
+    "dlq-show": "dlq show orders.dlq",
+    "dlq-redrive": "dlq redrive orders.dlq --dry-run",
+    "dlq-purge": "dlq purge orders.dlq --redriven",
     "verify-check": "verify --check run.jsonl",
 }  # fmt: skip
 

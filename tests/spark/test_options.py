@@ -114,6 +114,7 @@ REFUSED = [
     ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
     ({"startingTimestamp": "yesterday"}, "'yesterday' is not a valid timestamp"),
     ({"maxTriggerDelay": "soon"}, "'soon' is not a valid duration"),
+    ({"minRecordAge": "old"}, "'old' is not a valid duration"),
 ]
 
 
@@ -338,6 +339,7 @@ def test_documented_defaults_are_the_defaults():
     assert defaults["kafkaConsumer.pollTimeoutMs"] == f"`{options.poll_timeout_ms}`"
     assert defaults["fetchOffset.numRetries"] == f"`{options.fetch_offset_retries}`"
     assert defaults["fetchOffset.retryIntervalMs"] == f"`{options.fetch_offset_retry_interval_ms}`"
+    assert defaults["minRecordAge"] == f"`{options.min_record_age_ms}`"
     assert defaults["maxTriggerDelay"] == f"`{options.max_trigger_delay_ms // 60_000}m`"
     assert defaults["kafka.max.partition.fetch.bytes"] == f"{options.consumer.fetch_max_bytes >> 20} MB"
     assert defaults["kafka.request.timeout.ms"] == f"`{options.consumer.request_timeout_ms}`"

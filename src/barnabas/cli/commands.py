@@ -29,6 +29,7 @@ COMMANDS = {
     "consume": Command("barnabas.cli.consume:consume", "Print the records of topics."),
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
+    "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
     "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and its health."),

@@ -85,8 +85,10 @@ class OffsetReader:
         connect: Callable[..., BlockingConnection] = BlockingConnection,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._options = options
+        self._now_ms = now_ms
         self._cluster = Cluster(
             options.bootstrap_servers,
             client_id=options.consumer.client_id,
@@ -149,8 +151,14 @@ class OffsetReader:
         return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return the end of each partition in the query's isolation level."""
-        return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
+        """Return the end of each partition in the query's isolation level, or its first record that is younger than `minRecordAge`."""
+        ends = self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
+        if not self._options.min_record_age_ms:
+            return ends
+        # Asked for after the ends: what arrived in between lies behind them.
+        youngest_ms = self._now_ms() - self._options.min_record_age_ms + 1
+        young = _matched(self._offsets(dict.fromkeys(ends, youngest_ms)))
+        return {each: min(end, young.get(each, end)) for each, end in ends.items()}
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return the end of each partition, with the records of open transactions."""

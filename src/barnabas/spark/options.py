@@ -113,6 +113,7 @@ class SourceOptions:
     max_offsets_per_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
+    min_record_age_ms: int
     include_headers: bool
     group_id: str | None
     poll_timeout_ms: int
@@ -258,6 +259,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
         min_offsets_per_trigger=given.positive("minOffsetsPerTrigger"),
         max_trigger_delay_ms=duration_ms(given.text("maxTriggerDelay") or "15m"),
+        min_record_age_ms=duration_ms(given.text("minRecordAge") or "0"),
         include_headers=given.boolean("includeHeaders", False),
         group_id=given.text("kafka.group.id") or None,
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
