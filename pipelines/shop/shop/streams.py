@@ -1,0 +1,93 @@
+"""The continuous form: the same tables as `transformations/`, as Structured Streaming queries that never end.
+
+    topic orders    → checked_orders → revenue_windows
+                                     → alerts
+    topic payments  → payment_events
+    topic inventory → stock_events
+
+Each query has a checkpoint of its own, named for its table. The tables are in the database `live`, and the answers of
+`transformations/answers.sql` are views there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from shop import transform
+from shop.alerts import alerts
+
+DATABASE = "live"
+ANSWERS = Path(__file__).parent.parent / "transformations" / "answers.sql"
+FROM_TOPICS = {"checked_orders": "orders", "payment_events": "payments", "stock_events": "inventory"}
+FROM_TABLES = ("revenue_windows", "alerts")
+NAMES = (*FROM_TOPICS, *FROM_TABLES)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The queries of one folder.
+
+    Args:
+        spark: the session.
+        servers: a broker that has the shop's topics.
+        folder: the project's folder; checkpoints are in it.
+        trigger_s: seconds between two batches of a query; 0 reads what is there now, and ends.
+        starting: where queries without a checkpoint begin in their topic, by name; elsewhere at its beginning.
+    """
+
+    spark: SparkSession
+    servers: str
+    folder: Path
+    trigger_s: float = 1.0
+    starting: Mapping[str, Mapping[str, str]] | None = None
+
+    def start(self, name: str) -> StreamingQuery:
+        """Start a query, or let it go on from its checkpoint."""
+        trigger = {"processingTime": f"{self.trigger_s} seconds"} if self.trigger_s else {"availableNow": True}
+        return (
+            self._rows(name)
+            .writeStream.queryName(name)
+            .option("checkpointLocation", str(self.folder / "checkpoints" / name))
+            .trigger(**trigger)
+            .toTable(name)
+        )
+
+    def create_views(self) -> None:
+        """Make the answers, as views over the tables; the tables must be there."""
+        for statement in answers():
+            self.spark.sql(statement)
+
+    def _rows(self, name: str) -> DataFrame:
+        steps: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "checked_orders": _checked_orders,
+            "payment_events": transform.payment_events,
+            "stock_events": transform.stock_events,
+            "revenue_windows": transform.revenue_windows,
+            "alerts": alerts,
+        }
+        if name in FROM_TOPICS:
+            starting = (self.starting or {}).get(name, {})
+            records = transform.read_topic(self.spark, self.servers, FROM_TOPICS[name], f"shop-live-{name}", starting)
+        else:
+            records = transform.lines(self.spark.readStream.table("checked_orders"))
+        return steps[name](records)
+
+
+def _checked_orders(records: DataFrame) -> DataFrame:
+    """Count what is rejected on the way: the watcher raises an alarm when it is much."""
+    counted = (F.count("*").alias("records"), F.count("reason").alias("rejected"))
+    return transform.checked_orders(records).observe("checked", *counted)
+
+
+def answers(replaces: str = "CREATE OR REPLACE VIEW") -> list[str]:
+    """Return the statements of `answers.sql`, as plain views."""
+    text = re.sub(r"(?m)^--.*\n", "", ANSWERS.read_text())
+    statements = [each.strip() for each in text.split(";")]
+    return [re.sub(r"^CREATE (MATERIALIZED )?VIEW", replaces, each) for each in statements if each]
