@@ -104,9 +104,7 @@ def reset_offsets(
     with session.admin() as admin:
         exists = _require_inactive(admin, group_id)
         # A mistyped name makes a group that nobody reads. Ask for the names before it is one of them.
-        meant = "" if exists or new_group else did_you_mean(group_id, session.names("group"))
-        if meant and execute:
-            raise Failure(f"group {group_id} does not exist{meant}", "--new-group creates it")
+        meant = "" if exists or new_group else _meant(session, group_id, execute)
         committed = admin.list_group_offsets(group_id)
         try:
             if from_file is not None:
@@ -137,6 +135,18 @@ def reset_offsets(
     report_failures((f"partition {where}", error) for where, error in failures.items())
     if not execute and not export:
         click.echo("nothing was changed: --execute commits these offsets", err=True)
+
+
+def _meant(session: Session, group_id: str, execute: bool) -> str:
+    """Return the name that a group which does not exist probably meant, as the rest of a sentence.
+
+    Raises:
+        Failure: the group would be created now.
+    """
+    meant = did_you_mean(group_id, session.names("group"))
+    if meant and execute:
+        raise Failure(f"group {group_id} does not exist{meant}", "--new-group creates it")
+    return meant
 
 
 def _status(execute: bool, exists: bool) -> str:
