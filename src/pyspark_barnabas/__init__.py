@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource
 
+from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from pyspark.sql.datasource import (
         DataSourceReader,
         DataSourceStreamReader,
@@ -70,17 +73,22 @@ class DefaultSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns, with `headers` if `includeHeaders` is true."""
-        from barnabas.spark.options import includes_headers
+        from barnabas.spark.options import check_options, includes_headers
 
+        with plain_errors():
+            check_options(dict(self.options))
         return _COLUMNS + (_HEADERS if includes_headers(dict(self.options)) else "")
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of `spark.read`."""
         _check_installation()
         from barnabas.spark.options import parse_batch_options
-        from barnabas.spark.source import BatchReader
+        from barnabas.spark.source import BatchReader, FilteringBatchReader
 
-        return BatchReader(parse_batch_options(dict(self.options), _now_ms()))
+        with plain_errors():
+            self._check_schema(schema)
+            kind = FilteringBatchReader if _offers_filters(sys._getframe(1)) else BatchReader
+            return kind(parse_batch_options(dict(self.options), _now_ms()))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of `spark.readStream`."""
@@ -88,7 +96,19 @@ class DefaultSource(DataSource):
         from barnabas.spark.options import parse_stream_options
         from barnabas.spark.stream import StreamReader
 
-        return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+        with plain_errors():
+            self._check_schema(schema)
+            return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+
+    def _check_schema(self, schema: StructType) -> None:
+        """Raise ValueError for columns of the user's that are not the source's."""
+        given = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+        ours = self.schema()
+        if given.replace(" ", "") != ours.replace(" ", ""):
+            raise ValueError(
+                f'format("barnabas") has fixed columns, which .schema(...) cannot change: {ours}. '
+                "Leave .schema(...) out, and cast or parse the columns."
+            )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Raise NotImplementedError: there is no sink yet."""
@@ -97,6 +117,15 @@ class DefaultSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Raise NotImplementedError: there is no sink yet."""
         _refuse_to_write()
+
+
+def _offers_filters(caller: FrameType) -> bool:
+    """Return whether Spark offers filters to the reader that it asks for.
+
+    Spark rejects a reader that takes filters while `spark.sql.python.filterPushdown.enabled` is false, which is the
+    default, and tells the source nothing of this setting. But it asks from another module.
+    """
+    return str(caller.f_globals.get("__name__")).endswith(".data_source_pushdown_filters")
 
 
 def _refuse_to_write() -> NoReturn:

@@ -15,6 +15,7 @@ from barnabas.client.errors import BrokerNotAvailable, ConnectionLost
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.records.builder import build_batch
+from barnabas.records.record import check_records
 from barnabas.records.record_batch import iter_batches
 
 PORT = 9092
@@ -29,6 +30,7 @@ class FakePartition:
     end: int = 0
     stable_end: int | None = None
     leader: int = 0
+    leader_epoch: int = 0
     aborted: list[tuple[int, int]] = field(default_factory=list)
     batches_per_fetch: int = 100
     timestamps: list[tuple[int, int]] = field(default_factory=list)
@@ -61,9 +63,14 @@ class FakeCluster:
         self.fetches: list[Any] = []
         self.opened: list[FakeConnection] = []
         self.commits: dict[str, dict[tuple[str, int], int]] = {}
+        self.notes: dict[tuple[str, str, int], str] = {}
         self.group_error = ErrorCode.NONE
+        self.produced: list[tuple[str, int, list[bytes]]] = []
+        self.produce_error = ErrorCode.NONE
         self.down: set[int] = set()
         self.before: Callable[[str], None] = lambda name: None
+        self.clock: Callable[[], float] = lambda: 0.0
+        self.dial: Callable[[str], None] = lambda host: None
         self.before_send: Callable[[str], None] = lambda name: None
 
     def create(self, name: str, partitions: int = 1, incarnation: int = 1) -> FakeTopic:
@@ -72,6 +79,7 @@ class FakeCluster:
         return self.topics[name]
 
     def connect(self, host: str, port: int, **_: Any) -> FakeConnection:
+        self.dial(host)
         if port - PORT in self.down:
             raise BrokerNotAvailable(f"cannot reach {host}:{port}")
         self.opened.append(FakeConnection(self, port - PORT))
@@ -101,7 +109,7 @@ class FakeCluster:
         if topic is None:
             return response.MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
         partitions = [
-            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=0)
+            response.MetadataResponsePartition(partition_index=index, leader_id=p.leader, leader_epoch=p.leader_epoch)
             for index, p in topic.partitions.items()
         ]
         return response.MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=partitions)
@@ -134,7 +142,12 @@ class FakeCluster:
         if topic is None:
             data.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if asked.topic else ErrorCode.UNKNOWN_TOPIC_ID
         else:
-            self._fetch_partition(topic.partitions[wanted.partition], wanted.fetch_offset, request, node, data)
+            p = topic.partitions[wanted.partition]
+            if wanted.current_leader_epoch not in (-1, p.leader_epoch):
+                late = wanted.current_leader_epoch < p.leader_epoch
+                data.error_code = ErrorCode.FENCED_LEADER_EPOCH if late else ErrorCode.UNKNOWN_LEADER_EPOCH
+            else:
+                self._fetch_partition(p, wanted.fetch_offset, request, node, data)
         found = response.FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=[data])
         return response(responses=[found])
 
@@ -151,6 +164,14 @@ class FakeCluster:
                 aborted = messages.FetchResponse.AbortedTransaction
                 data.aborted_transactions = [aborted(producer_id=i, first_offset=o) for i, o in p.aborted]
 
+    def _Produce(self, request: Any, node: int) -> Any:
+        response = messages.ProduceResponse
+        (topic,) = request.topic_data
+        (data,) = topic.partition_data
+        self.produced.append((topic.name, data.index, [r.value for r in check_records(bytes(data.records))]))
+        answer = response.PartitionProduceResponse(index=data.index, error_code=self.produce_error)
+        return response(responses=[response.TopicProduceResponse(name=topic.name, partition_responses=[answer])])
+
     def _FindCoordinator(self, request: Any, node: int) -> Any:
         response = messages.FindCoordinatorResponse
         found = [response.Coordinator(key=key, node_id=0, host="h", port=PORT) for key in request.coordinator_keys]
@@ -165,6 +186,7 @@ class FakeCluster:
             for p in topic.partitions:
                 if not self.group_error:
                     group[topic.name, p.partition_index] = p.committed_offset
+                    self.notes[request.group_id, topic.name, p.partition_index] = p.committed_metadata or ""
                 answers.append(
                     response.OffsetCommitResponsePartition(
                         partition_index=p.partition_index, error_code=self.group_error
@@ -172,6 +194,22 @@ class FakeCluster:
                 )
             topics.append(response.OffsetCommitResponseTopic(name=topic.name, partitions=answers))
         return response(topics=topics)
+
+    def _OffsetFetch(self, request: Any, node: int) -> Any:
+        response = messages.OffsetFetchResponse
+        (group,) = request.groups
+        topics = []
+        for topic in group.topics:
+            answers = [
+                response.OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=self.commits.get(group.group_id, {}).get((topic.name, index), -1),
+                    metadata=self.notes.get((group.group_id, topic.name, index), ""),
+                )
+                for index in topic.partition_indexes
+            ]
+            topics.append(response.OffsetFetchResponseTopics(name=topic.name, partitions=answers))
+        return response(groups=[response.OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
 
 
 class FakeConnection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -19,6 +20,8 @@ from tests.spark.fake_cluster import PORT, FakeCluster, FakePartition
 
 FetchPartition: TypeAlias = Callable[[FakePartition, int, Any, int, Any], None]
 
+HASTY = {"kafkaConsumer.pollTimeoutMs": "2000"}
+
 
 def options(**more: str) -> SourceOptions:
     return parse_batch_options({"kafka.bootstrap.servers": "h:9092", "subscribe": "t", **more}, 0)
@@ -33,7 +36,7 @@ class Task:
         self.fetcher = RangeFetcher(
             options(**more),
             OffsetRange("t", 0, start, end),
-            Leader(topic_id, "h", PORT + cluster.topics["t"].partitions[0].leader),
+            Leader(topic_id, "h", PORT + cluster.topics["t"].partitions[0].leader, epoch=0),
             connect=cluster.connect,
             offset_reader=lambda o: OffsetReader(o, connect=cluster.connect, clock=lambda: self.now, sleep=self.sleep),
             clock=lambda: self.now,
@@ -181,13 +184,9 @@ def test_a_broker_that_sends_no_records_is_given_up_at_the_deadline(cluster):
     cluster._fetch_partition = no_records(log_end=20)  # type: ignore[method-assign]
     task = Task(cluster, 0, 5, failOnDataLoss="false", **{"kafkaConsumer.pollTimeoutMs": "5000"})
 
-    def wait(name: str) -> None:
-        task.now += 1
-
-    cluster.before = wait
     with pytest.raises(NoProgress, match="no records arrived for 5000 ms"):
         task.offsets()
-    assert task.now == 5
+    assert 5 <= task.now < 5.2
 
 
 def test_a_slow_broker_loses_nothing(cluster):
@@ -231,6 +230,16 @@ def test_offsets_that_are_gone_are_skipped_without_fail_on_data_loss(cluster, ca
     assert "Offsets 0 to 5 of t-0 are gone" in caplog.text
 
 
+def test_what_a_task_skips_is_recorded(cluster):
+    cluster.create("losses")
+    cluster.topics["t"].partitions[0].start = 6
+    assert Task(cluster, 0, 10, failOnDataLoss="false", lossesTopic="losses").offsets() == [6, 7, 8, 9]
+    ((topic, _, (value,)),) = cluster.produced
+    loss = json.loads(value)
+    assert (topic, loss["topic"], loss["partition"], loss["from"], loss["to"]) == ("losses", "t", 0, 0, 6)
+    assert loss["reason"] == "t-0 now begins at offset 6"
+
+
 def test_a_range_of_which_everything_is_gone_is_empty(cluster):
     cluster.topics["t"].partitions[0].start = 15
     assert Task(cluster, 0, 10, failOnDataLoss="false").offsets() == []
@@ -244,35 +253,135 @@ def test_a_log_that_was_cut_is_data_loss(cluster):
     assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
 
 
-def test_a_log_that_was_emptied_is_data_loss(cluster):
+@pytest.mark.parametrize("end", [0, 12])
+def test_a_log_that_was_cut_to_the_offset_is_data_loss_when_the_patience_is_spent(cluster, end):
     partition = cluster.topics["t"].partitions[0]
-    partition.log, partition.end = b"", 0
-    with pytest.raises(DataLoss, match="t-0 now ends at offset 0"):
-        Task(cluster, 0, 5).offsets()
+    partition.log, partition.end = b"", end
+    task = Task(cluster, end, 20, **HASTY)
+    with pytest.raises(DataLoss, match=f"Offsets {end} to 19 of t-0 are gone: t-0 now ends at offset {end}"):
+        task.offsets()
+    assert task.now == pytest.approx(2)
+    assert Task(cluster, end, 20, failOnDataLoss="false", **HASTY).offsets() == []
 
 
-def test_committed_records_end_at_the_last_stable_offset(cluster):
-    """The high watermark is beyond the offset, but no committed record is: the log was cut in between."""
-    cluster._fetch_partition = no_records(log_end=20, stable_end=12)  # type: ignore[method-assign]
-    with pytest.raises(DataLoss, match="t-0 now ends at offset 12"):
-        Task(cluster, 12, 20, **{"kafka.isolation.level": "read_committed"}).offsets()
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_new_leader_whose_high_watermark_lags_is_waited_for(cluster, fail):
+    """For a moment after an election the high watermark is lower than the old leader's was (KIP-207)."""
+    lag(cluster, answers=15, high_watermark=10)
+    assert Task(cluster, 0, 20, failOnDataLoss=fail).offsets() == list(range(20))
+    lag(cluster, answers=15, high_watermark=4)
+    assert Task(cluster, 0, 20, failOnDataLoss=fail).offsets() == list(range(20))
 
 
-def test_an_offset_out_of_range_at_the_beginning_of_the_log_ends_the_range(cluster):
-    """The log begins at the offset, so there is nothing to skip to: going on would ask for the same offset for ever."""
-    partition = cluster.topics["t"].partitions[0]
-    partition.start = 12
-    cluster._fetch_partition = failing(ErrorCode.OFFSET_OUT_OF_RANGE)  # type: ignore[method-assign]
-    with pytest.raises(DataLoss, match="no longer reaches offset 12"):
-        Task(cluster, 12, 20).offsets()
-    assert Task(cluster, 12, 20, failOnDataLoss="false").offsets() == []
-
-
-def test_a_log_that_was_cut_to_exactly_the_offset_is_data_loss(cluster):
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_leader_that_changes_while_the_task_waits_proves_no_loss(cluster, fail):
     partition = cluster.topics["t"].partitions[0]
     partition.log, partition.end = b"", 12
-    with pytest.raises(DataLoss, match="t-0 now ends at offset 12"):
-        Task(cluster, 12, 20).offsets()
+    task = Task(cluster, 12, 20, failOnDataLoss=fail, **HASTY)
+
+    def before(name: str) -> None:
+        partition.leader_epoch = int(task.now)
+
+    cluster.before = before
+    with pytest.raises(NoProgress, match="Cannot read offset 12 of t-0"):
+        task.offsets()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_leader_that_cannot_say_where_its_log_ends_proves_no_loss(cluster, fail):
+    partition = cluster.topics["t"].partitions[0]
+    partition.log, partition.end = b"", 12
+
+    def before(name: str) -> None:
+        if name == "ListOffsets":
+            raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "not yet")
+
+    cluster.before = before
+    with pytest.raises(NoProgress, match=r"no records arrived \(.*not yet.*\) for 2000 ms"):
+        Task(cluster, 12, 20, failOnDataLoss=fail, **HASTY, **{"kafka.request.timeout.ms": "10"}).offsets()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_records_of_an_open_transaction_are_not_gone(cluster, fail):
+    """The end of a batch may be beyond an open transaction: its records exist, and may be committed in a moment."""
+    committed = {"kafka.isolation.level": "read_committed", "failOnDataLoss": fail, **HASTY}
+    cluster._fetch_partition = no_records(log_end=20, stable_end=12)  # type: ignore[method-assign]
+    with pytest.raises(NoProgress, match=r"Cannot read offset 12 of t-0 .* the transaction is still open for 2000 ms"):
+        Task(cluster, 12, 20, **committed).offsets()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_leader_that_was_deposed_and_does_not_know_it_proves_no_loss(cluster, fail):
+    """Its log is shorter, so the offset is out of its range. It rejects the epoch, which it does not know."""
+    partition = cluster.topics["t"].partitions[0]
+    partition.leader_epoch = 3
+    task = Task(cluster, 12, 20, failOnDataLoss=fail)
+    task.fetcher._leader = Leader(cluster.topics["t"].topic_id, "h", PORT, epoch=3)
+    partition.leader_epoch, partition.end = 2, 10
+
+    def before(name: str) -> None:
+        if task.now > 1:
+            partition.leader_epoch, partition.end = 3, 20
+
+    cluster.before = before
+    assert task.offsets() == list(range(12, 20))
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_an_offset_that_is_in_the_log_is_never_skipped(cluster, fail):
+    """A leader that contradicts itself proves nothing, and the task does not ask it for ever."""
+    cluster.topics["t"].partitions[0].start = 12
+    cluster._fetch_partition = failing(ErrorCode.OFFSET_OUT_OF_RANGE)  # type: ignore[method-assign]
+    with pytest.raises(NoProgress, match=r"Cannot read offset 12 of t-0 .*OFFSET_OUT_OF_RANGE"):
+        Task(cluster, 12, 20, failOnDataLoss=fail, **HASTY).offsets()
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_an_offset_out_of_range_whose_bounds_cannot_be_read_is_retried(cluster, fail):
+    answer, gone = cluster._fetch_partition, failing(ErrorCode.OFFSET_OUT_OF_RANGE)
+    answers = iter([gone])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    failures = iter([KafkaError(ErrorCode.NETWORK_EXCEPTION, "moving")])
+
+    def before(name: str) -> None:
+        if name == "Metadata" and (error := next(failures, None)):
+            raise error
+
+    cluster.before = before
+    assert Task(cluster, 0, 5, failOnDataLoss=fail).offsets() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_another_topic_of_the_query_may_be_gone(cluster, fail):
+    """Its broker does not know t for a moment, and u was deleted: t is asked about, and u is not taken for it."""
+    answer, not_yet = cluster._fetch_partition, failing(ErrorCode.UNKNOWN_TOPIC_ID)
+    answers = iter([not_yet])
+    cluster._fetch_partition = lambda *a: next(answers, answer)(*a)  # type: ignore[method-assign]
+    asked: list[list[str]] = []
+    metadata = cluster._Metadata
+    cluster._Metadata = lambda request, node: (  # type: ignore[method-assign]
+        asked.append([topic.name for topic in request.topics]) or metadata(request, node)
+    )
+    assert Task(cluster, 0, 20, subscribe="t,u", failOnDataLoss=fail).offsets() == list(range(20))
+    assert asked == [["t"]]
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_metadata_that_is_stale_for_a_moment_proves_no_loss(cluster, fail):
+    """A broker that has just started knows neither the topic nor, for a while, its new id."""
+    topic = cluster.topics["t"]
+    task = Task(cluster, 0, 20, failOnDataLoss=fail)
+    task.fetcher._leader = Leader(topic.topic_id, "h", PORT, epoch=0)
+
+    def before(name: str) -> None:
+        cluster.topics.pop("t", None)
+        if 1 < task.now < 3:
+            cluster.create("t", incarnation=0)
+        elif task.now >= 3:
+            cluster.topics["t"] = topic
+
+    cluster.before = before
+    assert task.offsets() == list(range(20))
 
 
 def test_a_deleted_topic_is_data_loss(cluster):
@@ -425,6 +534,19 @@ def failing(code: ErrorCode) -> FetchPartition:
         data.error_code = code
 
     return answer
+
+
+def lag(cluster: FakeCluster, answers: int, high_watermark: int) -> None:
+    """Answer the next fetches as if the log ended at a high watermark."""
+    answer, left = FakeCluster._fetch_partition.__get__(cluster), iter(range(answers))
+
+    def fetch(p: FakePartition, offset: int, request: Any, node: int, data: Any) -> None:
+        answer(p, offset, request, node, data)
+        if next(left, None) is not None and not data.error_code:
+            data.high_watermark = data.last_stable_offset = high_watermark
+            data.records = p.log[: p.log.index(p.read(high_watermark))] if offset < high_watermark else b""
+
+    cluster._fetch_partition = fetch  # type: ignore[method-assign]
 
 
 def no_records(log_end: int, stable_end: int | None = None) -> FetchPartition:

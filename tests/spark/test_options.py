@@ -9,12 +9,14 @@ import pytest
 
 from barnabas.spark import options as options_module
 from barnabas.spark.offsets import ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
+from barnabas.spark.option_names import SOURCE_OPTIONS
 from barnabas.spark.options import (
     Assign,
     IsolationLevel,
     Subscribe,
     SubscribePattern,
     TimestampStrategy,
+    check_options,
     duration_ms,
     includes_headers,
     parse_batch_options,
@@ -212,6 +214,64 @@ def test_the_client_id_begins_with_the_group_prefix():
 
 def test_plaintext_is_accepted():
     assert batch(**{"kafka.security.protocol": "plaintext"})
+
+
+@pytest.mark.parametrize(
+    ("servers", "message"),
+    [
+        ("127.0.0.1", "'127.0.0.1' has no port: write host:port, for example 127.0.0.1:9092"),
+        ("a:9092, b", "'b' has no port: write host:port, for example b:9092"),
+        ("[::1]", "'[::1]' has no port: write host:port, for example [::1]:9092"),
+        ("a:b", "'a:b' is not a valid broker address: write host:port, for example localhost:9092"),
+    ],
+)
+def test_an_address_names_its_port(servers, message):
+    for parse in (check_options, lambda options: parse_batch_options(options, NOW_MS)):
+        with pytest.raises(ValueError, match=re.escape(f"kafka.bootstrap.servers: {message}")):
+            parse(MINIMAL | {"kafka.bootstrap.servers": servers})
+
+
+@pytest.mark.parametrize("servers", ["a:1", " a:1 , b:2 ", "[::1]:9092", "PLAINTEXT://a:9092"])
+def test_valid_addresses(servers):
+    check_options(MINIMAL | {"kafka.bootstrap.servers": servers})
+    assert batch(**{"kafka.bootstrap.servers": servers}).bootstrap_servers == servers.strip()
+
+
+def test_every_way_to_parse_options_checks_their_names():
+    for parse in (check_options, lambda o: parse_batch_options(o, NOW_MS), lambda o: parse_stream_options(o, NOW_MS)):
+        with pytest.raises(ValueError, match="Option 'startingoffset' is unknown; did you mean startingOffsets"):
+            parse(MINIMAL | {"startingoffset": "latest"})
+
+
+def test_every_option_that_is_read_has_its_name():
+    ours = {name for name in documented() if not name.startswith("kafka.")}
+    assert ours == set(SOURCE_OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"startingTimestamp": "-1h", "endingTimestamp": "-2h"},
+            "The specified start timestamp 1763708400000 is greater than the end timestamp 1763704800000",
+        ),
+        (
+            {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":2}}'},
+            "The specified start offset 5 is greater than the end offset 2 for topic t partition 0.",
+        ),
+        (
+            {"startingOffsetsByTimestamp": '{"t":{"0":5}}', "endingOffsetsByTimestamp": '{"t":{"0":2}}'},
+            "The specified start timestamp 5 is greater than the end timestamp 2 for topic t partition 0.",
+        ),
+    ],
+)
+def test_a_batch_that_begins_after_its_end(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        batch(**options)
+
+
+def test_a_batch_may_end_at_the_latest_offset():
+    assert batch(startingOffsets='{"t":{"0":5}}', endingOffsets='{"t":{"0":-1}}').ending == Specific({("t", 0): -1})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,6 +144,35 @@ def test_more_tasks_than_partitions(spark, topics):
     assert batch(spark, topics, topic, maxRecordsPerPartition=30).rdd.getNumPartitions() == 4
 
 
+def test_filters_are_pushed_down(spark, topics):
+    topic = topics.create(partitions=3)
+    for partition in range(3):
+        records = [
+            {"value": str(i), "partition": partition, "timestamp": 1_700_000_000_000 + 1000 * i} for i in range(10)
+        ]
+        topics.produce(topic, records)
+    wheres = {
+        "partition = 1 and offset >= 7": 1,
+        f"topic = '{topic}' and partition in (0, 2) and offset < 3": 2,
+        "timestamp >= timestamp '2023-11-14 22:13:28' and partition = 0": 1,
+        "timestamp < timestamp '2023-11-14 22:13:22' and cast(value as string) <> '0'": 3,
+        "topic = 'another'": 0,
+    }
+    for where, tasks in wheres.items():
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+        plain = batch(spark, topics, topic).where(where)
+        expected = sorted((row.partition, row.offset) for row in plain.collect())
+        assert plain.rdd.getNumPartitions() == 3
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+        try:
+            pushed = batch(spark, topics, topic).where(where)
+            assert sorted((row.partition, row.offset) for row in pushed.collect()) == expected
+            # Spark makes one task of none.
+            assert pushed.rdd.getNumPartitions() == max(1, tasks)
+        finally:
+            spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
 def test_in_sql(spark, topics):
     topic = topics.create()
     topics.values(topic, ["a", "b"])
@@ -153,10 +184,46 @@ def test_in_sql(spark, topics):
 def test_refusals_reach_the_user(spark, topics):
     with pytest.raises(Exception, match="starting offset can't be latest for batch queries on Kafka"):
         batch(spark, topics, "t", startingOffsets="latest").collect()
-    with pytest.raises(Exception, match="topic nowhere-to-be-found does not exist"):
-        batch(spark, topics, "nowhere-to-be-found").collect()
     with pytest.raises(Exception, match="cannot write yet"):
         spark.range(1).write.format("barnabas").mode("append").save()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"subscribe": "nowhere-to-be-found"}, "topic nowhere-to-be-found does not exist"),
+        (
+            {"kafka.bootstrap.servers": "127.0.0.1"},
+            "'127.0.0.1' has no port: write host:port, for example 127.0.0.1:9092",
+        ),
+        ({"startingOffset": "latest"}, "Option 'startingoffset' is unknown; did you mean startingOffsets?"),
+        (
+            {"startingOffsets": '{"TOPIC":{"0":9}}'},
+            "The resolved start offset 9 is greater than the resolved end offset 0",
+        ),
+        ({"endingOffsets": '{"TOPIC":{"0":9}}'}, "Could not read records in offset [0, 9) for topic partition"),
+        ({"startingTimestamp": "-1h", "endingTimestamp": "-2h"}, "The specified start timestamp"),
+    ],
+    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+)
+def test_a_mistake_is_one_sentence_without_a_traceback(spark, topics, options, sentence):
+    topic = topics.create()
+    given = {name: value.replace("TOPIC", topic) for name, value in options.items()}
+    with pytest.raises(Exception) as caught:
+        batch(spark, topics, topic, **given).collect()
+    assert sentence in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_schema_of_the_users_is_an_error_before_the_first_task(spark, topics):
+    reader = spark.read.format("barnabas").schema("value string").option("subscribe", topics.create())
+    rows = reader.option("kafka.bootstrap.servers", topics.servers).load()
+    with pytest.raises(
+        Exception, match=r"has fixed columns, which .schema\(...\) cannot change: key binary, value"
+    ) as caught:
+        rows.collect()
+    assert "Failed to initialize Python data source reader" in str(caught.value), "and not in a worker"
+    assert "Traceback" not in str(caught.value)
 
 
 def test_records_that_are_gone(spark, topics):
@@ -169,6 +236,30 @@ def test_records_that_are_gone(spark, topics):
     rows = batch(spark, topics, topic, failOnDataLoss="false", **start).collect()
     assert [row.offset for row in rows] == [15, 16, 17, 18, 19]
     assert [row.offset for row in batch(spark, topics, topic).collect()] == [15, 16, 17, 18, 19]
+
+
+def test_what_is_skipped_is_recorded_by_executors_and_by_the_driver(spark, topics, tmp_path):
+    topic, losses = topics.create(), topics.create()
+    topics.values(topic, [str(i) for i in range(20)])
+    forgiving = {"failOnDataLoss": "false", "lossesTopic": losses}
+    # An executor finds that records of its range are gone, and the driver that a partition's end is before the position.
+    topics.delete_before(topic, 0, 15)
+    found, query = run(stream(spark, topics, topic, startingOffsets=f'{{"{topic}":{{"0":10}}}}', **forgiving), tmp_path)
+    assert found == sorted(str(i) for i in range(15, 20))
+    topics.delete(topic)
+    while topic in topics.admin.list_topics(timeout=10).topics:
+        pass
+    topics.create(name=topic)
+    topics.values(topic, ["new"])
+    found, _ = run(stream(spark, topics, topic, **forgiving), tmp_path)
+    assert found == sorted([*(str(i) for i in range(15, 20)), "new"])
+    rows = batch(spark, topics, losses).selectExpr("cast(key as string) key", "cast(value as string) value").collect()
+    assert [row.key for row in rows] == [f"{topic}-0"] * 2
+    by_executor, by_driver = (json.loads(row.value) for row in rows)
+    assert (by_executor["from"], by_executor["to"], by_executor["query"]) == (10, 15, query.id)
+    assert by_executor["reason"] == f"{topic}-0 now begins at offset 15"
+    assert (by_driver["from"], by_driver["to"], by_driver["query"]) == (20, None, None)
+    assert by_driver["reason"] == f"Topic {topic} was deleted and created again"
 
 
 def test_a_stream_goes_on_where_it_left_off(spark, topics, tmp_path):
@@ -209,8 +300,80 @@ def test_a_topic_created_again_stops_the_stream(spark, topics, tmp_path):
         pass
     topics.create(name=topic)
     topics.values(topic, ["new"])
-    with pytest.raises(Exception, match="offset was changed from 3 to 1"):
+    with pytest.raises(Exception, match=f"Topic {topic} was deleted and created again"):
         run(stream(spark, topics, topic), tmp_path)
+
+
+class Failing:
+    """Collects the values of every batch that succeeds; fails the first attempts."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.values: list[str] = []
+
+    def __call__(self, rows: Any, batch_id: int) -> None:
+        found = [row.value for row in rows.collect()]
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("a mistake in the first deployment")
+        self.values += found
+
+
+@pytest.mark.parametrize("start", ["latest", "earliest", "moment", "relative", "by partition"])
+def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, start):
+    """The restarts are an hour later, as it were: a moment before now is a later one, after every record."""
+    topic = topics.create(partitions=2)
+    now_ms = time.time_ns() // 1_000_000
+    wanted = [f"{p}-{i}" for p in (0, 1) for i in range(5)]
+    options = {
+        "latest": {"startingOffsets": "latest"},
+        "earliest": {"startingOffsets": "earliest"},
+        "moment": {"startingTimestamp": str(now_ms)},
+        "relative": {"startingTimestamp": "-1h"},
+        "by partition": {"startingOffsetsByTimestamp": f'{{"{topic}":{{"0":{now_ms},"1":"-1h"}}}}'},
+    }[start]
+
+    def produce() -> None:
+        for partition in (0, 1):
+            records = [{"value": f"{partition}-{i}", "partition": partition, "timestamp": now_ms + i} for i in range(5)]
+            topics.produce(topic, records)
+
+    if start != "latest":
+        produce()
+    batches = Failing(3)
+
+    def attempt() -> None:
+        rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
+        writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+
+    for number in range(3):
+        with pytest.raises(Exception, match="a mistake in the first deployment"):
+            attempt()
+        if number == 0 and start == "latest":
+            produce()
+        options = {name: value.replace("-1h", "-1ms") for name, value in options.items()}
+    attempt()
+    assert sorted(batches.values) == wanted
+
+
+def test_a_first_batch_whose_records_are_gone_when_it_is_repeated(spark, topics, tmp_path):
+    topic = topics.create()
+    topics.values(topic, [str(i) for i in range(10)])
+    batches = Failing(1)
+
+    def attempt(**options: str) -> None:
+        rows = stream(spark, topics, topic, **options).selectExpr("cast(value as string) as value")
+        writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        start_patiently(writer.trigger(availableNow=True)).awaitTermination()
+
+    with pytest.raises(Exception, match="a mistake in the first deployment"):
+        attempt()
+    topics.delete_before(topic, 0, 6)
+    with pytest.raises(Exception, match=rf"Offsets 0 to 5 of {topic}-0 are gone"):
+        attempt()
+    attempt(failOnDataLoss="false")
+    assert sorted(batches.values) == ["6", "7", "8", "9"]
 
 
 def test_a_stream_has_no_end(spark, topics, tmp_path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
 
 from barnabas.spark import source
+from barnabas.spark.data_loss import DataLoss, LossReports
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.options import parse_batch_options
 from barnabas.spark.source import BatchReader, RangePartition
@@ -20,7 +22,11 @@ def cluster(monkeypatch) -> FakeCluster:
     partitions[0].append(*[b"x"] * 10, timestamp=1_000)
     partitions[1].append(*[b"x"] * 30, timestamp=2_000)
     partitions[1].leader = 1
-    monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, connect=fake.connect))
+    pauses_s: list[float] = []
+    seams = {"connect": fake.connect, "clock": lambda: sum(pauses_s), "sleep": pauses_s.append}
+    fake.clock = seams["clock"]
+    monkeypatch.setattr(source, "OffsetReader", lambda options: OffsetReader(options, **seams))
+    monkeypatch.setattr(source, "LossReports", lambda options: LossReports(options, connect=fake.connect))
     return fake
 
 
@@ -47,8 +53,56 @@ def test_between_moments(cluster):
     assert plan(endingTimestamp="1500") == [(0, 0, 10, 0)]
 
 
-def test_an_end_before_the_start_is_nothing(cluster):
-    assert plan(startingOffsets='{"a":{"0":9,"1":9,"2":0}}', endingOffsets='{"a":{"0":3,"1":9,"2":0}}') == []
+def test_a_batch_without_offsets_is_nothing(cluster):
+    assert plan(startingOffsets='{"a":{"0":9,"1":9,"2":0}}', endingOffsets='{"a":{"0":9,"1":9,"2":0}}') == []
+
+
+def test_a_start_beyond_the_end_is_an_error(cluster):
+    with pytest.raises(ValueError, match="start offset 9 is greater than the end offset 3 for topic a partition 0"):
+        plan(startingOffsets='{"a":{"0":9,"1":9,"2":0}}', endingOffsets='{"a":{"0":3,"1":9,"2":0}}')
+    with pytest.raises(
+        ValueError, match="start offset 99 is greater than the resolved end offset 10 for topic a partition 0"
+    ):
+        plan(startingOffsets='{"a":{"0":99,"1":-2,"2":-2}}', failOnDataLoss="false")
+    with pytest.raises(
+        ValueError, match="start offset 30 is greater than the resolved end offset 0 for topic a partition 1"
+    ):
+        plan(startingOffsets='{"a":{"0":0,"1":30,"2":0}}', endingTimestamp="1")
+
+
+def test_an_end_beyond_the_log_is_data_loss(cluster):
+    beyond = {"endingOffsets": '{"a":{"0":10,"1":31,"2":-1}}'}
+    with pytest.raises(DataLoss, match=r"Could not read records in offset \[30, 31\) for topic partition a-1"):
+        plan(**beyond)
+    assert plan(failOnDataLoss="false", **beyond) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_log_whose_end_lags_is_waited_for(cluster, fail):
+    partition = cluster.topics["a"].partitions[1]
+    partition.end = 20
+
+    def before(name: str) -> None:
+        if cluster.clock() > 2:
+            partition.end = 30
+
+    cluster.before = before
+    ends = '{"a":{"0":10,"1":30,"2":-1}}'
+    assert plan(endingOffsets=ends, failOnDataLoss=fail) == [(0, 0, 10, 0), (1, 0, 30, 1)]
+
+
+def test_what_a_batch_skips_is_recorded(cluster):
+    cluster.create("losses")
+    plan(failOnDataLoss="false", lossesTopic="losses", endingOffsets='{"a":{"0":10,"1":31,"2":-1}}')
+    ((topic, _, (value,)),) = cluster.produced
+    loss = json.loads(value)
+    assert (topic, loss["topic"], loss["partition"], loss["from"], loss["to"]) == ("losses", "a", 1, 30, 31)
+
+
+def test_an_end_beyond_an_open_transaction_is_waited_for_by_the_task(cluster):
+    cluster.topics["a"].partitions[1].stable_end = 7
+    committed = {"kafka.isolation.level": "read_committed", "endingOffsets": '{"a":{"0":10,"1":30,"2":-1}}'}
+    assert plan(**committed) == [(0, 0, 10, 0), (1, 0, 30, 1)]
 
 
 def test_chosen_partitions(cluster):

@@ -7,10 +7,20 @@ Errors and how they are handled:
 
 - The leader moved, or the connection broke: the task requests metadata and repeats the fetch at the same offset, until
   no records have arrived for `kafkaConsumer.pollTimeoutMs`.
+- A response without records: the task waits as long. A new leader's high watermark may lag (KIP-207), a transaction may
+  be open, or the broker is slow.
 - The offset is gone (retention, DeleteRecords) or beyond the end (the log was cut): data loss, see `data_loss`. Without
   `failOnDataLoss` the task continues at the first existing offset, or ends its range.
 - The topic is gone, or another topic has its name (the id changed): data loss. Without `failOnDataLoss` the task ends
   its range.
+
+Data loss needs proof, because a broker may lag behind the cluster:
+
+- OFFSET_OUT_OF_RANGE, if the bounds of the log agree with it; or a high watermark that is still at the offset when the
+  patience is spent, if the leader epoch has been the same all the time.
+- Metadata without the topic, or with another id, for `STALE_S` seconds on end.
+- Every fetch names the leader epoch, and the task never returns to an earlier epoch. So a broker that does not know yet
+  that it is no longer the leader cannot prove anything.
 
 Invariant: rows are in order of offsets, and each offset of the range appears at most once.
 """
@@ -29,9 +39,11 @@ from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.spark.columnar import Selection, select_batches, to_arrow
-from barnabas.spark.data_loss import report_data_loss
-from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
+from barnabas.spark.data_loss import Loss, LossReports
+from barnabas.spark.offset_reader import STALE_S, Leader, OffsetReader, is_retriable
 from barnabas.spark.options import IsolationLevel, SourceOptions
+from barnabas.spark.partition_lookup import PartitionLookup
+from barnabas.spark.plain_errors import SourceError
 from barnabas.spark.ranges import OffsetRange
 
 # Up to this version Fetch names topics by name, from the next version on by id (KIP-516).
@@ -42,7 +54,7 @@ _TOPIC_IS_ANOTHER = frozenset(
 _RETRY_PAUSE_S = 0.1
 
 
-class NoProgress(Exception):
+class NoProgress(SourceError):
     """Records that must exist did not arrive within `kafkaConsumer.pollTimeoutMs`."""
 
 
@@ -53,7 +65,7 @@ class _Fetched:
     error: ErrorCode
     records: memoryview
     aborted: list[tuple[int, int]]
-    log_end: int
+    waits_for_commit: bool
 
 
 class RangeFetcher:
@@ -81,12 +93,17 @@ class RangeFetcher:
         self._wanted = wanted
         self._leader = leader
         self._connect = connect
-        self._offset_reader = offset_reader
+        self._losses = LossReports(options, connect)
+        self._lookup = PartitionLookup(options, wanted.topic, wanted.partition, offset_reader)
         self._clock = clock
         self._sleep = sleep
         self._offset = wanted.start
         self._connection: BlockingConnection | None = None
         self._last_progress_s = clock()
+        # Since the last progress: the leader epoch of the first response without records, and since when the topic is
+        # another one or none.
+        self._waiting_epoch: int | None = None
+        self._another_since_s: float | None = None
 
     def __repr__(self) -> str:
         return f"<RangeFetcher partition={self._name} offset={self._offset} end={self._wanted.end}>"
@@ -135,6 +152,7 @@ class RangeFetcher:
         version = connection.version_for(request_class, None if has_id else _LAST_FETCH_BY_NAME)
         partition = request_class.FetchPartition(
             partition=self._wanted.partition,
+            current_leader_epoch=self._leader.epoch,
             fetch_offset=self._offset,
             partition_max_bytes=consumer.fetch_max_bytes,
         )
@@ -159,10 +177,13 @@ class RangeFetcher:
             fetched.records, first, self._wanted.end, fetched.aborted, check_crcs=self._options.consumer.check_crcs
         )
         if selection.next_offset == first:
-            self._wait_for_records(fetched.log_end)
+            self._wait_for_records(
+                "the transaction is still open" if fetched.waits_for_commit else "no records arrived"
+            )
             return
         self._offset = selection.next_offset
         self._last_progress_s = self._clock()
+        self._waiting_epoch = self._another_since_s = None
         if self._offset < self._wanted.end:
             self._send_ahead()
         yield from self._decode(fetched.records, selection, first)
@@ -186,17 +207,24 @@ class RangeFetcher:
             include_headers=self._options.include_headers,
         )
 
-    def _wait_for_records(self, log_end: int) -> None:
-        """Handle a response without records, although the range existed: the log was cut, or the broker is slow."""
-        if 0 <= log_end <= self._offset:
-            self._skip_to(self._wanted.end, f"{self._name} now ends at offset {log_end}")
-        self._check_patience("no records arrived")
+    def _wait_for_records(self, why: str) -> None:
+        """Handle a response without records: wait, and when the patience is spent find out whether the log was cut."""
+        if self._waiting_epoch is None:
+            self._waiting_epoch = self._leader.epoch
+        if self._is_patient():
+            self._sleep(_RETRY_PAUSE_S)
+            return
+        try:
+            bounds = self._lookup.bounds()
+        except KafkaError as error:
+            raise self._no_progress(f"{why} ({error})") from None
+        if not bounds.leader.epoch == self._leader.epoch == self._waiting_epoch or bounds.end > self._offset:
+            raise self._no_progress(why)
+        self._skip_to(self._wanted.end, f"{self._name} now ends at offset {bounds.end}")
 
     def _handle(self, code: ErrorCode) -> None:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._skip_what_is_gone()
-        elif code in _TOPIC_IS_ANOTHER:
-            self._follow_topic(error_for(code))
         elif code == ErrorCode.UNKNOWN_SERVER_ERROR:
             # Kafka's own consumer retries after this error too.
             self._retry(error_for(code))
@@ -204,73 +232,67 @@ class RangeFetcher:
             self._recover(error_for(code))
 
     def _skip_what_is_gone(self) -> None:
-        partition = (self._wanted.topic, self._wanted.partition)
-        reader = self._offset_reader(self._options)
         try:
-            earliest = reader.earliest([partition])[partition]
-        finally:
-            reader.close()
-        if earliest > self._offset:
-            self._skip_to(earliest, f"{self._name} now begins at offset {earliest}")
+            bounds = self._lookup.bounds()
+        except KafkaError as error:
+            self._recover(error)
+            return
+        if bounds.leader.epoch < self._leader.epoch or bounds.earliest <= self._offset <= bounds.end:
+            # The bounds are of another leader than the response: one of them is not the leader any more.
+            self._retry(error_for(ErrorCode.OFFSET_OUT_OF_RANGE))
+        elif bounds.earliest > self._offset:
+            self._skip_to(bounds.earliest, f"{self._name} now begins at offset {bounds.earliest}")
         else:
             self._skip_to(self._wanted.end, f"{self._name} no longer reaches offset {self._offset}")
 
     def _skip_to(self, offset: int, why: str) -> None:
         offset = min(offset, self._wanted.end)
-        gone = f"Offsets {self._offset} to {offset - 1} of {self._name} are gone: {why}"
-        report_data_loss(gone, fail=self._options.fail_on_data_loss)
+        loss = Loss(self._wanted.topic, self._wanted.partition, self._offset, offset)
+        self._losses.report(why, [loss], f"Offsets {self._offset} to {offset - 1} of {self._name} are gone: {why}")
         self._offset = offset
 
-    def _follow_topic(self, error: KafkaError) -> None:
-        """Handle an unknown topic: the leader moved, the topic was deleted, or another topic has its name."""
-        try:
-            leader = self._find_leader()
-        except KafkaError as gone:
-            if gone.code not in _TOPIC_IS_ANOTHER:
-                self._recover(gone)
-                return
-            self._skip_to(self._wanted.end, "the topic was deleted")
-            return
-        if leader.topic_id != self._leader.topic_id:
-            self._skip_to(self._wanted.end, "the topic was deleted and another topic has its name")
-            return
-        self._recover(error, leader)
-
-    def _recover(self, error: KafkaError, leader: Leader | None = None) -> None:
+    def _recover(self, error: KafkaError) -> None:
         """Prepare a retry after a retriable error; raise any other error."""
         if not is_retriable(error):
             raise error
-        self._retry(error, leader)
+        self._retry(error)
 
-    def _retry(self, error: KafkaError, leader: Leader | None = None) -> None:
+    def _retry(self, error: KafkaError) -> None:
         self._drop_connection()
-        self._check_patience(str(error))
+        if not self._is_patient():
+            raise self._no_progress(str(error))
         self._sleep(_RETRY_PAUSE_S)
         try:
-            found = leader or self._find_leader()
+            found = self._lookup.leader()
         except KafkaError as unknown:
-            if not is_retriable(unknown):
+            if unknown.code in _TOPIC_IS_ANOTHER:
+                self._doubt("the topic was deleted")
+            elif not is_retriable(unknown):
                 raise
             return
-        # The id stays that of the plan, so the task never reads another topic of the same name.
-        self._leader = Leader(self._leader.topic_id, found.host, found.port)
+        if found.topic_id != self._leader.topic_id:
+            self._doubt("the topic was deleted and another topic has its name")
+            return
+        self._another_since_s = None
+        if found.epoch >= self._leader.epoch:
+            self._leader = found
 
-    def _find_leader(self) -> Leader:
-        partition = (self._wanted.topic, self._wanted.partition)
-        reader = self._offset_reader(self._options)
-        try:
-            reader.partitions()
-            return reader.leaders([partition])[partition]
-        finally:
-            reader.close()
+    def _doubt(self, why: str) -> None:
+        """End the range if the metadata has not had the task's topic for so long that it cannot be stale."""
+        now_s = self._clock()
+        if self._another_since_s is None:
+            self._another_since_s = now_s
+        if now_s - self._another_since_s >= STALE_S:
+            self._skip_to(self._wanted.end, why)
 
-    def _check_patience(self, why: str) -> None:
-        waited_ms = (self._clock() - self._last_progress_s) * 1000
-        if waited_ms >= self._options.poll_timeout_ms:
-            raise NoProgress(
-                f"Cannot read offset {self._offset} of {self._name} (before {self._wanted.end}): "
-                f"{why} for {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs)"
-            )
+    def _is_patient(self) -> bool:
+        return (self._clock() - self._last_progress_s) * 1000 < self._options.poll_timeout_ms
+
+    def _no_progress(self, why: str) -> NoProgress:
+        return NoProgress(
+            f"Cannot read offset {self._offset} of {self._name} (before {self._wanted.end}): "
+            f"{why} for {self._options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs)"
+        )
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
@@ -284,7 +306,7 @@ class RangeFetcher:
 
 def _fetched(response: Any, isolation: IsolationLevel) -> _Fetched:
     if response.error_code:
-        return _Fetched(ErrorCode(response.error_code), memoryview(b""), [], -1)
+        return _Fetched(ErrorCode(response.error_code), memoryview(b""), [], False)
     ((answer,),) = [topic.partitions for topic in response.responses]
     aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
     committed_only = isolation is IsolationLevel.READ_COMMITTED
@@ -292,5 +314,5 @@ def _fetched(response: Any, isolation: IsolationLevel) -> _Fetched:
         ErrorCode(answer.error_code),
         memoryview(answer.records or b""),
         aborted if committed_only else [],
-        answer.last_stable_offset if committed_only else answer.high_watermark,
+        committed_only and answer.last_stable_offset < answer.high_watermark,
     )

@@ -12,15 +12,18 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
+from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
@@ -37,9 +40,18 @@ from barnabas.spark.offsets import (
     TopicPartition,
     missing_partitions,
 )
-from barnabas.spark.options import Assign, SourceOptions, Subscribe, TimestampStrategy
+from barnabas.spark.options import Assign, IsolationLevel, SourceOptions, Subscribe, TimestampStrategy
 
 ResultT = TypeVar("ResultT")
+
+logger = logging.getLogger("barnabas.spark")
+
+# So long a broker's metadata may lag, generously: what it says for longer is so.
+STALE_S = 5.0
+_STALE_PAUSE_S = 0.5
+
+_FIRST_PAUSE_S = 0.1
+_UNKNOWN_TOPIC_RETRIES = 3
 
 # ListOffsets accepts these instead of a timestamp.
 _LATEST_TIMESTAMP = -1
@@ -53,11 +65,12 @@ def is_retriable(error: KafkaError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The address of a partition's leader, and the id of the topic."""
+    """The address and the epoch of a partition's leader (-1 if the broker names none), and the id of the topic."""
 
     topic_id: bytes
     host: str
     port: int
+    epoch: int = -1
 
 
 class OffsetReader:
@@ -79,6 +92,7 @@ class OffsetReader:
             sleep=sleep,
             connect=connect,
         )
+        self._clock = clock
         self._sleep = sleep
         self._metadata: ClusterMetadata | None = None
 
@@ -135,6 +149,14 @@ class OffsetReader:
         """Return the end of each partition in the query's isolation level."""
         return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
 
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> Position:
+        """Return the end of each partition, with the records of open transactions."""
+        return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP), IsolationLevel.READ_UNCOMMITTED)
+
+    def at_moment(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> Position:
+        """Return the first offset at or after a moment in each partition, -1 if it has no such record."""
+        return self._offsets(dict.fromkeys(partitions, timestamp_ms), IsolationLevel.READ_UNCOMMITTED)
+
     def start(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return where a new query begins in each partition.
 
@@ -180,14 +202,15 @@ class OffsetReader:
         asked = {each: ends[offset] for each, offset in limit.offsets.items() if offset in ends}
         return {**limit.offsets, **self._offsets(asked)}
 
-    def _offsets(self, timestamps: Mapping[TopicPartition, int]) -> Position:
+    def _offsets(self, timestamps: Mapping[TopicPartition, int], isolation: IsolationLevel | None = None) -> Position:
         """Return the offset at a timestamp in each partition; -1 if it has no record at or after the timestamp."""
         if not timestamps:
             return {}
+        level = (isolation or self._options.consumer.isolation_level).value
         wanted = {ClusterPartition(*each): timestamp for each, timestamp in timestamps.items()}
 
         def ask(connection: BlockingConnection, items: list[ClusterPartition]) -> dict[ClusterPartition, Any]:
-            return _list_offsets(connection, {each: wanted[each] for each in items}, self._isolation)
+            return _list_offsets(connection, {each: wanted[each] for each in items}, level)
 
         def attempt() -> Position:
             found: Position = {}
@@ -199,9 +222,17 @@ class OffsetReader:
 
         return self._retried(attempt)
 
-    @property
-    def _isolation(self) -> int:
-        return self._options.consumer.isolation_level.value
+    def settled(self, look: Callable[[], ResultT], is_settled: Callable[[ResultT], bool]) -> ResultT:
+        """Call `look` until its answer is settled, for as long as a broker may lag behind the cluster.
+
+        Returns:
+            The last answer, settled or not.
+        """
+        deadline = self._clock() + STALE_S
+        while not is_settled(found := look()) and self._clock() < deadline:
+            self._cluster.forget()
+            self._sleep(_STALE_PAUSE_S)
+        return found
 
     # The group
     def commit(self, group_id: str, position: Mapping[TopicPartition, int], metadata: str = "") -> None:
@@ -237,17 +268,26 @@ class OffsetReader:
 
         self._cluster.retry(ask)
 
+    def committed_notes(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[str]:
+        """Return the metadata of the offsets that a group committed for some partitions."""
+        wanted = [ClusterPartition(*each) for each in partitions]
+        return {each.metadata or "" for each in list_group_offsets(self._cluster, group_id, wanted).values()}
+
     # Asking
     def _describe(self, topics: Iterable[str]) -> list[TopicMetadata]:
         wanted = sorted(topics)
-        found = self._retried(lambda: self._ask_metadata(wanted))
-        for name in wanted:
+        found = self._retried(lambda: self._ask_topics(wanted))
+        return [found.topics[name] for name in wanted]
+
+    def _ask_topics(self, names: list[str]) -> ClusterMetadata:
+        found = self._ask_metadata(names)
+        for name in names:
             if name not in found.topics:
                 error = found.errors.get(name) or error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise error_for(error.code, f"topic {name} does not exist")
                 raise error
-        return [found.topics[name] for name in wanted]
+        return found
 
     def _ask_metadata(self, topics: list[str] | None) -> ClusterMetadata:
         self._metadata = found = self._cluster.metadata(topics)
@@ -257,7 +297,7 @@ class OffsetReader:
         return found
 
     def _ask_leaders(self, topics: set[str], partitions: list[TopicPartition]) -> None:
-        self._ask_metadata(sorted(topics))
+        self._ask_topics(sorted(topics))
         known = self._known_leaders()
         for topic, partition in partitions:
             if (topic, partition) not in known:
@@ -271,21 +311,40 @@ class OffsetReader:
         for topic in metadata.topics.values():
             for each in topic.partitions:
                 if (node := metadata.brokers.get(each.leader)) is not None:
-                    known[topic.name, each.partition] = Leader(bytes(topic.topic_id), node.host, node.port)
+                    known[topic.name, each.partition] = Leader(
+                        bytes(topic.topic_id), node.host, node.port, each.leader_epoch
+                    )
         return known
 
     def _retried(self, ask: Callable[[], ResultT]) -> ResultT:
-        """Call `ask`; after a retriable error retry `fetchOffset.numRetries` times, `retryIntervalMs` apart."""
-        left = self._options.fetch_offset_retries
-        while True:
+        """Call `ask` until it raises no retriable error.
+
+        After `kafka.default.api.timeout.ms` no retry begins, unless there were fewer than `fetchOffset.numRetries`. The
+        pause doubles, up to `fetchOffset.retryIntervalMs`.
+        """
+        deadline = self._clock() + self._options.api_timeout_ms / 1000
+        for attempt in count():
             try:
                 return ask()
             except KafkaError as error:
-                if left == 0 or not is_retriable(error) or error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                pause_s = min(
+                    _FIRST_PAUSE_S * 2 ** min(attempt, 20), self._options.fetch_offset_retry_interval_ms / 1000
+                )
+                if not self._may_pass(error, attempt, in_time=self._clock() + pause_s < deadline):
                     raise
-            left -= 1
+                if attempt == 0 and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    logger.warning("%s; retrying for up to %d ms", error, self._options.api_timeout_ms)
             self._cluster.forget()
-            self._sleep(self._options.fetch_offset_retry_interval_ms / 1000)
+            self._sleep(pause_s)
+        raise AssertionError("count() does not end")
+
+    def _may_pass(self, error: KafkaError, attempt: int, *, in_time: bool) -> bool:
+        if not is_retriable(error):
+            return False
+        # A broker that has just started may not know a topic yet. A wrong name should not cost a minute.
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return in_time and attempt < _UNKNOWN_TOPIC_RETRIES
+        return in_time or attempt < self._options.fetch_offset_retries
 
 
 def _list_offsets(

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from barnabas.client.bootstrap import DEFAULT_PORT, parse_bootstrap
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -31,13 +32,16 @@ from barnabas.spark.offsets import (
     Specific,
     TopicPartition,
     assignment_from_json,
+    check_order,
     offsets_from_json,
     timestamp_ms,
     timestamps_from_json,
 )
+from barnabas.spark.option_names import check_names
 
 _STRATEGIES = ("subscribe", "subscribepattern", "assign")
 _STRATEGY_NAMES = "subscribe, subscribePattern, assign"
+_PORT = re.compile(r":\d+\s*$")
 _DURATION = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -103,6 +107,7 @@ class SourceOptions:
     ending: OffsetLimit
     timestamp_strategy: TimestampStrategy
     fail_on_data_loss: bool
+    losses_topic: str | None
     min_partitions: int | None
     max_records_per_partition: int | None
     max_offsets_per_trigger: int | None
@@ -113,12 +118,25 @@ class SourceOptions:
     poll_timeout_ms: int
     fetch_offset_retries: int
     fetch_offset_retry_interval_ms: int
+    api_timeout_ms: int
     consumer: ConsumerSettings
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
     """Return whether the source has the column `headers`, which Spark needs for the schema."""
     return _Given(options).boolean("includeHeaders", False)
+
+
+def check_options(options: Mapping[str, str]) -> None:
+    """Check what can be checked before it is known whether the query is a batch or a stream.
+
+    Raises:
+        ValueError: a name is nearly that of an option, or an address is not valid; the message is for the user.
+    """
+    given = _Given(options)
+    check_names(options)
+    _servers(given)
+    includes_headers(options)
 
 
 def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
@@ -145,6 +163,7 @@ def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOption
         _refuse_offset(
             parsed.ending, EARLIEST_OFFSET, "ending offset for {} can't be earliest for batch queries on Kafka"
         )
+    check_order(parsed.starting, parsed.ending)
     return parsed
 
 
@@ -214,11 +233,12 @@ class _Given:
 
 
 def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
+    check_names(given.names())
     topics = _topics(given)
     min_partitions = given.positive("minPartitions")
     max_records = given.positive("maxRecordsPerPartition")
     _refuse_consumer_settings(given)
-    servers = given.text("kafka.bootstrap.servers")
+    servers = _servers(given)
     if not servers:
         raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer")
     strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").strip().lower()
@@ -226,12 +246,13 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not '{strategy}'")
     retries = given.not_negative("fetchOffset.numRetries", 3)
     return SourceOptions(
-        bootstrap_servers=servers.strip(),
+        bootstrap_servers=servers,
         topics=topics,
         starting=_limit(given, "starting", default_start, now_ms),
         ending=_limit(given, "ending", Latest(), now_ms),
         timestamp_strategy=TimestampStrategy(strategy),
         fail_on_data_loss=given.boolean("failOnDataLoss", True),
+        losses_topic=given.text("lossesTopic") or None,
         min_partitions=min_partitions,
         max_records_per_partition=max_records,
         max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
@@ -242,8 +263,25 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
         fetch_offset_retries=retries,
         fetch_offset_retry_interval_ms=given.not_negative("fetchOffset.retryIntervalMs", 1000),
+        api_timeout_ms=given.not_negative("kafka.default.api.timeout.ms", 60_000),
         consumer=_consumer(given),
     )
+
+
+def _servers(given: _Given) -> str:
+    """Return the addresses. Unlike a person at a terminal, a pipeline must name the port: it may be a wrong cluster's."""
+    servers = (given.text("kafka.bootstrap.servers") or "").strip()
+    for address in servers.split(",") if servers else ():
+        try:
+            parse_bootstrap(address)
+        except ValueError as error:
+            raise ValueError(f"kafka.bootstrap.servers: {error}") from None
+        if not _PORT.search(address):
+            raise ValueError(
+                f"kafka.bootstrap.servers: '{address.strip()}' has no port: write host:port, for example "
+                f"{address.strip()}:{DEFAULT_PORT}"
+            )
+    return servers
 
 
 def _topics(given: _Given) -> TopicSelection:

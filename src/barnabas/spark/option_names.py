@@ -1,0 +1,93 @@
+"""The names that an option may have, and what happens to other names.
+
+Spark's own source ignores a name that it does not know, and so does Kafka's client. Then a query with `startingOffset`
+begins at the wrong place, without a word. Here:
+
+- A name that is nearly one of ours, or nearly a setting of Kafka's, is an error: it was meant to change what is read.
+- A `kafka.` name that is like no setting of Kafka's is logged. It may be meant for a class that a job brings along.
+- Any other name passes: Spark and the layers above it add their own (`path`), and a job may share its options.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from barnabas.nearest import nearest
+from barnabas.printable import printable
+
+logger = logging.getLogger("barnabas.spark")
+
+SOURCE_OPTIONS = (
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "endingOffsets",
+    "startingOffsetsByTimestampStrategy",
+    "failOnDataLoss",
+    "lossesTopic",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "includeHeaders",
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+
+_SHARED_SETTINGS = """
+    auto.include.jmx.reporter bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
+    enable.metrics.push interceptor.classes metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms
+    metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retry.backoff.max.ms
+    retry.backoff.ms security.protocol security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
+    socket.connection.setup.timeout.ms
+"""
+_CONSUMER_SETTINGS = """
+    allow.auto.create.topics auto.commit.interval.ms auto.offset.reset check.crcs client.rack default.api.timeout.ms
+    enable.auto.commit exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id
+    group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms isolation.level key.deserializer
+    max.partition.fetch.bytes max.poll.interval.ms max.poll.records partition.assignment.strategy session.timeout.ms
+    share.acknowledgement.mode share.acquire.mode value.deserializer
+"""
+# A job may share its options between its source and its sink.
+_PRODUCER_SETTINGS = """
+    acks batch.size buffer.memory compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    delivery.timeout.ms enable.idempotence key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
+    max.request.size metadata.max.idle.ms partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
+    partitioner.class partitioner.ignore.keys retries transaction.timeout.ms transaction.two.phase.commit.enable
+    transactional.id value.serializer
+"""
+_KAFKA_SETTINGS = frozenset((_SHARED_SETTINGS + _CONSUMER_SETTINGS + _PRODUCER_SETTINGS).split())
+_KAFKA_FAMILIES = ("ssl.", "sasl.")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Check the names of a query's options, in any case.
+
+    Raises:
+        ValueError: a name is nearly that of an option.
+    """
+    ours = {name.lower() for name in SOURCE_OPTIONS}
+    for name in names:
+        if name.lower().startswith("kafka."):
+            _check_setting(name)
+        elif name.lower() not in ours and (meant := nearest(name, SOURCE_OPTIONS)):
+            raise ValueError(f"Option '{printable(name)}' is unknown; did you mean {meant}?")
+
+
+def _check_setting(name: str) -> None:
+    setting = name.lower().removeprefix("kafka.")
+    if setting in _KAFKA_SETTINGS or setting.startswith(_KAFKA_FAMILIES):
+        return
+    if meant := nearest(setting, _KAFKA_SETTINGS):
+        raise ValueError(f"Option '{printable(name)}' is unknown; did you mean kafka.{meant}?")
+    logger.warning("Option '%s' has no effect: Kafka has no such setting", printable(name))
