@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
@@ -36,7 +36,7 @@ _HEADERS = ", headers array<struct<key: string, value: binary>>"
 
 
 class DefaultSource(DataSource):
-    """Topics of barnabas or Apache Kafka as a Spark source, with the columns and options of Spark's own Kafka source.
+    """Topics of barnabas or Apache Kafka as a Spark source and sink, with the columns and options of Spark's own.
 
     A batch, from two hours ago to the end:
 
@@ -63,7 +63,18 @@ class DefaultSource(DataSource):
             .toTable("orders")
         )
 
-    Every option is described in `docs/spark.md`.
+    A stream into a topic, each row exactly once for consumers that read committed records:
+
+        (
+            orders.selectExpr("key", "value")
+            .writeStream.format("barnabas")
+            .option("kafka.bootstrap.servers", "localhost:9092")
+            .option("topic", "orders.clean")
+            .option("checkpointLocation", "checkpoints/clean")
+            .start()
+        )
+
+    Every option is described in `docs/spark.md` and `docs/spark-sink.md`.
     """
 
     @classmethod
@@ -111,12 +122,18 @@ class DefaultSource(DataSource):
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Raise NotImplementedError: there is no sink yet."""
-        _refuse_to_write()
+        """Return the writer of `df.write`."""
+        _check_installation()
+        from barnabas.spark.sink import batch_sink
+
+        return batch_sink(dict(self.options), _columns(schema), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Raise NotImplementedError: there is no sink yet."""
-        _refuse_to_write()
+        """Return the writer of `df.writeStream`. In complete mode every result is appended, as in Spark's own sink."""
+        _check_installation()
+        from barnabas.spark.sink import stream_sink
+
+        return stream_sink(dict(self.options), _columns(schema))
 
 
 def _offers_filters(caller: FrameType) -> bool:
@@ -128,8 +145,8 @@ def _offers_filters(caller: FrameType) -> bool:
     return str(caller.f_globals.get("__name__")).endswith(".data_source_pushdown_filters")
 
 
-def _refuse_to_write() -> NoReturn:
-    raise NotImplementedError('format("barnabas") cannot write yet: write with format("kafka") or a Kafka producer')
+def _columns(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema}
 
 
 def _check_installation() -> None:

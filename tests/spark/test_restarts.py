@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import barnabas
-from barnabas.demo.pipeline import start_patiently
+from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
 pytestmark = SPARK
@@ -59,7 +59,7 @@ def test_a_broker_that_is_away_for_half_a_minute(spark: Any, tmp_path: Path, kin
         .selectExpr("cast(value as string) as value")
     )
     writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).format("parquet")
-    query = start_patiently(writer.option("path", str(tmp_path / "table")))
+    query = start(writer.option("path", str(tmp_path / "table")))
     try:
         topics.values(topic, [f"a{i}" for i in range(50)])
         query.processAllAvailable()

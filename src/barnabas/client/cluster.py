@@ -92,9 +92,9 @@ class Cluster(Closeable):
             self._bootstrap_connection = None
 
     # Deadlines
-    def deadline(self) -> float:
-        """Return when a call that begins now must end, on this cluster's clock."""
-        return self._clock() + self.timeout_ms / 1000
+    def deadline(self, timeout_ms: int | None = None) -> float:
+        """Return when a call that begins now must end, on this cluster's clock; None for the cluster's timeout."""
+        return self._clock() + (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
     def remaining_ms(self, deadline: float) -> int:
         """Return the milliseconds left, at least 1."""

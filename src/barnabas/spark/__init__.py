@@ -1,4 +1,4 @@
-"""Spark's data source for barnabas and Apache Kafka: `spark.read.format("barnabas")`, no jar.
+"""Spark's data source and sink for barnabas and Apache Kafka: `format("barnabas")`, no jar.
 
     from barnabas.spark import decode, serve_metrics, start
 
@@ -27,8 +27,21 @@ The parts of the source, in the order a query meets them:
 | `plain_errors` | errors as one sentence, without a traceback |
 | `source`, `stream` | the readers that Spark calls |
 
+The parts of the sink, in the order a row meets them:
+
+| module | holds |
+|---|---|
+| `sink_options`, `sink_schema` | the user's options and columns, checked once |
+| `sink` | the writers that Spark calls |
+| `task_writer` | writes the rows of one task |
+| `sink_columns`, `key_hash` | which rows go to which partition |
+| `encoder` | encodes Arrow columns into record batches |
+| `task_producers` | the producers of a Python worker |
+| `sink_protocol` | the driver's part: what counts, and what a crash leaves |
+| `decisions` | the record of the last batch, in `__barnabas_sink` |
+
 The package itself imports neither pyspark nor pyarrow; the modules that need them do, and each function is imported when
-it is first used. Spark finds the source through the top-level module `pyspark_barnabas`.
+it is first used. Spark finds source and sink through the top-level module `pyspark_barnabas`.
 """
 
 from __future__ import annotations
