@@ -108,11 +108,14 @@ class FamilyCost:
     def __init__(self, pid: int, every_seconds: float = 0.25) -> None:
         self.pid, self.every, self.cpu = pid, every_seconds, 0.0
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
+        self._last |= cpu_by_process(self.pid)
+
+    def _watch(self) -> None:
         while not self._stop.wait(self.every):
-            self._last |= cpu_by_process(self.pid)
+            self.sample()
 
     def __enter__(self) -> FamilyCost:
         self._first = cpu_by_process(self.pid)
@@ -123,5 +126,5 @@ class FamilyCost:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._last |= cpu_by_process(self.pid)
+        self.sample()
         self.cpu = sum(self._last.values()) - sum(self._first.values())

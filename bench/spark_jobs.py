@@ -166,14 +166,13 @@ def ages(sent: dict[tuple[int, int], float], batches: list[dict[str, Any]], topi
 
 
 def is_worker(pid: int) -> bool:
-    """Whether the process runs tasks or a source: not the daemon that made it, which only forks."""
+    """Whether the process runs tasks. Its parent, which only forks it, has the same command line."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-        above = Path(f"/proc/{parent}/cmdline").read_bytes().split(b"\0")
+        commands = [Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, parent)]
     except OSError:
         return False
-    return b"-m" in words and (b"pyspark.daemon" not in words or b"pyspark.daemon" in above)
+    return all(command.endswith(b"\0pyspark.daemon\0pyspark.worker\0") for command in commands)
 
 
 def session(master: str, jars: str) -> SparkSession:
