@@ -39,11 +39,11 @@ class Jobs:
     servers: str
     folder: Path
 
-    def read(self, source: str, topic: str) -> Answer:
+    def read(self, source: str, topic: str, options: dict[str, str]) -> Answer:
         """Read a topic as a batch, and throw the rows away."""
         began = time.perf_counter()
         reader = self.spark.read.format(source).option("kafka.bootstrap.servers", self.servers)
-        reader.option("subscribe", topic).load().write.format("noop").mode("overwrite").save()
+        reader.option("subscribe", topic).options(**options).load().write.format("noop").mode("overwrite").save()
         return {"seconds": time.perf_counter() - began}
 
     def stream(self, source: str, topic: str, per_trigger: int) -> Answer:
