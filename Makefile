@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo test check screens simulate fuzz mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test check screens simulate fuzz mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -31,12 +31,15 @@ java: install  ## check for the Java that Spark needs
 demo: install java  ## send a shop's order lines through the broker and Spark
 	@$(BIN)/barnabas demo $(ARGS)
 
+pipelines: install java  ## run the shop's tables with spark-pipelines, twice, and ask them with spark-sql
+	@$(BIN)/python tools/run_pipelines.py $(ARGS)
+
 test: install java  ## run the default suite
 	$(PYTEST) -q -m "not conform" $(ARGS)
 
 check: install  ## style, types, import contracts
-	$(BIN)/ruff check src tests tools bench examples
-	$(BIN)/ruff format --check src tests tools bench examples
+	$(BIN)/ruff check src tests tools bench examples pipelines
+	$(BIN)/ruff format --check src tests tools bench examples pipelines
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:xdist -p no:cacheprovider tests/test_house.py
@@ -85,4 +88,4 @@ serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output pipelines-output

@@ -11,6 +11,7 @@ import pytest
 
 import barnabas
 from barnabas.cli.commands import COMMANDS
+from barnabas.retries.headers import FailureHeaders, write_failure
 from barnabas.verify.history import write_history
 from tests.documents import Block, Typist, blocks, indented_commands, typist
 from tests.verify import model
@@ -24,6 +25,7 @@ NOT_RUN = {
     "docs/containers.md: docker compose up --build --detach",
     "docs/delivery-guarantees.md: python examples/exactly_once.py localhost:9092 orders invoices",
     "docs/from-apache-kafka.md: bin/kafka-server-stop.sh",
+    "docs/schemas.md: protoc --include_imports --descriptor_set_out=orders.desc orders.proto",
     "docs/security.md: ssh -N -L 9092:localhost:9092 broker.example.org &",
     "docs/systemd.md: sudo useradd --system --home-dir /var/lib/barnabas --shell /usr/sbin/nologin barnabas",
 }
@@ -69,6 +71,16 @@ def an_open_transaction(typing: Typist) -> None:
     typing.keep(producer)
 
 
+def dead_letters(typing: Typist) -> None:
+    typing.type("barnabas topic create orders.dlq -p 1")
+    producer = confluent_kafka.Producer({"bootstrap.servers": typing.bootstrap})
+    for number in range(5):
+        error, message = [("TimeoutError", "late"), ("ValueError", "no card")][number % 2]
+        failure = FailureHeaders("orders", number, number, 0, "billing", 4, error, message, 0, 0)
+        producer.produce("orders.dlq", b"one", b"alice", headers=list(write_failure(failure)))
+    assert producer.flush(30) == 0
+
+
 def lines_with_keys(typing: Typist) -> None:
     Path("keys-and-values.txt").write_text("alice:one\nbob:two\n")
     Path("with-headers.tsv").write_text("alice\ta=b\tone\n")
@@ -86,6 +98,7 @@ STATES: dict[str, Callable[[Typist], None]] = {
     "a group billing without members": a_group("billing"),
     "a group orders-app": a_group("orders-app"),
     "a topic orders with records": a_topic_orders,
+    "a topic orders.dlq with dead letters": dead_letters,
     "a transaction of billing-7 that is open": an_open_transaction,
     "a history run.jsonl": a_history,
     "files of records, and a topic copy": lines_with_keys,

@@ -7,11 +7,12 @@ group whose members try to drive the terminal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from barnabas.cli.dead_letters import find_topics
 from barnabas.cli.session import Session
 from barnabas.client.admin import (
     EARLIEST,
@@ -21,6 +22,7 @@ from barnabas.client.admin import (
     ConfigResource,
     ConfigSource,
     CreatedTopic,
+    Cut,
     GroupDescription,
     GroupListing,
     GroupMember,
@@ -46,6 +48,9 @@ from barnabas.client.groups import MovedPartition
 from barnabas.client.offsets import READ_COMMITTED
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.retries.headers import FailureHeaders, write_failure
+from barnabas.retries.record import Record
+from barnabas.retries.redrive import DeadLetter, DeadLetterTopic
 from barnabas.spark.commit_mark import CommitMark
 
 NOW_MS = 1_795_000_000_000
@@ -56,6 +61,7 @@ W1 = "w1-6fe42f54-bd34-4c0e-9a51-3a1c7be1e0a4"
 W2 = "w2-2cd913f9-a26e-498e-b7e7-38aa09fbe0ce"
 NODE = Node(1, "localhost", 9092)
 PARTITIONS = {"orders": 6, "payments": 1, "com.example.warehouse.inventory-adjustments.v2": 12}
+DEAD_LETTERS = {"orders.dlq": 2, "com.example.warehouse.inventory-adjustments.v2-dlq": 1}
 INTERNAL = "__consumer_offsets"
 GROUPS = {
     "orders-app": ("Stable", "classic", "consumer"),
@@ -76,7 +82,7 @@ def _topic(name: str) -> TopicMetadata:
             isr=[1, 2] if each != LEADERLESS else [],
             offline=[] if each != LEADERLESS else [1, 2],
         )
-        for each in range(PARTITIONS[name])
+        for each in range((PARTITIONS | DEAD_LETTERS)[name])
     ]
     return TopicMetadata(name, TOPIC_ID, False, found)
 
@@ -120,12 +126,27 @@ OWNER = TransactionDescription(
 )
 
 
+def _cut(topics: Mapping[str, int], offset: int, at_ms: int | None = None, isolation: str = "read_committed") -> Cut:
+    offsets = {TopicPartition(name, each): offset + each for name in topics for each in range(topics[name])}
+    ids = dict.fromkeys(topics, "AAECAwQFBgcICQoLDA0ODw")
+    return Cut(offsets, ids, isolation, NOW_MS, at_ms)
+
+
+CUTS = {
+    "before-release-2026.11": _cut({"orders": 4, "payments": 1}, 1_100_000, NOW_MS - 3_600_000),
+    "old": _cut({"orders": 2, "refunds": 1}, 9_000, isolation="read_uncommitted"),
+}
+
+
 def _missing(code: ErrorCode, message: str) -> KafkaError:
     return error_for(code, message)
 
 
 class MadeUpAdmin:
     """Answers as `Admin` does."""
+
+    def __init__(self, partitions: Mapping[str, int] = PARTITIONS) -> None:
+        self.partitions = partitions
 
     def __enter__(self) -> MadeUpAdmin:
         return self
@@ -134,7 +155,7 @@ class MadeUpAdmin:
         pass
 
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        return [_topic(name) for name in sorted(PARTITIONS)]
+        return [_topic(name) for name in sorted(self.partitions)]
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -142,7 +163,7 @@ class MadeUpAdmin:
             name: TopicMetadata(name, TOPIC_ID, True, [])
             if name == INTERNAL
             else _topic(name)
-            if name in PARTITIONS
+            if name in self.partitions
             else _missing(missing, f"topic {name} does not exist")
             for name in names
         }
@@ -280,6 +301,21 @@ class MadeUpAdmin:
     def describe_producers(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[ProducerState]]:
         return {each: [ProducerState(73, 2, 7, NOW_MS - 1, 0, 1_284_009)] for each in partitions}
 
+    def list_cuts(self) -> dict[str, Cut]:
+        return CUTS
+
+    def take_cut(self, topics: Sequence[str], *, now_ms: int, at_ms: int | None = None, isolation: str) -> Cut:
+        return _cut({name: PARTITIONS[name] for name in topics}, 1_288_210, at_ms, isolation)
+
+    def store_cut(self, name: str, taken: Cut) -> None:
+        return None
+
+    def delete_cuts(self, names: Iterable[str], *, now_ms: int) -> None:
+        return None
+
+    def current_topic_ids(self, taken: Cut) -> dict[str, str | None]:
+        return {name: taken.topic_ids[name] if name in PARTITIONS else None for name in taken.topic_ids}
+
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
     if kind == ResourceType.GROUP:
@@ -304,9 +340,54 @@ def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:
     ]  # fmt: skip
 
 
-def pretend() -> mock._patch[Any]:
-    """Return a context in which every command talks to the made-up cluster."""
-    return mock.patch.object(Session, "admin", return_value=MadeUpAdmin())
+class MadeUpReader:
+    """Answers as `DeadLetterReader` does."""
+
+    def redriven(self, topic: DeadLetterTopic) -> None:
+        return None
+
+    def read(self, topic: DeadLetterTopic, _: object) -> Iterator[DeadLetter]:
+        if topic.name != "orders.dlq":
+            failure = FailureHeaders(
+                message="Offset delivery count exceeded the threshold.", group="dispatch", attempts=5
+            )
+            yield DeadLetter(Record(topic.name, 0, 0, NOW_MS - 86_400_000, None, b"{}"), failure, 0, False)
+            return
+        for number in range(4):
+            first_ms = NOW_MS - 3_600_000 + 1_000 * number
+            error, message = [
+                ("requests.exceptions.ConnectTimeout", "HTTPSConnectionPool(host='cards.example.com', port=443): Max retries exceeded"),
+                ("ValueError", HOSTILE),
+            ][number % 2]  # fmt: skip
+            failure = FailureHeaders(
+                "orders",
+                number,
+                1_284_009 + number,
+                first_ms,
+                "orders-app",
+                4,
+                error,
+                message,
+                first_ms,
+                first_ms + 671_204,
+            )
+            key = f"customer-{number}".encode()
+            record = Record(topic.name, number % 2, 1_200_000 + number, first_ms, key, b"{}", write_failure(failure))
+            yield DeadLetter(record, failure, 1_200_000, number < 2)
+
+
+def pretend() -> ExitStack:
+    """Return a context in which every command talks to the made-up cluster; those of `dlq` find two topics more."""
+    stack = ExitStack()
+    stack.enter_context(mock.patch.object(Session, "admin", return_value=MadeUpAdmin()))
+    for module in ("dlq", "dlq_redrive", "dlq_purge"):
+        stack.enter_context(mock.patch(f"barnabas.cli.{module}.opened", return_value=nullcontext(MadeUpReader())))
+        stack.enter_context(mock.patch(f"barnabas.cli.{module}.find_topics", _found))
+    return stack
+
+
+def _found(admin: object, named: Iterable[str]) -> list[DeadLetterTopic]:
+    return find_topics(MadeUpAdmin(PARTITIONS | DEAD_LETTERS), named)  # type: ignore[arg-type]
 
 
 @contextmanager

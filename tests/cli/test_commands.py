@@ -44,9 +44,10 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
-        "config describe", "consume", "group delete", "group delete-offsets", "group describe", "group list",
-        "group reset-offsets", "group why", "produce", "quota delete", "quota list", "quota set", "spark status",
-        "topic alter",
+        "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
+        "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
+        "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit", "produce",
+        "quota delete", "quota list", "quota set", "spark status", "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",
     ]  # fmt: skip
@@ -54,7 +55,18 @@ def test_what_there_is() -> None:
 
 def test_destructive_verbs_have_a_dry_run() -> None:
     for path in ALL:
-        if path[-1] in ("abort", "alter", "delete", "delete-offsets", "create", "reset-offsets", "set", "trim"):
+        if path[-1] in (
+            "abort",
+            "alter",
+            "delete",
+            "delete-offsets",
+            "create",
+            "purge",
+            "redrive",
+            "reset-offsets",
+            "set",
+            "trim",
+        ):
             assert "--dry-run" in run(*path, "--help").output
 
 
@@ -86,6 +98,10 @@ def test_destructive_verbs_have_a_dry_run() -> None:
         ("quota", "set", "--user", "u", "producer_byte_rate=1"),
         ("quota", "delete", "--user", "u"),
         ("config", "describe", "topic", "t"),
+        ("dlq", "list"),
+        ("dlq", "show", "t.dlq"),
+        ("dlq", "redrive", "t.dlq"),
+        ("dlq", "purge", "t.dlq"),
         ("config", "alter", "topic", "t", "--set", "a=1"),
     ],
     ids=" ".join,

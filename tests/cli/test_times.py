@@ -2,34 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.cli.times import format_time_ms, parse_duration_ms, parse_time_ms
+from barnabas.cli.times import format_time_ms, parse_time_ms
 
 NOW = 1_800_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [
-        ("45s", 45_000),
-        ("1h30m", 5_400_000),
-        ("2d", 172_800_000),
-        ("1w", 604_800_000),
-        ("250ms", 250),
-        ("PT30M", 1_800_000),
-        ("P1DT2H", 93_600_000),
-        ("PT0.5S", 500),
-        ("-PT1H", -3_600_000),
-        ("P1W", 604_800_000),
-    ],
-)
-def test_durations(text: str, milliseconds: int) -> None:
-    assert parse_duration_ms(text) == milliseconds
-
-
-@pytest.mark.parametrize("text", ["", "P", "PT", "1", "h", "1y", "1h 30m", "-1h", "P1H"])
-def test_no_durations(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a valid duration"):
-        parse_duration_ms(text)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+import pytest
+
 from barnabas.demo import answers
 
 REVENUE = [
@@ -63,3 +65,27 @@ def test_outcomes():
     ]
     assert answers.clean_lines(rows) == 15
     assert answers.set_aside(rows) == [("worse", 4), ("bad", 3)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "value", "is_clean"),
+    [
+        (None, "", True),
+        (3, "0", False),
+        (3, "1.5", False),
+        (3, "-2", True),
+        (4, "yesterday", False),
+        (5, "ask", False),
+        (5, "-1", False),
+        (1, " ", False),
+        (6, "", True),
+    ],
+)
+def test_totals_straight_from_the_lines_reject_what_the_pipeline_rejects(
+    changed: int | None, value: str, is_clean: bool
+):
+    line: list[str] = ["1", "20", "LAMP", "3", "2010-12-01 08:26:00", "2.50", "12", "UK"]
+    if changed is not None:
+        line[changed] = value
+    found = answers.totals([line, ["too", "short"]])
+    assert (found.clean, found.rejected) == (is_clean, 2 - is_clean)

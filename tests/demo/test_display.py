@@ -12,10 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from barnabas.demo.answers import Totals
 from barnabas.demo.chart import draw_chart
 from barnabas.demo.display import Clock, Progress, print_answers, print_places
 from barnabas.demo.feeder import FeedProgress
-from barnabas.demo.pipeline import QueryProgress
+from barnabas.demo.shop_process import QueryProgress
 
 AT = datetime(2010, 12, 1, 8, 26)
 LINE = {
@@ -29,12 +30,16 @@ LINE = {
 }
 
 
+QUERIES = [QueryProgress("checked_orders", "running", 3, 4, 0.5, 17, 2, 1, False)]
+TOTALS = Totals(1_234_067, 3, 1)
+
+
 def table(*rows: dict[str, Any]) -> Any:
-    return SimpleNamespace(rows=lambda: list(rows))
+    return lambda: list(rows)
 
 
 @pytest.fixture
-def pipeline() -> Any:
+def results() -> Any:
     return SimpleNamespace(
         revenue=table(
             {"minute": AT, "country": "UK", "amount_thousandths": 1_234_567, "lines": 2},
@@ -43,15 +48,11 @@ def pipeline() -> Any:
         best_sellers=table({"stock_code": "20", "description": None, "quantity": 3, "amount_thousandths": 9000}),
         stock=table({"stock_code": "20", "level": 201, "delivered": 1000}),
         payments=table({"payment": "p", "event": "payment.failed", "amount_thousandths": 5000}),
-        outcomes=table(
-            {"batch": 0, "reason": None, "lines": 3}, {"batch": 0, "reason": "the price is zero", "lines": 1}
-        ),
+        outcomes=table({"reason": None, "lines": 3}, {"reason": "the price is zero", "lines": 1}),
         large_lines=table(LINE),
         taken_back=table(),
-        clean_lines=Path("/x/lines"),
-        dead_letters=Path("/x/dead-letters"),
-        dropped=lambda: 0,
-        progress=lambda: [QueryProgress("revenue", 3, 4, 0.5, 8.0)],
+        records=lambda: 4,
+        too_late=lambda: 5_000,
     )
 
 
@@ -61,8 +62,8 @@ def printed(draw: Any, width: int = 120) -> str:
     return console.export_text()
 
 
-def test_tables(pipeline):
-    said = printed(lambda console: print_answers(console, pipeline))
+def test_tables(results):
+    said = printed(lambda console: print_answers(console, results, TOTALS))
     for words in (
         "UK",
         "1,234.57",
@@ -74,38 +75,53 @@ def test_tables(pipeline):
         "failed",
     ):
         assert words in said
-    assert "3 clean lines, 1 set aside; revenue 1,234.07; 0 rows too late for their window" in said
+    assert "3 clean lines, 1 rejected; revenue 1,234.07; the same sums as straight from the order lines" in said
+    assert "5.00 of it came more than a day late" in said
 
 
-def test_numbers_survive_a_narrow_terminal(pipeline):
-    assert "7,000.50" in printed(lambda console: print_answers(console, pipeline), width=70)
+def test_sums_that_differ_are_named(results):
+    agrees: list[bool] = []
+    said = printed(lambda console: agrees.append(print_answers(console, results, TOTALS._replace(clean=7))))
+    assert agrees == [False]
+    assert "the order lines say 7, 1 and 1,234.07" in said.replace("\n", " ")
 
 
-def test_places(pipeline):
-    said = printed(lambda console: print_places(console, pipeline, Path("/x"), Path("/x/chart.png"), "seed 1"))
-    for where in ("/x/lines/", "/x/dead-letters/", "/x/chart.png", "/x/broker/", "seed 1"):
+def test_numbers_survive_a_narrow_terminal(results):
+    assert "7,000.50" in printed(lambda console: print_answers(console, results, TOTALS), width=70)
+
+
+def test_places(results):
+    said = printed(lambda console: print_places(console, Path("/x"), Path("/x/chart.png"), "seed 1"))
+    for where in (
+        "/x/spark-warehouse/live.db/",
+        "/x/checkpoints/",
+        "/x/chart.png",
+        "/x/broker/",
+        "seed 1",
+        "spark-sql -e",
+    ):
         assert where in said
 
 
-def test_progress_outside_a_terminal_is_a_line_every_five_seconds(pipeline):
+def test_progress_outside_a_terminal_is_a_line_every_five_seconds(results):
     now_s = 1000.0
 
     def draw(console: Console) -> None:
         nonlocal now_s
         with Progress(console, clock=lambda: now_s) as progress:
             for _ in range(100):
-                progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00"), pipeline)
+                progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00"), results, QUERIES, "")
                 now_s += 0.125
 
     said = printed(draw)
     assert said.count("feeding: 10 order lines, 20 events") == 3, "one every five seconds"
-    assert "through the pipeline: 4 lines" in said.replace("\n", "")
+    assert "in the tables: 4" in said.replace("\n", "")
 
 
-def test_progress_on_a_terminal(pipeline):
-    console = Console(width=100, height=40, force_terminal=True, file=io.StringIO())
+def test_progress_on_a_terminal(results):
+    console = Console(width=100, height=40, force_terminal=True, file=io.StringIO(), record=True)
     with Progress(console) as progress:
-        progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00", done=True), pipeline)
+        progress.show(FeedProgress(10, 20, "2010-12-01 08:26:00", done=True), results, QUERIES, "it starts")
 
 
 def test_a_clock_elsewhere_is_one_line():
@@ -127,23 +143,23 @@ def test_a_clock_counts_on_a_copy_of_the_terminal(tmp_path):
 
 
 @pytest.mark.slow
-def test_chart(pipeline, tmp_path):
-    draw_chart(pipeline, tmp_path / "chart.png")
+def test_chart(results, tmp_path):
+    draw_chart(results, tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-def test_the_chart_has_linear_axes_with_units_and_marks_what_was_taken_back(pipeline, tmp_path, monkeypatch):
+def test_the_chart_has_linear_axes_with_units_and_marks_what_was_taken_back(results, tmp_path, monkeypatch):
     bulk = LINE | {"country": "UK", "cancelled_at": AT.replace(hour=9), "amount_thousandths": 900_000_000}
     rows = [
         {"minute": AT, "country": "UK", "amount_thousandths": 900_000_000 + 5_000_000, "lines": 2},
         {"minute": AT.replace(hour=9), "country": "UK", "amount_thousandths": -900_000_000 + 3_000_000, "lines": 2},
         {"minute": AT.replace(hour=17), "country": "UK", "amount_thousandths": -1_000_000, "lines": 1},
     ]
-    pipeline.revenue, pipeline.taken_back = table(*rows), table(bulk)
+    results.revenue, results.taken_back = table(*rows), table(bulk)
     figures: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_args, **_options: figures.append(self))
-    draw_chart(pipeline, tmp_path / "chart.png")
+    draw_chart(results, tmp_path / "chart.png")
     days, countries, sellers, hours = figures[0].axes
     assert {axes.get_xscale() for axes in figures[0].axes} | {axes.get_yscale() for axes in figures[0].axes} == {
         "linear"

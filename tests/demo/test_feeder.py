@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,9 +11,9 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import LATEST, Admin, TopicPartition, result
-from barnabas.demo.feeder import FIRST_LINES, Feed, FeedError, count_lines, feed_lines, read_lines
+from barnabas.demo.feeder import FIRST_LINES, Feed, FeedError, count_lines, feed_lines, read_lines, with_late_orders
 from barnabas.demo.generator import COLUMNS, generate_lines
-from barnabas.demo.shop import ORDERS, create_topics
+from barnabas.demo.shop import ORDERS, create_topics, records_per_partition
 
 HEADER = ",".join(COLUMNS)
 TEXT = f'{HEADER}\n1,2,"A, B",3,2010-12-01 08:26:00,4,,UK\n5,6\n'
@@ -85,3 +86,45 @@ def test_the_feeder_waits_after_the_first_lines():
 
         assert feed_lines(broker.bootstrap_servers, Feed(rows=FIRST_LINES + 1), wait_after_first=wait).lines == 201
     assert seen == [FIRST_LINES]
+
+
+def test_a_feeder_that_was_killed_goes_on_without_sending_anything_twice():
+    with barnabas.Broker() as broker:
+        servers = broker.bootstrap_servers
+        create_topics(servers)
+        feed_lines(servers, Feed(rows=300))
+        first = records_per_partition(servers)
+        done = feed_lines(servers, Feed(rows=900))
+        both = records_per_partition(servers)
+    with barnabas.Broker() as broker:
+        create_topics(broker.bootstrap_servers)
+        at_once = feed_lines(broker.bootstrap_servers, Feed(rows=900))
+        wanted = records_per_partition(broker.bootstrap_servers)
+    assert (done.lines, done.events) == (at_once.lines, at_once.events)
+    assert both == wanted
+    assert sum(first.values()) < sum(both.values())
+
+
+def test_lines_that_are_there_already_take_no_time(monkeypatch):
+    waited: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(waited), sleep=waited.append)
+    with barnabas.Broker() as broker:
+        create_topics(broker.bootstrap_servers)
+        feed_lines(broker.bootstrap_servers, Feed(rows=600))
+        monkeypatch.setattr("barnabas.demo.feeder.time", clock)
+        feed_lines(broker.bootstrap_servers, Feed(rows=800, seconds=16.0))
+    assert 3.5 < sum(waited) <= 4.1, "a quarter of the lines in a quarter of the time"
+
+
+def test_late_orders_come_three_days_later_and_none_is_lost():
+    lines = list(generate_lines(12_000))
+    fed = list(with_late_orders(lines, 20))
+    assert sorted(fed) == sorted(lines)
+    newest, behind = "", set()
+    for line in fed:
+        if len(line[4]) == 19:
+            newest = max(newest, line[4])
+            if newest > line[4]:
+                behind.add((datetime.fromisoformat(newest) - datetime.fromisoformat(line[4])).days)
+    assert max(behind) >= 2, "as the clock reaches the third day"
+    assert list(with_late_orders(lines, 0)) == lines

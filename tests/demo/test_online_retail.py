@@ -8,9 +8,6 @@ beside the project. Where it is absent these tests are skipped; `test_command` r
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -19,25 +16,29 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.dataset as ds
 import pytest
 
 import barnabas
 from barnabas.demo import answers
 from barnabas.demo.feeder import Feed, FeedProgress, feed_lines
 from barnabas.demo.generator import COLUMNS
-from barnabas.demo.results import ResultTable, Row
+from barnabas.demo.results import Results
 from barnabas.demo.shop import create_topics
+from barnabas.demo.shop_process import ShopProcess, copy_project
+from barnabas.demo.tables import read_table
 from tests.spark.session import SPARK
 
-PROJECT = Path(__file__).parents[2]
 LINES = 541_909
 PATIENCE_S = 1500
 
 
 def online_retail() -> Path | None:
     given = os.environ.get("BARNABAS_ONLINE_RETAIL")
-    path = Path(given) if given else PROJECT.parent / "shared" / "data" / "online-retail" / "online-retail.csv.gz"
+    path = (
+        Path(given)
+        if given
+        else Path(__file__).parents[3] / "shared" / "data" / "online-retail" / "online-retail.csv.gz"
+    )
     return path if path.exists() else None
 
 
@@ -71,54 +72,64 @@ class Gate:
         next(opened for opened in self._stops.values() if not opened.is_set()).set()
 
 
-def start_driver(servers: str, folder: Path, *mode: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.demo.driver", servers, str(folder), *mode]
-    with open(folder / "driver.log", "ab") as log:
-        return subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log, start_new_session=True)
-
-
-def counted(folder: Path) -> int:
-    """How many lines the query `lines` has finished with, as its result files say."""
-    outcomes = ResultTable(folder / "results" / "outcomes", ("batch", "reason"))
-    return sum(row["lines"] for row in outcomes.rows())
-
-
-def wait_for_lines(folder: Path, more_than: int, driver: subprocess.Popen[bytes]) -> None:
+def wait_for_orders(results: Results, more_than: int, shop: ShopProcess) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while counted(folder) <= more_than:
-        assert driver.poll() is None, (folder / "driver.log").read_text()[-3000:]
+    while counted(results) <= more_than:
+        shop.check()
         assert time.monotonic() < deadline, "the pipeline does not get on"
         time.sleep(0.1)
 
 
+def counted(results: Results) -> int:
+    """How many order lines are in the table."""
+    return sum(row["lines"] for row in results.outcomes())
+
+
+def run_to_the_end(shop: ShopProcess, results: Results, events: int) -> None:
+    """Run the pipeline until the tables have every event, and no query has anything to do for a while."""
+    shop.start()
+    deadline, idle = time.monotonic() + PATIENCE_S, 0
+    while idle < 50:
+        shop.check()
+        queries = shop.progress()
+        done = results.records() >= events and queries and all(query.idle for query in queries)
+        idle = idle + 1 if done else 0
+        assert time.monotonic() < deadline, "the pipeline does not get on"
+        time.sleep(0.1)
+    shop.stop()
+
+
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a pipeline that was killed in the middle and ran to the end afterwards."""
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The tables of a pipeline that was killed in the middle and ran to the end afterwards."""
     folder = tmp_path_factory.mktemp("pipeline")
-    gate = Gate()
+    copy_project(folder)
+    found = Results(folder / "spark-warehouse" / "live.db")
+    gate, fed = Gate(), []
     with barnabas.Broker(data_dir=folder / "broker") as broker:
         servers = broker.bootstrap_servers
         create_topics(servers)
-        feeder = threading.Thread(target=feed_lines, args=(servers, Feed(online_retail()), gate.report), daemon=True)
+        feeder = threading.Thread(
+            target=lambda: fed.append(feed_lines(servers, Feed(online_retail()), gate.report)), daemon=True
+        )
         feeder.start()
         gate.wait_until_held()
-        driver = start_driver(servers, folder)
+        shop = ShopProcess(folder, servers)
+        shop.start()
         try:
-            wait_for_lines(folder, 0, driver)
-            half = counted(folder)
+            wait_for_orders(found, 0, shop)
+            half = counted(found)
             gate.open()
-            wait_for_lines(folder, half, driver)
+            wait_for_orders(found, half, shop)
         finally:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.wait()
+            shop.kill()
         # However fast the pipeline was: the last quarter is only fed now.
         gate.wait_until_held()
         gate.open()
         feeder.join(PATIENCE_S)
         assert not feeder.is_alive()
-        again = start_driver(servers, folder, "now")
-        assert again.wait(PATIENCE_S) == 0, (folder / "driver.log").read_text()[-3000:]
-    return folder
+        run_to_the_end(shop, found, fed[0].events)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -152,39 +163,34 @@ def sums(table: pa.Table, key: str | list[str], column: str) -> dict[tuple[str, 
     return {tuple(row[k] for k in keys): row[f"{column}_sum"] for row in grouped.to_pylist()}
 
 
-def rows(results: Path, table: str, *key: str) -> list[Row]:
-    return ResultTable(results / "results" / table, key).rows()
-
-
 def test_every_line_is_either_clean_or_set_aside_once(results, lines, clean):
     assert lines.num_rows == LINES
-    for folder, expected in (("lines", clean.num_rows), ("dead-letters", LINES - clean.num_rows)):
-        stored = ds.dataset(results / folder, partitioning="hive").to_table(["partition", "offset"])
-        assert stored.num_rows == expected
-        assert stored.group_by(["partition", "offset"]).aggregate([]).num_rows == expected
+    stored = read_table(results.folder / "checked_orders", ["partition", "offset", "reason"])
+    assert stored is not None
+    assert stored.num_rows == stored.group_by(["partition", "offset"]).aggregate([]).num_rows == LINES
+    assert stored["reason"].null_count == clean.num_rows
 
 
 def test_reasons(results, lines):
-    found = dict(answers.set_aside(rows(results, "outcomes", "batch", "reason")))
+    found = dict(answers.set_aside(results.outcomes()))
     below, zero = pc.sum(pc.less(lines["price"], 0)).as_py(), pc.sum(pc.equal(lines["price"], 0)).as_py()
     assert found == {"the price is negative": below, "the price is zero": zero}
 
 
 def test_revenue_per_minute_and_country(results, clean):
     found = {
-        (f"{row['minute']:%Y-%m-%d %H:%M}", row["country"]): row["amount_thousandths"]
-        for row in rows(results, "revenue", "minute", "country")
+        (f"{row['minute']:%Y-%m-%d %H:%M}", row["country"]): row["amount_thousandths"] for row in results.revenue()
     }
     assert found == sums(clean, ["minute", "Country"], "amount")
 
 
 def test_revenue_per_country(results, clean):
-    found = answers.revenue_per_country(rows(results, "revenue", "minute", "country"))
+    found = answers.revenue_per_country(results.revenue())
     assert {(each.country,): each.amount_thousandths for each in found} == sums(clean, "Country", "amount")
 
 
 def test_best_sellers(results, clean):
-    found = rows(results, "best_sellers", "stock_code")
+    found = results.best_sellers()
     assert {(row["stock_code"],): row["quantity"] for row in found} == sums(clean, "article", "quantity")
     assert {(row["stock_code"],): row["amount_thousandths"] for row in found} == sums(clean, "article", "amount")
 
@@ -192,7 +198,7 @@ def test_best_sellers(results, clean):
 def test_stock(results, lines):
     goods = lines.filter(pc.match_substring_regex(lines["StockCode"], "^[0-9]"))
     moved = {code: quantity for (code,), quantity in sums(goods, "StockCode", "quantity").items()}
-    found = rows(results, "stock", "stock_code")
+    found = results.stock()
     assert {row["stock_code"] for row in found} == set(moved)
     assert {row["stock_code"]: row["delivered"] - row["level"] for row in found} == moved
 
@@ -200,13 +206,17 @@ def test_stock(results, lines):
 def test_payments(results, lines):
     """Every order has one payment over what its lines come to, and every refund what was taken back."""
     wanted = {f"pay-{order}": amount for (order,), amount in sums(lines, "InvoiceNo", "amount").items() if amount}
-    found = {row["payment"]: row["amount_thousandths"] for row in rows(results, "payments", "payment")}
+    found = {row["payment"]: row["amount_thousandths"] for row in results.payments()}
     assert found == wanted
 
 
 def test_large_lines_and_those_taken_back(results, clean):
     large = clean.filter(pc.greater_equal(clean["amount"], 5_000_000))
-    found = Counter(row["order"] for row in rows(results, "large_lines", "order", "line"))
+    found = Counter(row["order"] for row in results.large_lines())
     assert found == Counter(large["InvoiceNo"].to_pylist())
-    taken_back = {row["order"] for row in rows(results, "taken_back", "order", "line")}
+    taken_back = {row["order"] for row in results.taken_back()}
     assert {"541431", "581483"} <= taken_back
+
+
+def test_no_line_was_too_late_as_each_day_was_complete_before_the_next(results):
+    assert results.too_late() == 0

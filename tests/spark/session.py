@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+SHOP = Path(__file__).parents[2] / "pipelines" / "shop"
 SPARK = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
 
 
@@ -23,6 +24,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session; small and quiet."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Spark's workers import what a test's query names, such as the shop's code.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SHOP), os.environ.get("PYTHONPATH"))))
     from pyspark.sql import SparkSession
 
     session = (

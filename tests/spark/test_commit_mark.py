@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from barnabas.spark import stream
 from barnabas.spark.commit_mark import CommitMark, parse_mark
-from barnabas.spark.options import parse_stream_options
 
 
 def test_there_and_back():
@@ -17,11 +13,17 @@ def test_there_and_back():
     assert parse_mark(str(mark)) == mark
 
 
+def test_the_run_is_there_and_back():
+    mark = CommitMark(1_795_000_000_063, "5f2c01ab9d3e")
+    assert str(mark) == "spark by=5f2c01ab9d3e at=2026-11-18T11:06:40.063Z"
+    assert parse_mark(str(mark)) == mark
+
+
 def test_words_of_a_newer_version_are_ignored():
-    assert parse_mark("spark by=a1 at=2026-11-18T11:06:40.063Z reader=7") == CommitMark(1_795_000_000_063)
+    assert parse_mark("spark as=a1 at=2026-11-18T11:06:40.063Z reader=7") == CommitMark(1_795_000_000_063)
 
 
-@pytest.mark.parametrize("metadata", ["spark", "spark by=7", "spark at=soon", "spark at=2026-11-18T11:06:40"])
+@pytest.mark.parametrize("metadata", ["spark", "spark as=7", "spark at=soon", "spark at=2026-11-18T11:06:40"])
 def test_a_mark_without_a_time(metadata):
     assert parse_mark(metadata) == CommitMark(None)
     assert str(CommitMark(None)) == "spark"
@@ -32,13 +34,3 @@ def test_a_mark_without_a_time(metadata):
 )
 def test_other_metadata(metadata):
     assert parse_mark(metadata) is None
-
-
-def test_a_query_marks_what_it_commits(monkeypatch):
-    monkeypatch.setattr(stream.time, "time_ns", lambda: 1_795_000_000_063_000_000)
-    options = {"kafka.bootstrap.servers": "h:9092", "subscribe": "a", "kafka.group.id": "g"}
-    reader = stream.StreamReader(parse_stream_options(options, 0))
-    committed: list[tuple[object, ...]] = []
-    reader._offset_reader = SimpleNamespace(commit=lambda *given: committed.append(given))  # type: ignore[assignment]
-    reader.commit({"a": {"0": 3}})
-    assert committed == [("g", {("a", 0): 3}, "spark at=2026-11-18T11:06:40.063Z")]

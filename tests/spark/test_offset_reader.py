@@ -24,6 +24,9 @@ def cluster() -> FakeCluster:
     return fake
 
 
+NOW_MS = 20_000
+
+
 class Driver:
     """An offset reader on a clock that only its pauses move; the pauses are recorded."""
 
@@ -35,6 +38,7 @@ class Driver:
             connect=cluster.connect,
             clock=lambda: sum(self.pauses_s),
             sleep=self.pauses_s.append,
+            now_ms=lambda: NOW_MS,
         )
 
 
@@ -228,6 +232,15 @@ def test_a_commit_that_is_rejected_is_raised(cluster):
     cluster.group_error = ErrorCode.UNKNOWN_MEMBER_ID
     with pytest.raises(KafkaError, match="UNKNOWN_MEMBER_ID"):
         Driver(cluster).reader.commit("g", {("t", 0): 1})
+
+
+def test_records_that_are_too_young_wait_and_those_behind_them(cluster):
+    partition = cluster.topics["t"].partitions[0]
+    partition.append(b"young", timestamp=10_001)
+    partition.append(b"old", timestamp=9_000)
+    for age, end in (("10s", 2), ("9999ms", 4), ("0", 4), ("1h", 0)):
+        reader = Driver(cluster, subscribe="t", minRecordAge=age).reader
+        assert reader.latest([("t", 0)]) == {("t", 0): end}, age
 
 
 def test_a_batch_ends_at_the_end_of_a_partition_without_younger_records(cluster):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.spark import options as options_module
-from barnabas.spark.offsets import ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
+from barnabas.spark.offsets import ByCut, ByGroup, ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
 from barnabas.spark.option_names import SOURCE_OPTIONS
 from barnabas.spark.options import (
     Assign,
@@ -114,6 +114,7 @@ REFUSED = [
     ({"startingOffsets": "first"}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got first'),
     ({"startingTimestamp": "yesterday"}, "'yesterday' is not a valid timestamp"),
     ({"maxTriggerDelay": "soon"}, "'soon' is not a valid duration"),
+    ({"minRecordAge": "old"}, "'old' is not a valid duration"),
 ]
 
 
@@ -182,6 +183,39 @@ def test_timestamps_count_before_offsets():
     assert batch(endingTimestamp="-1m").ending == ByTimestamp(NOW_MS - 60_000)
     assert batch(startingOffsets='{"t":{"0":-2,"1":5}}').starting == Specific({("t", 0): -2, ("t", 1): 5})
     assert batch(startingOffsets=" EARLIEST ").starting == Earliest()
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("group:shop", ByGroup("shop")),
+        (" Group:a:b ", ByGroup("a:b")),
+        ("cut:before-release", ByCut("before-release")),
+        ("-10m", ByTimestamp(NOW_MS - 600_000)),
+        ("1970-01-01T00:00:05", ByTimestamp(5_000)),
+        ("1970-01-02", ByTimestamp(86_400_000)),
+    ],
+)
+def test_offsets_by_name_or_time(text, limit):
+    assert batch(startingOffsets=text).starting == limit
+    assert batch(endingOffsets=text).ending == limit
+    assert stream(startingOffsets=text).starting == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("cut:", "'cut:' names no cut: write cut:NAME"),
+        ("group:", "'group:' names no group: write group:NAME"),
+        ("-10x", "'-10x' is not a valid timestamp"),
+        ("5", "Expected e.g."),
+        ("-1", "Expected e.g."),
+        ("cuts:a", "Expected e.g."),
+    ],
+)
+def test_what_is_no_position(text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        batch(startingOffsets=text)
 
 
 def test_consumer_settings_are_used():
@@ -305,6 +339,7 @@ def test_documented_defaults_are_the_defaults():
     assert defaults["kafkaConsumer.pollTimeoutMs"] == f"`{options.poll_timeout_ms}`"
     assert defaults["fetchOffset.numRetries"] == f"`{options.fetch_offset_retries}`"
     assert defaults["fetchOffset.retryIntervalMs"] == f"`{options.fetch_offset_retry_interval_ms}`"
+    assert defaults["minRecordAge"] == f"`{options.min_record_age_ms}`"
     assert defaults["maxTriggerDelay"] == f"`{options.max_trigger_delay_ms // 60_000}m`"
     assert defaults["kafka.max.partition.fetch.bytes"] == f"{options.consumer.fetch_max_bytes >> 20} MB"
     assert defaults["kafka.request.timeout.ms"] == f"`{options.consumer.request_timeout_ms}`"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.admin import Admin
 from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
@@ -49,6 +50,22 @@ def test_the_columns_of_sparks_own_source(spark, topics):
     with_headers = batch(spark, topics, topic, includeHeaders="true").schema.simpleString()
     assert with_headers == f"struct<{columns},headers:array<struct<key:string,value:binary>>>"
     assert batch(spark, topics, topic).count() == 0
+
+
+def test_two_batches_meet_at_a_cut(spark, topics):
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        topics.values(topic, [f"old{partition}"] * 3, partition)
+    with Admin(topics.servers) as admin:
+        admin.store_cut(topic, admin.take_cut([topic], now_ms=time.time_ns() // 1_000_000))
+    topics.values(topic, ["new"] * 4, 1)
+    name = f"cut:{topic}"
+    assert [batch(spark, topics, topic, **{side: name}).count() for side in ("endingOffsets", "startingOffsets")] == [
+        6,
+        4,
+    ]
+    with pytest.raises(Exception, match=rf"cut {topic}s does not exist; did you mean {topic}\?"):
+        batch(spark, topics, topic, startingOffsets=name + "s").count()
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -317,8 +334,8 @@ class Failing:
         self.values += found
 
 
-@pytest.mark.parametrize("start", ["latest", "earliest", "moment", "relative", "by partition"])
-def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, start):
+@pytest.mark.parametrize("beginning", ["latest", "earliest", "moment", "relative", "by partition"])
+def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics, tmp_path, beginning):
     """The restarts are an hour later, as it were: a moment before now is a later one, after every record."""
     topic = topics.create(partitions=2)
     now_ms = time.time_ns() // 1_000_000
@@ -329,14 +346,14 @@ def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics
         "moment": {"startingTimestamp": str(now_ms)},
         "relative": {"startingTimestamp": "-1h"},
         "by partition": {"startingOffsetsByTimestamp": f'{{"{topic}":{{"0":{now_ms},"1":"-1h"}}}}'},
-    }[start]
+    }[beginning]
 
     def produce() -> None:
         for partition in (0, 1):
             records = [{"value": f"{partition}-{i}", "partition": partition, "timestamp": now_ms + i} for i in range(5)]
             topics.produce(topic, records)
 
-    if start != "latest":
+    if beginning != "latest":
         produce()
     batches = Failing(3)
 
@@ -348,7 +365,7 @@ def test_a_first_batch_that_fails_three_times_has_the_same_records(spark, topics
     for number in range(3):
         with pytest.raises(Exception, match="a mistake in the first deployment"):
             attempt()
-        if number == 0 and start == "latest":
+        if number == 0 and beginning == "latest":
             produce()
         options = {name: value.replace("-1h", "-1ms") for name, value in options.items()}
     attempt()

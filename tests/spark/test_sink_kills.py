@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.killing.pyspark_killing import PLACES
 from tests.spark.session import Topics
 from tests.spark.sink_run import committed
 
 ROOT = Path(__file__).parents[2]
 ROWS = 20_000
+PLACES = ("in a task", "before the decision", "after the decision", "between commits", "after the commits")
+"""Where `killing/pyspark_killing.py` kills; never imported here, since it changes the sink of its process."""
 ATTEMPTS = 5
 """On a busy machine Spark gives up a Python process that is slow to start; that is no death of ours."""
 

@@ -11,7 +11,7 @@ import click
 from barnabas.cli.failure import Failure, report_failures
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, complete_topics, parse_words, session_options
-from barnabas.cli.times import format_time_ms, parse_duration_ms
+from barnabas.cli.times import format_time_ms
 from barnabas.cli.wording import as_typed
 from barnabas.client.admin import (
     LATEST,
@@ -23,6 +23,7 @@ from barnabas.client.admin import (
     result,
 )
 from barnabas.client.offsets import READ_COMMITTED
+from barnabas.durations import parse_duration_ms
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 NEVER_TIMES_OUT_MS = 0x7FFFFFFF

@@ -6,13 +6,15 @@ Amounts are whole numbers of thousandths, as arguments and as results; only the 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import NamedTuple, TypeVar
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from barnabas.demo.results import Row
+from barnabas.demo.generator import COLUMNS
 
 K = TypeVar("K")
+Row: TypeAlias = dict[str, Any]
 
 
 class CountryRevenue(NamedTuple):
@@ -28,6 +30,42 @@ class Reason(NamedTuple):
 
     reason: str
     lines: int
+
+
+class Totals(NamedTuple):
+    """What all order lines come to."""
+
+    revenue_thousandths: int
+    clean: int
+    rejected: int
+
+
+def totals(lines: Iterable[Sequence[str]]) -> Totals:
+    """Add the order lines up, straight from the file: the pipeline's tables must say the same."""
+    revenue, clean, rejected = 0, 0, 0
+    for line in lines:
+        amount = _amount_thousandths(line)
+        if amount is None:
+            rejected += 1
+        else:
+            clean += 1
+            revenue += amount
+    return Totals(revenue, clean, rejected)
+
+
+def _amount_thousandths(line: Sequence[str]) -> int | None:
+    """Return what a line comes to, or None if it is not a valid order line."""
+    if len(line) != len(COLUMNS):
+        return None
+    order, code, _, quantity, at, price, _, country = (each.strip() for each in line)
+    try:
+        datetime.fromisoformat(at)
+        pieces, price_thousandths = int(quantity), Decimal(price) * 1000
+    except (ValueError, InvalidOperation):
+        return None
+    if not (order and code and country and pieces and price_thousandths > 0):
+        return None
+    return int(pieces * price_thousandths)
 
 
 def revenue_per_country(revenue: Iterable[Row]) -> list[CountryRevenue]:

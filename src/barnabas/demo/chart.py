@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.demo import answers
-from barnabas.demo.pipeline import Pipeline
-from barnabas.demo.results import Row
+from barnabas.demo.answers import Row
+
+if TYPE_CHECKING:
+    from barnabas.demo.results import Results
 
 _BLUE = "#3b6ea5"
 _ORANGE = "#d9822b"
@@ -22,18 +24,18 @@ _THOUSANDS = "revenue in thousand £"
 _LONGEST_NAME = 30
 
 
-def draw_chart(pipeline: Pipeline, path: Path) -> None:
+def draw_chart(results: Results, path: Path) -> None:
     """Draw revenue over the days, per country and per hour, and the best sellers, into a PNG file."""
     from matplotlib.figure import Figure
 
-    revenue = pipeline.revenue.rows()
-    taken_back = pipeline.taken_back.rows()
+    revenue = results.revenue()
+    taken_back = results.taken_back()
     rest = answers.without(revenue, taken_back)
     figure = Figure(figsize=(14, 9), layout="constrained")
     grid = figure.add_gridspec(2, 3, width_ratios=(5, 5, 6))
     _days(figure.add_subplot(grid[0, :]), rest, taken_back)
     _countries(figure.add_subplot(grid[1, 0]), rest)
-    _sellers(figure.add_subplot(grid[1, 1]), pipeline)
+    _sellers(figure.add_subplot(grid[1, 1]), results)
     _hours(figure.add_subplot(grid[1, 2]), rest)
     total = sum(row["amount_thousandths"] for row in revenue) / 1000
     figure.suptitle(f"The shop: revenue £{total:,.2f}, cancellations deducted", fontsize=14)
@@ -77,8 +79,8 @@ def _countries(axes: Any, revenue: list[Row]) -> None:
     axes.set_title("Revenue per country, the first ten")
 
 
-def _sellers(axes: Any, pipeline: Pipeline) -> None:
-    best = answers.best_sellers(pipeline.best_sellers.rows(), 10)[::-1]
+def _sellers(axes: Any, results: Results) -> None:
+    best = answers.best_sellers(results.best_sellers(), 10)[::-1]
     names = [str(row["description"] or row["stock_code"])[:_LONGEST_NAME] for row in best]
     axes.barh(range(len(best)), [_thousands(row["amount_thousandths"]) for row in best], color=_ORANGE)
     axes.set_yticks(range(len(best)), names, fontsize=8)

@@ -1,37 +1,49 @@
 """`barnabas demo`: the command line, and the order of the steps.
 
-1. Check that Java is installed and the folder is empty.
+1. Check that Java is installed and the folder is empty; copy the pipeline's project into it.
 2. Start a broker in this process, unless the user names one; create the topics.
-3. Start Spark and the queries; then the feeder, in a separate process. Wait until the first lines are through.
-4. Run the queries until they have read everything that the feeder sends.
-5. Print the tables, draw the chart, and print where the files are.
+3. Start the pipeline, a process of its own; then the feeder, another. Wait until the first lines are through.
+4. At half of the lines kill the pipeline, as a machine that fails would, and start it again.
+5. Wait until the tables have everything that the feeder sent; print the answers, draw the chart, and say how to ask.
+
+All that a second run needs to go on (`--continue`) is in the folder: the broker's log, the checkpoints, the tables, and
+`demo.json`, which says what is fed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
+import json
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from barnabas.cli.failure import Failure
+from barnabas.demo.answers import totals
+from barnabas.demo.chart import draw_chart
+from barnabas.demo.display import Clock, Progress, print_answers, print_places
+from barnabas.demo.feeder import Feed, FeederProcess, FeedError, FeedProgress, count_lines, read_lines
+from barnabas.demo.java import JavaMissing, check_java
 from barnabas.demo.shop import TOPICS, create_topics, filled_topics
+from barnabas.demo.shop_process import ShopProcess, ShopStopped, copy_project
 from barnabas.spark.requirements import install_command
 
 if TYPE_CHECKING:
-    from barnabas.demo.display import Progress
-    from barnabas.demo.feeder import Feed, FeederProcess
-    from barnabas.demo.pipeline import Pipeline
+    from barnabas.demo.results import Results
 
 _POLL_S = 0.1
-_WARM_S = 30.0
+_WARM_S = 900.0
+_SETTLED_S = 3.0
+"""How long the queries must have had nothing to do before the tables are complete: those of tables follow the others."""
 _FEED_S = 16.0
 """Long enough to see the results grow, short enough to wait for."""
+_LATE_ONE_IN = 300
 INPUT_VARIABLE = "BARNABAS_ONLINE_RETAIL"
 _WIDTH_OF_A_FILE = 120
 
@@ -65,6 +77,15 @@ _WIDTH_OF_A_FILE = 120
     help="An empty or new folder for all files. Default: demo-output/ and the time.",
 )
 @click.option(
+    "--continue",
+    "continued",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Go on with an earlier demo, which may have been killed, in its folder.",
+)
+@click.option("--kill/--no-kill", default=True, show_default=True, help="Kill the pipeline once, half way.")
+@click.option("--hold", is_flag=True, help="At the end go on until Ctrl-C, for events of your own.")
+@click.option(
     "-b", "--bootstrap-server", help="A running broker to use. Default: the demo starts one, and stops it at the end."
 )
 def demo(
@@ -73,88 +94,136 @@ def demo(
     seconds: float,
     speed: float | None,
     data_dir: Path | None,
+    continued: Path | None,
+    kill: bool,
+    hold: bool,
     bootstrap_server: str | None,
 ) -> None:
     """Send a shop's orders through a broker into Spark, and watch the results.
 
-    Takes one to two minutes, half of it for Spark's start. Needs Java 17 or newer, and the packages of the extra
-    "spark": pip install ".[spark]" in a clone.
+    Half way the pipeline is killed, and goes on. Takes about two minutes, most of it for Spark's two starts. Needs
+    Java 17 or newer, and the packages of the extra "spark": pip install ".[spark]" in a clone.
     """
-    from barnabas.demo.feeder import Feed, FeedError
-    from barnabas.demo.java import JavaMissing, check_java
-
     try:
         check_java()
         _check_python_packages()
         if bootstrap_server is not None:
-            _check_broker(bootstrap_server)
-        folder = _fresh_folder(data_dir)
-        _run(Feed(input_file, rows, speed or 0.0, seconds), folder, bootstrap_server)
-    except (JavaMissing, FeedError) as error:
+            _check_broker(bootstrap_server, may_be_filled=continued is not None)
+        if continued is not None:
+            folder, feed = _earlier(continued)
+        else:
+            folder, feed = (
+                _fresh_folder(data_dir),
+                Feed(input_file, rows, speed or 0.0, seconds, late_one_in=_LATE_ONE_IN),
+            )
+            _remember(folder, feed)
+        _run(feed, folder, bootstrap_server, kill=kill, hold=hold)
+    except (JavaMissing, FeedError, ShopStopped) as error:
         raise Failure(str(error)) from error
+    except KeyboardInterrupt:
+        raise Failure("stopped half way", f"`barnabas demo --continue {folder}` goes on") from None
 
 
-def _run(feed: Feed, folder: Path, bootstrap_server: str | None) -> None:
-    from rich.console import Console
-
-    from barnabas.demo.chart import draw_chart
-    from barnabas.demo.display import Clock, Progress, print_answers, print_places
-    from barnabas.demo.feeder import FeederProcess
-    from barnabas.demo.pipeline import Pipeline, open_session
+def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, hold: bool) -> None:
+    from barnabas.demo.results import Results  # needs pyarrow, which a sentence may have to ask for first
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH_OF_A_FILE)
     began_s = time.monotonic()
+    results = Results(folder / "spark-warehouse" / "live.db")
     with contextlib.ExitStack() as stack:
         servers = stack.enter_context(_broker(bootstrap_server, folder))
         create_topics(servers)
         console.print(f"broker on [bold]{servers}[/], topics {', '.join(plan.name for plan in TOPICS)}")
-        started: list[Pipeline] = []
-        with Clock(console, lambda: f"starting Spark: {started[0].starting if started else 'Java'}"):
-            spark = open_session(folder)
-            stack.callback(spark.stop)
-            pipeline = Pipeline(spark, servers, folder)
-            started.append(pipeline)
-            pipeline.start()
+        shop = ShopProcess(folder, servers)
+        stack.callback(shop.stop)
+        with Clock(console, lambda: "starting Spark and the queries"):
+            shop.start()
             # Only now: otherwise every event would be in the topics before the first query starts, and fit one batch.
             feeder = FeederProcess(servers, feed)
             stack.callback(feeder.stop)
-            _until_warm(feeder, pipeline)
+            _until_warm(feeder, shop, results)
         feeder.go_on()
         with Progress(console) as progress:
-            _until_done(feeder, pipeline, progress)
-        pipeline.stop()
-    chart = folder / "chart.png"
-    draw_chart(pipeline, chart)
-    print_answers(console, pipeline)
-    print_places(console, pipeline, folder, chart, str(feed.input or f"a shop generated from seed {feed.seed}"))
-    console.print(f"done in {time.monotonic() - began_s:.0f} s")
+            if kill:
+                _until_fed(feeder, shop, results, progress, count_lines(feed) // 2)
+                console.print("[bold red]the pipeline is killed[/] (kill -9); it starts again, and repeats no row")
+                shop.kill()
+                shop.start()
+            _until_done(feeder, shop, results, progress)
+        chart = folder / "chart.png"
+        draw_chart(results, chart)
+        agrees = print_answers(console, results, totals(read_lines(feed)))
+        print_places(console, folder, chart, str(feed.input or f"a shop generated from seed {feed.seed}"))
+        console.print(f"done in {time.monotonic() - began_s:.0f} s")
+        if hold:
+            _hold(console, servers, shop)
+    if not agrees:
+        raise Failure("the tables differ from the order lines", f"{folder} has both")
 
 
-def _until_warm(feeder: FeederProcess, pipeline: Pipeline) -> None:
-    """Wait until the first lines are through the queries: the display would stand still meanwhile."""
-    pipeline.starting = "the first order lines"
+def _until_warm(feeder: FeederProcess, shop: ShopProcess, results: Results) -> None:
+    """Wait until the first lines are in the tables: the display would stand still meanwhile."""
     deadline_s = time.monotonic() + _WARM_S
-    while not pipeline.is_warm() and time.monotonic() < deadline_s:
+    while not results.revenue() and time.monotonic() < deadline_s:
         if feeder.progress().done:  # there are no more than the first lines
             return
-        pipeline.check()
+        shop.check()
         time.sleep(_POLL_S)
 
 
-def _until_done(feeder: FeederProcess, pipeline: Pipeline, progress: Progress) -> None:
-    """Show progress until every query has read everything that the feeder sends."""
-    drain: threading.Thread | None = None
-    while drain is None or drain.is_alive():
+def _until_fed(feeder: FeederProcess, shop: ShopProcess, results: Results, progress: Progress, lines: int) -> None:
+    """Show progress until so many lines are fed."""
+    while (fed := feeder.progress()).lines < lines and not fed.done:
+        shop.check()
+        progress.show(fed, results, shop.progress(), "")
+        time.sleep(_POLL_S)
+
+
+def _until_done(feeder: FeederProcess, shop: ShopProcess, results: Results, progress: Progress) -> None:
+    """Show progress until the tables have everything that the feeder sends."""
+    idle_since_s: float | None = None
+    while idle_since_s is None or time.monotonic() - idle_since_s < _SETTLED_S:
         fed = feeder.progress()
-        pipeline.check()
-        progress.show(fed, pipeline)
-        if fed.done and drain is None:
-            drain = threading.Thread(target=pipeline.drain, daemon=True)
-            drain.start()
+        shop.check()
+        queries = shop.progress()
+        progress.show(fed, results, queries, "" if queries else "the pipeline starts again")
+        if not (queries and all(query.idle for query in queries) and _is_complete(fed, results)):
+            idle_since_s = None
+        elif idle_since_s is None:
+            idle_since_s = time.monotonic()
         time.sleep(_POLL_S)
-    pipeline.check()
+
+
+def _is_complete(fed: FeedProgress, results: Results) -> bool:
+    return fed.done and results.records() >= fed.events
+
+
+def _hold(console: Console, servers: str, shop: ShopProcess) -> None:
+    """Let everything run until Ctrl-C."""
+    console.print(f"the broker on [bold]{servers}[/] and the pipeline go on; Ctrl-C ends them")
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            shop.check()
+            time.sleep(1)
+
+
+def _remember(folder: Path, feed: Feed) -> None:
+    """Make the folder one that `--continue` can go on with."""
+    copy_project(folder)
+    told = asdict(feed) | {"input": str(feed.input.resolve()) if feed.input else None}
+    (folder / "demo.json").write_text(json.dumps(told, indent=1))
+
+
+def _earlier(folder: Path) -> tuple[Path, Feed]:
+    """Return the folder of an earlier demo, and what it fed."""
+    try:
+        told = json.loads((folder / "demo.json").read_text())
+    except FileNotFoundError:
+        raise Failure(f"{folder} is not the folder of a demo", "leave out --continue to start one") from None
+    told["input"] = Path(told["input"]) if told["input"] else None
+    return folder.resolve(), Feed(**told)
 
 
 @contextlib.contextmanager
@@ -177,7 +246,7 @@ def _fresh_folder(wanted: Path | None) -> Path:
     return folder.resolve()
 
 
-def _check_broker(servers: str) -> None:
+def _check_broker(servers: str, *, may_be_filled: bool) -> None:
     """Fail early: Spark and the feeder would wait for minutes, and the results would count what is already there."""
     from confluent_kafka import KafkaException
 
@@ -187,7 +256,7 @@ def _check_broker(servers: str) -> None:
         raise Failure(
             f"no broker answers at {servers}", "start one with `barnabas start --data-dir DIR`, or leave out -b"
         ) from None
-    if filled:
+    if filled and not may_be_filled:
         names = " ".join(plan.name for plan in TOPICS if plan.name in filled)
         raise Failure(
             f"the demo would count what is already in {' and '.join(filled)} at {servers}",

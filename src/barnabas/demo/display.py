@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -16,9 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from barnabas.demo import answers
+from barnabas.demo.answers import Row, Totals
 from barnabas.demo.feeder import FeedProgress
-from barnabas.demo.pipeline import Pipeline, QueryProgress
-from barnabas.demo.results import Row
+from barnabas.demo.shop_process import QueryProgress
+
+if TYPE_CHECKING:
+    from barnabas.demo.results import Results
 
 _REFRESH_S = 0.5
 _PLAIN_LINE_EVERY_S = 5.0
@@ -91,76 +95,103 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, feed: FeedProgress, pipeline: Pipeline) -> None:
+    def show(self, feed: FeedProgress, results: Results, queries: Sequence[QueryProgress], note: str) -> None:
         """Draw the current state, if it is time for the next drawing."""
         now_s = self._clock()
         if now_s < self._next_s:
             return
         elapsed_s = now_s - self._began_s
         if self._live is not None:
-            self._next_s = now_s + _REFRESH_S
-            self._live.update(_page(elapsed_s, feed, pipeline))
+            self._live.update(_page(elapsed_s, feed, results, queries, note))
+            self._next_s = self._clock() + _REFRESH_S
         else:
             self._next_s = now_s + _PLAIN_LINE_EVERY_S
-            lines = next((query.rows for query in pipeline.progress() if query.name == "revenue"), 0)
-            self._console.print(_fed(elapsed_s, feed), f"through the pipeline: {lines:,} lines", sep="; ")
+            through = f"in the tables: {results.records():,}"
+            self._console.print("; ".join(filter(None, (_fed(elapsed_s, feed), through, note))))
 
 
-def print_answers(console: Console, pipeline: Pipeline) -> None:
-    """Print all tables and the totals."""
-    revenue = pipeline.revenue.rows()
-    outcomes = pipeline.outcomes.rows()
-    console.print(Columns([_countries(revenue, 12), _sellers(pipeline, 12)], padding=(0, 4)))
-    console.print(Columns([_minutes(revenue, 6), _stock(pipeline, 6), _payments(pipeline)], padding=(0, 4)))
-    console.print(Columns([_suspicious("Large order lines", pipeline.large_lines.rows())]))
-    console.print(Columns([_suspicious("Taken back within the hour", pipeline.taken_back.rows())]))
-    console.print(_set_aside(outcomes))
-    total = sum(row["amount_thousandths"] for row in revenue)
-    bad = sum(each.lines for each in answers.set_aside(outcomes))
+def print_answers(console: Console, results: Results, expected: Totals) -> bool:
+    """Print all tables and the totals; return whether the totals are those of the order lines."""
+    revenue = results.revenue()
+    outcomes = results.outcomes()
+    sellers = results.best_sellers()
+    console.print(Columns([_countries(revenue, 12), _sellers(sellers, 12)], padding=(0, 4)))
     console.print(
-        f"[bold]{answers.clean_lines(outcomes):,}[/] clean lines, [bold]{bad:,}[/] set aside; "
-        f"revenue [bold]{_money(total)}[/]; {pipeline.dropped():,} rows too late for their window"
+        Columns([_minutes(revenue, 6), _stock(results, sellers, 6), _payments(results)], padding=(0, 4)),
     )
+    console.print(Columns([_suspicious("Large order lines", results.large_lines())]))
+    console.print(Columns([_suspicious("Taken back within the hour", results.taken_back())]))
+    console.print(_rejected(outcomes))
+    found = Totals(
+        sum(row["amount_thousandths"] for row in revenue),
+        answers.clean_lines(outcomes),
+        sum(each.lines for each in answers.set_aside(outcomes)),
+    )
+    console.print(
+        f"[bold]{found.clean:,}[/] clean lines, [bold]{found.rejected:,}[/] rejected; "
+        f"revenue [bold]{_money(found.revenue_thousandths)}[/]; "
+        + (
+            "the same sums as straight from the order lines"
+            if found == expected
+            else f"[bold red]the order lines say {expected.clean:,}, {expected.rejected:,} "
+            f"and {_money(expected.revenue_thousandths)}[/]"
+        )
+    )
+    console.print(
+        f"{_money(results.too_late())} of it came more than a day late: it is in the tables, but not in "
+        "revenue_windows, whose minutes were closed"
+    )
+    return found == expected
 
 
-def print_places(console: Console, pipeline: Pipeline, folder: Path, chart: Path, input_name: str) -> None:
-    """Print where each file is."""
+def print_places(console: Console, folder: Path, chart: Path, input_name: str) -> None:
+    """Print where each file is, and how to ask the tables."""
     places = Table.grid(padding=(0, 2))
     for what, where in (
         ("input", input_name),
         ("chart", chart),
-        ("clean lines", f"{pipeline.clean_lines}/ (parquet)"),
-        ("dead letters", f"{pipeline.dead_letters}/ (parquet, with the reason)"),
-        ("results", f"{folder / 'results'}/ (parquet)"),
+        ("tables", f"{folder / 'spark-warehouse' / 'live.db'}/ (parquet)"),
+        ("checkpoints", f"{folder / 'checkpoints'}/"),
+        ("the pipeline", f"{folder / 'shop'}/ (yours to change)"),
         ("broker's log", f"{folder / 'broker'}/"),
         ("Spark's log", folder / "spark.log"),
     ):
         places.add_row(Text(what, style="dim"), Text(str(where)))
     console.print(places)
+    console.print("ask the tables:", style="dim")
+    for line in (
+        f"cd {folder}",
+        "export SPARK_CONF_DIR=$PWD/conf",
+        f'{Path(sys.executable).parent / "spark-sql"} -e "SELECT * FROM live.revenue_by_day"',
+    ):
+        console.print(f"  {line}", highlight=False, soft_wrap=True)
 
 
-def _page(elapsed_s: float, feed: FeedProgress, pipeline: Pipeline) -> RenderableType:
-    revenue = pipeline.revenue.rows()
+def _page(
+    elapsed_s: float, feed: FeedProgress, results: Results, queries: Sequence[QueryProgress], note: str
+) -> RenderableType:
     return Group(
         Text(_fed(elapsed_s, feed), style="bold"),
-        _queries(pipeline.progress()),
-        Columns([_countries(revenue, 8), _sellers(pipeline, 8)], padding=(0, 4)),
-        _suspicious("Large order lines", pipeline.large_lines.rows(), 5),
+        Text(note, style="bold yellow"),
+        _queries(queries),
+        Columns([_countries(results.revenue(), 8), _sellers(results.best_sellers(), 8)], padding=(0, 4)),
+        _suspicious("Large order lines", results.large_lines(), 5),
     )
 
 
 def _fed(elapsed_s: float, feed: FeedProgress) -> str:
     state = "all sent" if feed.done else "feeding"
-    return (
-        f"{elapsed_s:5.1f} s  {state}: {feed.lines:,} order lines, {feed.events:,} events, the shop's clock {feed.at}"
-    )
+    return f"{elapsed_s:5.1f} s  {state}: {feed.lines:,} order lines, {feed.events:,} events, until {feed.at[:16]}"
 
 
 def _queries(progress: Iterable[QueryProgress]) -> Table:
-    table = _table("Queries", "query", ">batches", ">rows read", ">last batch", ">rows/s")
+    table = _table(
+        "Queries", "query", "state", ">batch", ">rows read", ">last batch", ">behind", ">too late", ">restarts"
+    )
     for query in progress:
-        cells = (f"{query.batches:,}", f"{query.rows:,}", f"{query.last_batch_s:.1f} s", f"{query.rows_per_s:,.0f}")
-        table.add_row(query.name, *cells)
+        numbers = (query.rows, f"{query.last_batch_s:.1f} s", query.behind, query.dropped, query.restarts)
+        cells = (each if isinstance(each, str) else f"{each:,}" for each in numbers)
+        table.add_row(query.name, query.state, f"{query.batch:,}" if query.batch >= 0 else "–", *cells)
     return table
 
 
@@ -171,9 +202,9 @@ def _countries(revenue: list[Row], count: int) -> Table:
     return table
 
 
-def _sellers(pipeline: Pipeline, count: int) -> Table:
+def _sellers(sellers: list[Row], count: int) -> Table:
     table = _table("Best sellers", "article", ">pieces", ">revenue £")
-    for row in answers.best_sellers(pipeline.best_sellers.rows(), count):
+    for row in answers.best_sellers(sellers, count):
         table.add_row(_short(row["description"]), f"{row['quantity']:,}", _money(row["amount_thousandths"]))
     return table
 
@@ -186,18 +217,18 @@ def _minutes(revenue: list[Row], count: int) -> Table:
     return table
 
 
-def _stock(pipeline: Pipeline, count: int) -> Table:
+def _stock(results: Results, sellers: list[Row], count: int) -> Table:
     table = _table("Least left in stock", "article", ">left", ">delivered")
-    names = {row["stock_code"]: row["description"] for row in pipeline.best_sellers.rows()}
-    for row in answers.scarce(pipeline.stock.rows(), count):
+    names = {row["stock_code"]: row["description"] for row in sellers}
+    for row in answers.scarce(results.stock(), count):
         name = names.get(row["stock_code"]) or row["stock_code"]
         table.add_row(_short(name, 24), f"{row['level']:,}", f"{row['delivered']:,}")
     return table
 
 
-def _payments(pipeline: Pipeline) -> Table:
+def _payments(results: Results) -> Table:
     table = _table("Payments", "state", ">payments", ">amount £")
-    for state, (count, amount) in answers.payments_by_state(pipeline.payments.rows()).items():
+    for state, (count, amount) in answers.payments_by_state(results.payments()).items():
         table.add_row(state, f"{count:,}", _money(amount))
     return table
 
@@ -212,8 +243,8 @@ def _suspicious(title: str, rows: Sequence[Row], count: int = 8) -> Table:
     return table
 
 
-def _set_aside(outcomes: list[Row]) -> Table:
-    table = _table("Lines set aside", "reason", ">lines")
+def _rejected(outcomes: list[Row]) -> Table:
+    table = _table("Rejected lines", "reason", ">lines")
     for each in answers.set_aside(outcomes):
         table.add_row(each.reason, f"{each.lines:,}")
     return table

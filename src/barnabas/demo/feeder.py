@@ -19,9 +19,11 @@ import gzip
 import multiprocessing
 import re
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event as GoOn
 from pathlib import Path
@@ -29,12 +31,14 @@ from typing import Any
 
 from barnabas.demo.events import Event, ShopEvents
 from barnabas.demo.generator import COLUMNS, OrderLine, generate_lines
-from barnabas.demo.shop import ORDERS
+from barnabas.demo.partitions import partition_of
+from barnabas.demo.shop import ORDERS, TOPICS, records_per_partition
 
 GENERATED_ROWS = 50_000
 FIRST_LINES = 200
 """Enough to take a first batch through every query, which is slow: Java compiles the queries then."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_LATE = timedelta(days=3)
 _REPORT_EVERY_S = 0.2
 _SHORTEST_WAIT_S = 0.02
 _PRODUCER_CONFIG = {
@@ -45,7 +49,7 @@ _PRODUCER_CONFIG = {
     "queue.buffering.max.messages": 200_000,
     "queue.buffering.max.kbytes": 128 * 1024,
     "delivery.report.only.error": True,
-    "log_level": 3,
+    "log_level": 2,  # a failed delivery is reported as such
 }
 
 
@@ -55,13 +59,17 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What to feed, and how fast. Without an input, a shop generated from the seed."""
+    """What to feed, and how fast. Without an input, a shop generated from the seed.
+
+    With `late_one_in` 300, one order of 300 comes three days late, as from a till that had no network.
+    """
 
     input: Path | None = None
     rows: int | None = None
     speed: float = 0.0
     seconds: float = 0.0
     seed: int = 1
+    late_one_in: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,21 @@ def read_lines(feed: Feed) -> Iterator[OrderLine]:
         raise _cannot_read(feed.input, error) from error
 
 
+def with_late_orders(lines: Iterable[OrderLine], one_in: int) -> Iterator[OrderLine]:
+    """Yield the lines; hold those of one order in `one_in` back until the shop's clock is three days on."""
+    held: deque[tuple[str, OrderLine]] = deque()
+    for line in lines:
+        at = line[4] if len(line) == len(COLUMNS) else ""
+        while held and _MOMENT.fullmatch(at) and held[0][0] <= at:
+            yield held.popleft()[1]
+        if one_in and _MOMENT.fullmatch(at) and zlib.crc32(line[0].encode()) % one_in == 0:
+            held.append((str(datetime.fromisoformat(at) + _LATE), line))
+        else:
+            yield line
+    for _, line in held:
+        yield line
+
+
 def feed_lines(
     bootstrap_servers: str,
     feed: Feed,
@@ -128,6 +151,9 @@ def feed_lines(
     wait_after_first: Callable[[], object] = lambda: None,
 ) -> FeedProgress:
     """Produce every event of a feed and return when all are acknowledged.
+
+    Events that are in the topics already, from a feeder that was killed, are not sent again: the events are the same
+    each time, and each partition has the first ones of those that belong to it.
 
     Args:
         bootstrap_servers: the broker; the topics must exist.
@@ -141,7 +167,7 @@ def feed_lines(
     per_line_s = feed.seconds / max(count_lines(feed), 1) if feed.seconds and not feed.speed else 0.0
     sender = _Sender(bootstrap_servers, feed.speed, per_line_s, report)
     shop = ShopEvents()
-    for line in read_lines(feed):
+    for line in with_late_orders(read_lines(feed), feed.late_one_in):
         sender.advance_to(line[4] if len(line) == len(COLUMNS) else "")
         for event in shop.line(line):
             sender.send(event)
@@ -215,6 +241,10 @@ class _Sender:
         self._at = ""
         self._pace: tuple[float, datetime] | None = None
         self._next_report_s = 0.0
+        self._partitions = {plan.name: plan.partitions for plan in TOPICS}
+        self._there = records_per_partition(bootstrap_servers)
+        self._passed: Counter[tuple[str, int]] = Counter()
+        self._sent_of_line = False
 
     def advance_to(self, at: str) -> None:
         """Move the shop's clock. Wait for acknowledgements on a new day, and with a speed for the moment."""
@@ -237,6 +267,9 @@ class _Sender:
     def count_line(self) -> None:
         """Count a line. Wait if the lines are to be spread and this one is early."""
         self.lines += 1
+        if not self._sent_of_line:  # all of it was there already: it takes no time
+            self._began_s -= self._per_line_s
+        self._sent_of_line = False
         if self._per_line_s:
             ahead_s = self.lines * self._per_line_s - (time.monotonic() - self._began_s)
             if ahead_s > _SHORTEST_WAIT_S:
@@ -244,6 +277,10 @@ class _Sender:
                 time.sleep(ahead_s)
 
     def send(self, event: Event) -> None:
+        if self._there and self._is_there(event):
+            self._events += 1
+            return
+        self._sent_of_line = True
         while True:
             try:
                 self._producer.produce(event.topic, event.value, event.key)
@@ -253,6 +290,11 @@ class _Sender:
         self._events += 1
         if self._events % 1000 == 0:
             self._producer.poll(0)
+
+    def _is_there(self, event: Event) -> bool:
+        partition = event.topic, partition_of(event.key, self._partitions[event.topic])
+        self._passed[partition] += 1
+        return self._passed[partition] <= self._there.get(partition, 0)
 
     def finish(self) -> FeedProgress:
         self.flush()

@@ -97,9 +97,13 @@ INVENTORY = TopicPlan(
 
 TOPICS = (ORDERS, PAYMENTS, INVENTORY)
 
+SENT = ("revenue", "alerts", "orders.dlq")
+"""The topics that the pipeline writes."""
+_SENT_PARTITIONS = 3
 
-def filled_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> list[str]:
-    """Return the topics that exist already and have records; the results would count these too.
+
+def records_per_partition(bootstrap_servers: str) -> dict[tuple[str, int], int]:
+    """Return how many records each partition of the shop's topics has; those without any are left out.
 
     Raises:
         confluent_kafka.KafkaException: the broker does not answer.
@@ -110,15 +114,25 @@ def filled_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
     consumer = Consumer({**settings, "log_level": 0, "error_cb": lambda error: None})
     try:
         existing = consumer.list_topics(timeout=ANSWER_S).topics
-        filled = []
-        for name in (plan.name for plan in plans if plan.name in existing):
-            partitions = [TopicPartition(name, number) for number in existing[name].partitions]
-            bounds = [consumer.get_watermark_offsets(each, timeout=ANSWER_S) for each in partitions]
-            if any(begin != end for begin, end in bounds):
-                filled.append(name)
-        return filled
+        found = {}
+        for name in (plan.name for plan in TOPICS if plan.name in existing):
+            for number in existing[name].partitions:
+                _, end = consumer.get_watermark_offsets(TopicPartition(name, number), timeout=ANSWER_S)
+                if end:
+                    found[name, number] = end
+        return found
     finally:
         consumer.close()
+
+
+def filled_topics(bootstrap_servers: str) -> list[str]:
+    """Return the topics that have records already; the results would count these too.
+
+    Raises:
+        confluent_kafka.KafkaException: the broker does not answer.
+    """
+    filled = {name for name, _ in records_per_partition(bootstrap_servers)}
+    return [plan.name for plan in TOPICS if plan.name in filled]
 
 
 def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -> None:
@@ -134,6 +148,7 @@ def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
     # At level 6 and above the library prints messages about itself.
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]
+    topics += [NewTopic(name, _SENT_PARTITIONS, replication_factor=1) for name in SENT]
     for created in admin.create_topics(topics, request_timeout=30).values():
         try:
             created.result()

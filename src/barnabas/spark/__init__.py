@@ -26,6 +26,7 @@ The parts of the source, in the order a query meets them:
 | `source_metrics` | how far a query is behind, from its progress |
 | `plain_errors` | errors as one sentence, without a traceback |
 | `source`, `stream` | the readers that Spark calls |
+| `retries` | a Python function for each record, whose failures become rows for retry topics and dead letters |
 
 The parts of the sink, in the order a row meets them:
 

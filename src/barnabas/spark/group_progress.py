@@ -2,29 +2,22 @@
 
 Only the checkpoint decides where a query resumes, so a failed commit is only logged.
 
-Beside each offset stands which run of a query committed it, and when, as Kafka tells no reader:
-
-    spark by=5f2c01ab9d3e at=2026-11-22T10:49:54.063Z
-
-Another run's note, where this run has already committed, shows that two queries commit to one group and overwrite each
-other's offsets. Readers ignore words that they do not know.
+The mark beside each offset names the run of the query that committed it (`commit_mark`). Another run's mark, where this
+run has already committed, shows that two queries commit to one group and overwrite each other's offsets.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 
 from barnabas.protocol.errors import KafkaError
+from barnabas.spark.commit_mark import CommitMark, parse_mark
 from barnabas.spark.offset_reader import OffsetReader
 from barnabas.spark.offsets import Position, TopicPartition
 
 logger = logging.getLogger("barnabas.spark")
-
-_NOTE = re.compile(r"spark(?: \S+)*? by=(\S+)")
 
 
 class GroupProgress:
@@ -54,7 +47,8 @@ class GroupProgress:
         try:
             if self._shown is not None and not self._warned:
                 self._look_for_others(reader, self._shown)
-            reader.commit(self._group_id, position, self._note())
+            mark = CommitMark(self._clock_ns() // 1_000_000, self._run_id)
+            reader.commit(self._group_id, position, str(mark))
             self._commit_failed = False
         except KafkaError as error:
             if not self._commit_failed:
@@ -62,13 +56,9 @@ class GroupProgress:
             self._commit_failed = True
         self._shown = position
 
-    def _note(self) -> str:
-        moment = datetime.fromtimestamp(self._clock_ns() // 1_000_000 / 1000, UTC).isoformat(timespec="milliseconds")
-        return f"spark by={self._run_id} at={moment.replace('+00:00', 'Z')}"
-
     def _look_for_others(self, reader: OffsetReader, committed: Mapping[TopicPartition, int]) -> None:
-        notes = [_NOTE.match(note) for note in reader.committed_notes(self._group_id, committed)]
-        if {note[1] for note in notes if note} - {self._run_id}:
+        marks = [parse_mark(note) for note in reader.committed_notes(self._group_id, committed)]
+        if {mark.run_id for mark in marks if mark} - {self._run_id, None}:
             logger.warning(
                 "another running query commits to group %s too, so that its offsets are those of the query that was last; "
                 "give each query a kafka.group.id of its own",

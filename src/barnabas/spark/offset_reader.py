@@ -27,9 +27,12 @@ from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
+from barnabas.spark.named_positions import cut_position, group_position
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
+    ByCut,
+    ByGroup,
     ByPartitionTimestamp,
     ByTimestamp,
     Earliest,
@@ -82,8 +85,10 @@ class OffsetReader:
         connect: Callable[..., BlockingConnection] = BlockingConnection,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._options = options
+        self._now_ms = now_ms
         self._cluster = Cluster(
             options.bootstrap_servers,
             client_id=options.consumer.client_id,
@@ -146,8 +151,14 @@ class OffsetReader:
         return self._offsets(dict.fromkeys(partitions, _EARLIEST_TIMESTAMP))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> Position:
-        """Return the end of each partition in the query's isolation level."""
-        return self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
+        """Return the end of each partition in the query's isolation level, or its first record that is younger than `minRecordAge`."""
+        ends = self._offsets(dict.fromkeys(partitions, _LATEST_TIMESTAMP))
+        if not self._options.min_record_age_ms:
+            return ends
+        # Asked for after the ends: what arrived in between lies behind them.
+        youngest_ms = self._now_ms() - self._options.min_record_age_ms + 1
+        young = _matched(self._offsets(dict.fromkeys(ends, youngest_ms)))
+        return {each: min(end, young.get(each, end)) for each, end in ends.items()}
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> Position:
         """Return the end of each partition, with the records of open transactions."""
@@ -161,8 +172,8 @@ class OffsetReader:
         """Return where a new query begins in each partition.
 
         Raises:
-            ValueError: offsets or timestamps were given, but not for exactly these partitions; or a partition has no
-                record at or after its timestamp and the strategy is `error`.
+            ValueError: offsets or timestamps were given, but not for exactly these partitions; a partition has no record
+                at or after its timestamp and the strategy is `error`; or the cluster does not know the group or the cut.
         """
         wanted = list(partitions)
         found = self._at(self._options.starting, wanted, "startingOffsets")
@@ -189,6 +200,9 @@ class OffsetReader:
             return self.latest(partitions)
         if isinstance(limit, ByTimestamp):
             return _matched(self._offsets(dict.fromkeys(partitions, limit.timestamp_ms)))
+        if isinstance(limit, ByGroup | ByCut):
+            known = self._retried(lambda: self._named(limit, partitions))
+            return {**self.earliest(each for each in partitions if each not in known), **known}
         given = limit.timestamps_ms if isinstance(limit, ByPartitionTimestamp) else limit.offsets
         if complaint := missing_partitions(partitions, given):
             name = f"{option}ByTimestamp" if isinstance(limit, ByPartitionTimestamp) else option
@@ -196,6 +210,12 @@ class OffsetReader:
         if isinstance(limit, ByPartitionTimestamp):
             return _matched(self._offsets(dict(limit.timestamps_ms)))
         return self._specific(limit)
+
+    def _named(self, limit: ByGroup | ByCut, partitions: list[TopicPartition]) -> Position:
+        if isinstance(limit, ByCut):
+            return cut_position(self._cluster, limit.name, partitions, self.topic_ids())
+        is_committed = self._options.consumer.isolation_level is IsolationLevel.READ_COMMITTED
+        return group_position(self._cluster, limit.group_id, partitions, require_stable=is_committed)
 
     def _specific(self, limit: Specific) -> Position:
         ends = {LATEST_OFFSET: _LATEST_TIMESTAMP, EARLIEST_OFFSET: _EARLIEST_TIMESTAMP}

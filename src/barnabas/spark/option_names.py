@@ -36,6 +36,7 @@ SOURCE_OPTIONS = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
+    "minRecordAge",
     "includeHeaders",
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",

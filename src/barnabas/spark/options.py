@@ -33,7 +33,7 @@ from barnabas.spark.offsets import (
     TopicPartition,
     assignment_from_json,
     check_order,
-    offsets_from_json,
+    limit_from_text,
     timestamp_ms,
     timestamps_from_json,
 )
@@ -113,6 +113,7 @@ class SourceOptions:
     max_offsets_per_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
+    min_record_age_ms: int
     include_headers: bool
     group_id: str | None
     poll_timeout_ms: int
@@ -258,6 +259,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
         max_offsets_per_trigger=given.positive("maxOffsetsPerTrigger"),
         min_offsets_per_trigger=given.positive("minOffsetsPerTrigger"),
         max_trigger_delay_ms=duration_ms(given.text("maxTriggerDelay") or "15m"),
+        min_record_age_ms=duration_ms(given.text("minRecordAge") or "0"),
         include_headers=given.boolean("includeHeaders", False),
         group_id=given.text("kafka.group.id") or None,
         poll_timeout_ms=given.positive("kafkaConsumer.pollTimeoutMs") or 120_000,
@@ -322,10 +324,7 @@ def _limit(given: _Given, side: str, default: OffsetLimit, now_ms: int) -> Offse
     if (moments := given.text(f"{side}OffsetsByTimestamp")) is not None:
         return ByPartitionTimestamp(timestamps_from_json(moments, now_ms))
     offsets = given.text(f"{side}Offsets")
-    if offsets is None:
-        return default
-    named: dict[str, OffsetLimit] = {"earliest": Earliest(), "latest": Latest()}
-    return named.get(offsets.strip().lower()) or Specific(offsets_from_json(offsets))
+    return default if offsets is None else limit_from_text(offsets, now_ms)
 
 
 def _consumer(given: _Given) -> ConsumerSettings:

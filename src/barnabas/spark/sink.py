@@ -139,8 +139,11 @@ def batch_sink(given: Mapping[str, str], columns: Mapping[str, str], *, overwrit
         raise ValueError('mode("overwrite") is not supported: a topic only grows; write with mode("append")')
     options = parse_batch_options(given)
     _check(options, columns)
-    if options.delivery is Delivery.AT_LEAST_ONCE:
-        logger.info("this write is at least once: rows of a task that is repeated are there twice")
+    if options.delivery is Delivery.AT_LEAST_ONCE and "delivery" not in {name.lower() for name in given}:
+        logger.warning(
+            "this write is at least once: rows of a task that is repeated are there twice. The options queryId and"
+            " batchId make it exactly once; delivery=at-least-once silences this line"
+        )
     return BatchSink(options)
 
 

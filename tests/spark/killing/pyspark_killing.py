@@ -16,9 +16,12 @@ import pyspark_barnabas
 from barnabas.client.producer import Producer
 from barnabas.spark import sink_protocol
 from barnabas.spark.decisions import DecisionLog
+from barnabas.spark.sink import StreamSink
 from barnabas.spark.sink_protocol import SinkDriver
 
-PLACES = ("in a task", "before the decision", "after the decision", "between commits", "after the commits")
+
+class KillingSink(StreamSink):
+    """A class of this module, so that tasks import it."""
 
 
 class DefaultSource(pyspark_barnabas.DefaultSource):
@@ -27,6 +30,11 @@ class DefaultSource(pyspark_barnabas.DefaultSource):
     @classmethod
     def name(cls) -> str:
         return "killing"
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+        sink = super().streamWriter(schema, overwrite)
+        assert isinstance(sink, StreamSink)
+        return KillingSink(sink._options)
 
 
 def die(place: str) -> None:

@@ -1,0 +1,1 @@
+"""A shop's pipeline on Spark: order lines in, tables and topics out."""

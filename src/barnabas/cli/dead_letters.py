@@ -1,0 +1,143 @@
+"""Dead-letter topics as the commands of `barnabas dlq` find and read them, and the filter for their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from barnabas.cli.librdkafka import connected, library_failure
+from barnabas.cli.session import Session, parse_pairs
+from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
+from barnabas.nearest import did_you_mean
+from barnabas.printable import printable
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.retries.committed_records import READER_SETTINGS
+from barnabas.retries.headers import FailureHeaders
+from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic, transactional_id
+from barnabas.retries.redriven import STATE_TOPIC
+
+Chosen = Callable[[DeadLetter], bool]
+
+_SUFFIXES = (".dlq", "-dlq", ".dlt", "-dlt")
+_PREFIX = "dlq."
+"""Kafka's `errors.deadletterqueue.topic.name.prefix`."""
+
+
+def is_dead_letter_name(topic: str) -> bool:
+    """Return whether a topic has a name as dead-letter topics have: `orders.dlq`, `orders-dlq`, `orders-dlt`, `dlq.orders`."""
+    lower = topic.lower()
+    return lower.endswith(_SUFFIXES) or lower.startswith(_PREFIX)
+
+
+def find_topics(admin: Admin, named: Iterable[str]) -> list[DeadLetterTopic]:
+    """Return the topics that are named, or every topic with a dead-letter topic's name.
+
+    Raises:
+        KafkaError: a named topic does not exist.
+    """
+    names = list(dict.fromkeys(named))
+    if names:
+        found = [result(outcome) for outcome in admin.describe_topics(names).values()]
+    else:
+        found = [each for each in admin.list_topics() if is_dead_letter_name(each.name)]
+    return [_topic(each) for each in found]
+
+
+def _topic(found: TopicMetadata) -> DeadLetterTopic:
+    return DeadLetterTopic(found.name, found.topic_id.hex(), len(found.partitions))
+
+
+@contextmanager
+def opened(session: Session, admin: Admin) -> Iterator[DeadLetterReader]:
+    """Open a reader of dead letters and always close it.
+
+    Raises:
+        Failure: a setting is not valid, or a broker rejects a request.
+    """
+    described = admin.describe_topics([STATE_TOPIC])[STATE_TOPIC]
+    # No offset is committed, but the library requires a group id.
+    consumer: Consumer = connected(Consumer, session, (), {**READER_SETTINGS, "group.id": "barnabas-dlq"})
+    try:
+        with explained_library("the dead letters cannot be read"):
+            has_state = isinstance(described, TopicMetadata)
+            yield DeadLetterReader(consumer, connected(AdminClient, session, (), {}), has_state=has_state)
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def explained_library(subject: str) -> Iterator[None]:
+    """Turn the library's errors into failures.
+
+    Raises:
+        Failure: the library raised an error.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        raise library_failure(error.args[0], subject) from None
+
+
+def redrive_producer(session: Session, topic: str) -> Producer:
+    """Return the producer that sends a topic's dead letters back."""
+    settings = {"transactional.id": transactional_id(topic), "partitioner": "murmur2_random"}
+    producer: Producer = connected(Producer, session, (), {**settings, "message.max.bytes": 1_000_000_000})
+    return producer
+
+
+def create_state_topic(admin: Admin) -> None:
+    """Create the topic that says which dead letters were sent back, if it does not exist.
+
+    Raises:
+        KafkaError: it cannot be created.
+    """
+    wanted = NewTopic(STATE_TOPIC, 1, configs={"cleanup.policy": "compact"})
+    outcome = admin.create_topics([wanted])[STATE_TOPIC]
+    if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise outcome
+
+
+def error_text(failure: FailureHeaders) -> str | None:
+    """Return a failure's error for people: its class and its text, as far as they are known."""
+    return ": ".join(filter(None, (failure.error, failure.message))) or None
+
+
+def error_name(failure: FailureHeaders) -> str:
+    """Return the name under which a failure is counted: its class, or its text if it has none."""
+    return failure.error or failure.message or "unknown"
+
+
+def _is_error(each: DeadLetter, text: str) -> bool:
+    return text in (error_name(each.failure), error_name(each.failure).rpartition(".")[2])
+
+
+_FILTERS: dict[str, Callable[[DeadLetter, str], bool]] = {
+    "error": _is_error,
+    "message": lambda each, text: text in (each.failure.message or ""),
+    "topic": lambda each, text: text == each.failure.topic,
+    "group": lambda each, text: text == each.failure.group,
+    "key": lambda each, text: text.encode() == each.record.key,
+    "partition": lambda each, text: text == str(each.record.partition),
+    "offset": lambda each, text: text == str(each.record.offset),
+}
+
+
+FILTER_HELP = f"Only dead letters with this {', '.join(list(_FILTERS)[:-1])} or {list(_FILTERS)[-1]}; repeat."
+
+
+def parse_filter(texts: tuple[str, ...]) -> Chosen:
+    """Return whether a dead letter passes all filters.
+
+    Raises:
+        BadParameter: a text is not NAME=VALUE, or nothing has that name.
+    """
+    wanted = parse_pairs(texts, "--filter")
+    for name in wanted:
+        if name not in _FILTERS:
+            words = f"'{printable(name)}' is not one of {', '.join(_FILTERS)}{did_you_mean(name, _FILTERS)}"
+            raise click.BadParameter(words, param_hint="--filter")
+    return lambda each: all(_FILTERS[name](each, text) for name, text in wanted.items())

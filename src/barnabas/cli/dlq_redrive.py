@@ -1,0 +1,88 @@
+"""`barnabas dlq redrive`: send dead letters back to their source topic, each of them once."""
+
+from __future__ import annotations
+
+import click
+
+from barnabas.cli.dead_letters import (
+    FILTER_HELP,
+    Chosen,
+    create_state_topic,
+    explained_library,
+    find_topics,
+    opened,
+    parse_filter,
+    redrive_producer,
+)
+from barnabas.cli.failure import Failure, Missing
+from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.client.admin import Admin
+from barnabas.retries.redrive import DeadLetterTopic, NoTarget, output_of, wanted
+from barnabas.retries.redrive import redrive as send_back
+
+
+@click.command()
+@click.argument("topic", metavar="TOPIC", shell_complete=complete_topics)
+@click.option("-f", "--filter", "filters", multiple=True, metavar="NAME=VALUE", help=FILTER_HELP)
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most this many.")
+@click.option("--to", metavar="TOPIC", shell_complete=complete_topics, help="Another topic than their source.")
+@click.option("-d", "--dry-run", is_flag=True, help="Only show how many would be sent.")
+@session_options
+def redrive(
+    session: Session, topic: str, filters: tuple[str, ...], limit: int | None, to: str | None, dry_run: bool
+) -> None:
+    """Send dead letters back to the topic they came from. Each is sent once, however often this runs.
+
+    What was sent is noted in the topic __barnabas_redrive, in the same transactions: a redrive that was interrupted is continued by the
+    next one. The attempts of a record begin again.
+
+    \b
+    barnabas dlq redrive orders.dlq --filter error=TimeoutError --dry-run
+    barnabas dlq redrive orders.dlq --limit 100
+    """
+    chosen = parse_filter(filters)
+    with session.admin() as admin:
+        (found,) = find_topics(admin, [topic])
+        targets = {each.name: len(each.partitions) for each in admin.list_topics(internal=True)}
+        if to is not None and to not in targets:
+            raise _no_topic(to)
+        try:
+            sent = _sent(session, admin, found, targets, chosen, limit, to, dry_run)
+        except NoTarget as error:
+            if error.topic is not None:
+                raise _no_topic(error.topic) from None
+            raise Failure(
+                f"dead letter {error.dead_letter.place} does not say where it came from", "name a topic with --to"
+            ) from None
+    status = "would be sent" if dry_run else "sent"
+    rows = [(topic, target, count, status) for target, count in sorted(sent.items())]
+    session.output.table(("TOPIC", "TO", "RECORDS", "STATUS"), rows, hidden_first=("TOPIC",))
+
+
+def _sent(
+    session: Session,
+    admin: Admin,
+    topic: DeadLetterTopic,
+    targets: dict[str, int],
+    chosen: Chosen,
+    limit: int | None,
+    to: str | None,
+    dry_run: bool,
+) -> dict[str, int]:
+    """Send the dead letters, or only count them; return how many for each topic."""
+    if not dry_run:
+        create_state_topic(admin)
+    with opened(session, admin) as reader:
+        if dry_run:
+            count: dict[str, int] = {}
+            for each in wanted(reader.read(topic, reader.redriven(topic)), chosen, limit):
+                target = output_of(each, targets, to).topic
+                count[target] = count.get(target, 0) + 1
+            return count
+        with explained_library("the redrive was interrupted: the next one continues it"):
+            producer = redrive_producer(session, topic.name)
+            return send_back(reader, producer, topic, targets, chosen=chosen, limit=limit, to=to)
+
+
+def _no_topic(name: str) -> Failure:
+    return Failure(f"topic {name} does not exist", "name another with --to", Missing("topic", name))

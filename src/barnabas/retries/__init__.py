@@ -1,0 +1,21 @@
+"""Retries with delays, and dead letters, for consumers in plain Python.
+
+    policy = RetryPolicy(dead_letter="orders.dlq", delays=("10s", "1m", "10m"))
+    settings = {"bootstrap.servers": "localhost:9092", "group.id": "billing"}
+    with RetryingConsumer(settings, ["orders"], policy) as consumer:
+        consumer.run(charge)
+
+A record whose `charge` raises goes to `orders.retry.1`, then to `orders.retry.2`, and at last to `orders.dlq`. `docs/retries.md` has the
+guarantees, the names of the headers and the limits.
+
+- `policy`: the policy, and the names of topics that follow from it; `headers`: what a failed record carries.
+- `routing`: where a record goes that failed or is held back; `held_keys`: which keys are held back. Both do no I/O.
+- `consumer`: the consumer; `arrivals`: its records that wait; `forwarding`: its transactions; `topics`: the topics that it needs.
+- `redrive`: sends dead letters back; `redriven`: which were sent; `committed_records`: reads partitions.
+"""
+
+from barnabas.retries.consumer import RetryingConsumer
+from barnabas.retries.policy import RetryPolicy
+from barnabas.retries.record import Output, Record
+
+__all__ = ["Output", "Record", "RetryPolicy", "RetryingConsumer"]

@@ -1,0 +1,110 @@
+"""Reads the committed records of partitions from one offset to another, without a group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from barnabas.retries.record import Record
+
+Where = tuple[str, int]
+
+READER_SETTINGS: dict[str, Any] = {
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 10,
+}
+"""What a consumer needs for `read_committed`; it also needs a `group.id`, but joins no group."""
+_PATIENCE_SECONDS = 120.0
+_CALL_SECONDS = 30.0
+_BATCH_RECORDS = 1000
+
+
+def read_committed(
+    consumer: Consumer,
+    begin: Mapping[Where, int],
+    ends: Mapping[Where, int] | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Record]:
+    """Yield the committed records that partitions have now, those of a partition in their order.
+
+    Args:
+        consumer: with `READER_SETTINGS`.
+        begin: the first offset of each partition; a negative one, or one that is gone, is the beginning of its log.
+        ends: where to stop in each partition (`log_ends`): waits for the transactions that are open before there. None leaves the records
+            of open transactions out, and those behind them.
+
+    Raises:
+        KafkaException: a partition cannot be read, or a transaction stays open.
+    """
+    left: dict[Where, int] = {}
+    assigned = []
+    for where, offset in begin.items():
+        # For a reader of committed records the upper one is the last stable offset.
+        low, stable = consumer.get_watermark_offsets(TopicPartition(*where), timeout=_CALL_SECONDS)
+        end = stable if ends is None else ends[where]
+        if max(offset, low) < end:
+            left[where] = end
+            assigned.append(TopicPartition(*where, max(offset, low)))
+    consumer.assign(assigned)
+    deadline = clock() + _PATIENCE_SECONDS
+    while left:
+        messages = consumer.consume(_BATCH_RECORDS, 0.5)
+        for message in messages:
+            record = record_of(message)
+            where = (record.topic, record.partition)
+            error = message.error()
+            if error is None:
+                deadline = clock() + _PATIENCE_SECONDS
+                if where in left and record.offset < left[where]:
+                    yield record
+                if record.offset + 1 >= left.get(where, 0):
+                    left.pop(where, None)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                if record.offset >= left.get(where, 0):
+                    left.pop(where, None)
+            elif not error.retriable():
+                raise KafkaException(error)
+        if left and clock() > deadline:
+            topic, partition = min(left)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"cannot read {topic}-{partition} to its end"))
+    consumer.unassign()
+
+
+def log_ends(admin: AdminClient, partitions: Iterable[Where]) -> dict[Where, int]:
+    """Return where the logs of partitions end, behind the transactions that are open.
+
+    Raises:
+        KafkaException: a partition's leader does not answer.
+    """
+    wanted = {TopicPartition(*where): OffsetSpec.latest() for where in partitions}  # type: ignore[no-untyped-call]
+    if not wanted:
+        return {}
+    found = admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_CALL_SECONDS)
+    return {(each.topic, each.partition): future.result().offset for each, future in found.items()}
+
+
+def record_of(message: Message) -> Record:
+    """Return a message of the library as a record."""
+    kind, timestamp = message.timestamp()
+    headers: Any = message.headers() or ()
+    return Record(
+        str(message.topic()),
+        int(message.partition() or 0),
+        int(message.offset() or 0),
+        timestamp if kind else -1,
+        _bytes(message.key()),
+        _bytes(message.value()),
+        tuple((name, _bytes(value)) for name, value in headers),
+    )
+
+
+def _bytes(data: str | bytes | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data

@@ -1,0 +1,107 @@
+"""The transactions of a consumer: records that it produces, and its positions, together or not at all.
+
+The user's function has run before a transaction begins, so a transaction is open for milliseconds, and its timeout is no limit for the
+function. What the coordinator or a broker rejects for the moment is sent again, in a new transaction, with the same records and
+positions. If the group went on without the consumer, nothing of it counts: the partitions' new owner tries the records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+
+from barnabas.retries.record import Output
+
+_ATTEMPTS = 5
+_CALL_SECONDS = 60.0
+_ANY_PARTITION = -1
+_GROUP_WENT_ON = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.FENCED_INSTANCE_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+    }
+)
+
+
+class GroupWentOn(Exception):
+    """The group's partitions have other owners: the transaction was aborted."""
+
+
+class Forwarder:
+    """Sends records and positions in transactions.
+
+    Args:
+        producer: with a transactional id; its transactions are initialised here, which aborts what an earlier producer of the id left.
+    """
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        _insist(producer.init_transactions)
+
+    def __repr__(self) -> str:
+        return f"<Forwarder queued={len(self._producer)}>"
+
+    def send(self, outputs: Iterable[Output], positions: list[TopicPartition], group: Any = None) -> None:
+        """Produce records and commit positions, in one transaction.
+
+        Args:
+            group: the consumer's group metadata; None if there are no positions.
+
+        Raises:
+            GroupWentOn: nothing was sent, and the consumer must join its group again.
+            KafkaException: nothing was sent.
+        """
+        records = list(outputs)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._send(records, positions, group)
+                return
+            except KafkaException as failure:
+                error = failure.args[0]
+                if not error.txn_requires_abort():
+                    raise
+                self._abort()
+                if error.code() in _GROUP_WENT_ON:
+                    raise GroupWentOn from failure
+                if attempt == _ATTEMPTS:
+                    raise
+
+    def _send(self, records: list[Output], positions: list[TopicPartition], group: Any) -> None:
+        producer = self._producer
+        producer.begin_transaction()
+        for each in records:
+            self._produce(each)
+        if positions:
+            _insist(lambda: producer.send_offsets_to_transaction(positions, group, _CALL_SECONDS))
+        _insist(lambda: producer.commit_transaction(_CALL_SECONDS))
+
+    def _produce(self, output: Output) -> None:
+        partition = _ANY_PARTITION if output.partition is None else output.partition
+        while True:
+            try:
+                self._producer.produce(
+                    output.topic, output.value, output.key, partition=partition, headers=list(output.headers)
+                )
+                return
+            except BufferError:
+                self._producer.poll(1.0)
+
+    def _abort(self) -> None:
+        # A produce request on its way would reach the coordinator after the abort (docs/delivery-guarantees.md).
+        self._producer.flush(_CALL_SECONDS)
+        _insist(lambda: self._producer.abort_transaction(_CALL_SECONDS))
+
+
+def _insist(call: Callable[[], None]) -> None:
+    """Repeat a call of the library that may be repeated, for as long as its own timeouts allow."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            call()
+            return
+        except KafkaException as failure:
+            if not failure.args[0].retriable() or attempt == _ATTEMPTS:
+                raise

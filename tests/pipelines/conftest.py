@@ -1,0 +1,5 @@
+"""The fixtures of Spark tests."""
+
+from tests.spark.session import spark
+
+__all__ = ["spark"]

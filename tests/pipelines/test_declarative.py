@@ -1,0 +1,37 @@
+"""`make pipelines`: two runs with new lines in between; the tables add up to the lines, and no row is there twice."""
+
+from __future__ import annotations
+
+import pytest
+from run_pipelines import Run, run_twice
+
+from barnabas.demo.answers import totals
+from barnabas.demo.feeder import FIRST_LINES, Feed, read_lines
+from tests.spark.session import SPARK
+
+LINES = 2_000
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    return run_twice(tmp_path_factory.mktemp("pipelines") / "shop", Feed(rows=LINES))
+
+
+class TestTwoRuns:
+    """Each of its commands starts Java, so it takes minutes on a busy machine."""
+
+    pytestmark = [
+        *(mark for mark in SPARK if mark.name != "timeout"),
+        pytest.mark.timeout(7000),
+        pytest.mark.conform,
+        pytest.mark.long,
+    ]
+
+    @pytest.mark.parametrize(("run", "fed"), [(0, FIRST_LINES), (1, LINES)])
+    def test_the_sum_is_that_of_the_lines(self, runs, run, fed):
+        expected = totals(list(read_lines(Feed(rows=LINES)))[:fed])
+        assert runs[run].answers == [
+            [f"{expected.revenue_thousandths / 1000:.3f}", str(expected.clean)],
+            [str(fed), str(fed)],
+            [str(expected.rejected)],
+        ]

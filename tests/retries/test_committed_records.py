@@ -1,0 +1,46 @@
+"""Reading committed records: to the end, past open transactions or up to them."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from barnabas.retries.committed_records import READER_SETTINGS, log_ends, read_committed
+from barnabas.server.embedded import Broker
+from tests.retries.records import values, write
+
+
+def reader(broker: Broker) -> Consumer:
+    return Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader", **READER_SETTINGS})
+
+
+@pytest.mark.slow
+def test_from_an_offset_to_the_end(barnabas: Broker) -> None:
+    barnabas.create_topic("orders", partitions=2)
+    write(barnabas.bootstrap_servers, "orders", [(None, "a"), ("k", "b")])
+    consumer = reader(barnabas)
+    assert values(read_committed(consumer, {("orders", 0): 1, ("orders", 1): -1})) == ["b"]
+    assert values(read_committed(consumer, {("orders", 0): -1})) == ["a", "b"]
+    assert list(read_committed(consumer, {("orders", 0): 2})) == []
+
+
+@pytest.mark.slow
+def test_an_open_transaction(barnabas: Broker) -> None:
+    barnabas.create_topic("orders", partitions=1)
+    write(barnabas.bootstrap_servers, "orders", [(None, "a")])
+    producer = Producer({"bootstrap.servers": barnabas.bootstrap_servers, "transactional.id": "open"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("orders", "b", partition=0)
+    producer.flush()
+    write(barnabas.bootstrap_servers, "orders", [(None, "c")])
+    consumer = reader(barnabas)
+    assert values(read_committed(consumer, {("orders", 0): 0})) == ["a"]
+    ends = log_ends(AdminClient({"bootstrap.servers": barnabas.bootstrap_servers}), [("orders", 0)])
+    assert ends == {("orders", 0): 3}
+    seconds = iter((0.0, 0.0, 121.0))
+    with pytest.raises(KafkaException, match="cannot read orders-0 to its end"):
+        list(read_committed(consumer, {("orders", 0): 1}, ends, clock=lambda: next(seconds, 121.0)))
+    producer.abort_transaction()
+    assert values(read_committed(consumer, {("orders", 0): 0}, ends)) == ["a", "c"]
