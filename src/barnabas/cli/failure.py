@@ -121,7 +121,9 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     """
     plain = in_plain_words(error.message)
     message = in_lower_case(plain.message)
-    if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
+    if subject and message == f"the {_NOUNS.get(error.code)} does not exist":
+        message = f"{subject} does not exist"
+    elif subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
     message += suggestion(error.message)
     return Failure(message, plain.hint or _hint(error, message, subject), _missing(error, message, subject))
