@@ -22,6 +22,7 @@ from barnabas.client.admin import (
     ConfigResource,
     ConfigSource,
     CreatedTopic,
+    Cut,
     GroupDescription,
     GroupListing,
     GroupMember,
@@ -123,6 +124,18 @@ REBALANCES = [
 OWNER = TransactionDescription(
     "billing-7", "Ongoing", 73, 2, 900_000, NOW_MS - 760_000, [TopicPartition("orders", each) for each in range(6)], 1
 )
+
+
+def _cut(topics: Mapping[str, int], offset: int, at_ms: int | None = None, isolation: str = "read_committed") -> Cut:
+    offsets = {TopicPartition(name, each): offset + each for name in topics for each in range(topics[name])}
+    ids = dict.fromkeys(topics, "AAECAwQFBgcICQoLDA0ODw")
+    return Cut(offsets, ids, isolation, NOW_MS, at_ms)
+
+
+CUTS = {
+    "before-release-2026.11": _cut({"orders": 4, "payments": 1}, 1_100_000, NOW_MS - 3_600_000),
+    "old": _cut({"orders": 2, "refunds": 1}, 9_000, isolation="read_uncommitted"),
+}
 
 
 def _missing(code: ErrorCode, message: str) -> KafkaError:
@@ -287,6 +300,21 @@ class MadeUpAdmin:
 
     def describe_producers(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[ProducerState]]:
         return {each: [ProducerState(73, 2, 7, NOW_MS - 1, 0, 1_284_009)] for each in partitions}
+
+    def list_cuts(self) -> dict[str, Cut]:
+        return CUTS
+
+    def take_cut(self, topics: Sequence[str], *, now_ms: int, at_ms: int | None = None, isolation: str) -> Cut:
+        return _cut({name: PARTITIONS[name] for name in topics}, 1_288_210, at_ms, isolation)
+
+    def store_cut(self, name: str, taken: Cut) -> None:
+        return None
+
+    def delete_cuts(self, names: Iterable[str], *, now_ms: int) -> None:
+        return None
+
+    def current_topic_ids(self, taken: Cut) -> dict[str, str | None]:
+        return {name: taken.topic_ids[name] if name in PARTITIONS else None for name in taken.topic_ids}
 
 
 def _settings(kind: ResourceType, **asked: Any) -> list[ConfigEntry]:

@@ -44,8 +44,9 @@ def test_help(path: tuple[str, ...]) -> None:
 def test_what_there_is() -> None:
     assert sorted(" ".join(path) for path in ALL) == [
         "broker describe", "broker list", "broker logdirs", "cluster health", "cluster info", "completion", "config alter",
-        "config describe", "consume", "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
-        "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "produce",
+        "config describe", "consume", "cut create", "cut delete", "cut diff", "cut list", "cut show",
+        "dlq list", "dlq purge", "dlq redrive", "dlq show", "group delete",
+        "group delete-offsets", "group describe", "group list", "group reset-offsets", "group why", "lake audit", "produce",
         "quota delete", "quota list", "quota set", "spark status", "topic alter",
         "topic configs", "topic create", "topic delete", "topic describe", "topic list", "topic trim",
         "topic which-partition", "txn abort", "txn describe", "txn doctor", "txn list", "verify",

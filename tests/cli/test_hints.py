@@ -24,6 +24,8 @@ TYPED = {
     "barnabas config describe {} --all": "barnabas config describe broker --all",
     "barnabas config describe {} --all {}": "barnabas config describe topic --all orders",
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
+    "barnabas cut delete {}": "barnabas cut delete release",
+    "barnabas cut show {}": "barnabas cut show release",
     "barnabas group describe {}": "barnabas group describe shop",
     "barnabas start": "barnabas start --data-dir data",
     "barnabas topic alter {} -c {}={}": "barnabas topic alter orders -c max.message.bytes=2000000",
@@ -77,6 +79,7 @@ def typing(broker: barnabas.Broker, tmp_path: Path) -> Iterator[Typist]:
         made.type("barnabas topic create orders")
         made.type("printf 'a\\n' | barnabas produce orders")
         made.type("barnabas consume orders -g shop -n 1")
+        made.type("barnabas cut create release orders")
         write_history(tmp_path / "run.jsonl", model.run(1, steps=50))
         yield made
 

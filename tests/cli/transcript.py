@@ -22,6 +22,7 @@ from barnabas.main import command_group
 _VARYING = [
     (re.compile(r"TOPIC-ID    \S{22}"), "TOPIC-ID    (id)"),
     (re.compile(r'"topic_id": "\S{22}"'), '"topic_id": "(id)"'),
+    (re.compile(r"(CREATED +|\"created\": \")\d{4}-[-\dT:.]+Z"), r"\1(time)"),
     (re.compile(r"127\.0\.0\.1:(?!1\b)\d+"), "(broker)"),
 ]
 

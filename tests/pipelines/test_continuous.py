@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import run_pipelines
+from confluent_kafka import Consumer, TopicPartition
 from run_pipelines import SHORT_RUN, Shop
 
 import barnabas
@@ -85,6 +86,25 @@ def table(shop: Shop, name: str, *columns: str) -> list[dict[str, Any]]:
     return [] if found is None else found.to_pylist()
 
 
+def consumed(servers: str, topic: str) -> list[Any]:
+    """Return the committed records of a topic."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "test", "isolation.level": "read_committed"})
+    found = []
+    try:
+        for number in consumer.list_topics(topic).topics[topic].partitions:
+            partition = TopicPartition(topic, number, 0)
+            _, end = consumer.get_watermark_offsets(partition)
+            consumer.assign([partition])
+            while end and consumer.position([partition])[0].offset < end:
+                record = consumer.poll(30)
+                if record is None:
+                    break
+                found.append(record)
+    finally:
+        consumer.close()
+    return found
+
+
 def rows(shop: Shop, name: str) -> int:
     return len(table(shop, name, "offset"))
 
@@ -150,6 +170,24 @@ def change(shop: Shop, module: str, old: str, new: str) -> None:
     path = shop.folder / "shop" / module
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
+
+
+def test_topics_have_each_row_once(shop):
+    """As consumers see them that read committed records: the killed pipeline's attempts are not among them."""
+    windows = sorted(
+        (str(row["country"]), str(row["revenue"])) for row in table(shop, "revenue_windows", "country", "revenue")
+    )
+    sent = [json.loads(record.value()) for record in consumed(shop.servers, "revenue")]
+    assert sorted((each["country"], f"{Decimal(str(each['revenue'])):.3f}") for each in sent) == windows
+    alerts = sorted((row["kind"], row["order_id"]) for row in table(shop, "alerts", "kind", "order_id"))
+    sent = [json.loads(record.value()) for record in consumed(shop.servers, "alerts")]
+    assert sorted((each["kind"], each["order_id"]) for each in sent) == alerts
+    orders = table(shop, "checked_orders", "partition", "offset", "reason")
+    rejected = sorted((str(row["partition"]), str(row["offset"]), row["reason"]) for row in orders if row["reason"])
+    headers = [dict(record.headers()) for record in consumed(shop.servers, "orders.dlq")]
+    assert (
+        sorted(tuple(each[name].decode() for name in ("partition", "offset", "reason")) for each in headers) == rejected
+    )
 
 
 def test_changed_code_goes_on_from_the_checkpoints(shop):

@@ -74,7 +74,7 @@ class FakeCluster:
         self.before_send: Callable[[str], None] = lambda name: None
 
     def create(self, name: str, partitions: int = 1, incarnation: int = 1) -> FakeTopic:
-        topic_id = (name.encode() + b"%04d" % incarnation).rjust(16, b".")
+        topic_id = (name.encode() + b"%04d" % incarnation).rjust(16, b".")[-16:]
         self.topics[name] = FakeTopic(topic_id, {p: FakePartition() for p in range(partitions)})
         return self.topics[name]
 
@@ -210,6 +210,10 @@ class FakeCluster:
             ]
             topics.append(response.OffsetFetchResponseTopics(name=topic.name, partitions=answers))
         return response(groups=[response.OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)])
+
+    def _ListGroups(self, request: Any, node: int) -> Any:
+        response = messages.ListGroupsResponse
+        return response(groups=[response.ListedGroup(group_id=name, protocol_type="consumer") for name in self.commits])
 
 
 class FakeConnection:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.spark import options as options_module
-from barnabas.spark.offsets import ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
+from barnabas.spark.offsets import ByCut, ByGroup, ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
 from barnabas.spark.option_names import SOURCE_OPTIONS
 from barnabas.spark.options import (
     Assign,
@@ -183,6 +183,39 @@ def test_timestamps_count_before_offsets():
     assert batch(endingTimestamp="-1m").ending == ByTimestamp(NOW_MS - 60_000)
     assert batch(startingOffsets='{"t":{"0":-2,"1":5}}').starting == Specific({("t", 0): -2, ("t", 1): 5})
     assert batch(startingOffsets=" EARLIEST ").starting == Earliest()
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("group:shop", ByGroup("shop")),
+        (" Group:a:b ", ByGroup("a:b")),
+        ("cut:before-release", ByCut("before-release")),
+        ("-10m", ByTimestamp(NOW_MS - 600_000)),
+        ("1970-01-01T00:00:05", ByTimestamp(5_000)),
+        ("1970-01-02", ByTimestamp(86_400_000)),
+    ],
+)
+def test_offsets_by_name_or_time(text, limit):
+    assert batch(startingOffsets=text).starting == limit
+    assert batch(endingOffsets=text).ending == limit
+    assert stream(startingOffsets=text).starting == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("cut:", "'cut:' names no cut: write cut:NAME"),
+        ("group:", "'group:' names no group: write group:NAME"),
+        ("-10x", "'-10x' is not a valid timestamp"),
+        ("5", "Expected e.g."),
+        ("-1", "Expected e.g."),
+        ("cuts:a", "Expected e.g."),
+    ],
+)
+def test_what_is_no_position(text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        batch(startingOffsets=text)
 
 
 def test_consumer_settings_are_used():

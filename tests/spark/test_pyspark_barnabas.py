@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.admin import Admin
 from barnabas.spark import start
 from tests.spark.session import SPARK, Topics
 
@@ -49,6 +50,22 @@ def test_the_columns_of_sparks_own_source(spark, topics):
     with_headers = batch(spark, topics, topic, includeHeaders="true").schema.simpleString()
     assert with_headers == f"struct<{columns},headers:array<struct<key:string,value:binary>>>"
     assert batch(spark, topics, topic).count() == 0
+
+
+def test_two_batches_meet_at_a_cut(spark, topics):
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        topics.values(topic, [f"old{partition}"] * 3, partition)
+    with Admin(topics.servers) as admin:
+        admin.store_cut(topic, admin.take_cut([topic], now_ms=time.time_ns() // 1_000_000))
+    topics.values(topic, ["new"] * 4, 1)
+    name = f"cut:{topic}"
+    assert [batch(spark, topics, topic, **{side: name}).count() for side in ("endingOffsets", "startingOffsets")] == [
+        6,
+        4,
+    ]
+    with pytest.raises(Exception, match=rf"cut {topic}s does not exist; did you mean {topic}\?"):
+        batch(spark, topics, topic, startingOffsets=name + "s").count()
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])

@@ -50,6 +50,7 @@ def test_producer_settings():
     ("given", "message"),
     [
         ({"kafka.bootstrap.servers": " "}, "'kafka.bootstrap.servers' must be specified"),
+        ({"kafka.bootstrap.servers": "h"}, "'h' has no port: write host:port"),
         ({"delivery": "twice"}, "delivery must be exactly-once or at-least-once, not 'twice'"),
         ({"kafka.acks": "1"}, "kafka.acks '1' is not supported"),
         ({"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence 'false' is not supported"),
@@ -85,7 +86,7 @@ def test_refusals_of_batch_writes(given, message):
 
 
 def test_the_docs_have_every_option_with_its_default():
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", DOCS.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([\w.]+)` \|([^|]*)\|", DOCS.read_text(), re.MULTILINE))
     default = parse_stream_options(SERVERS)
     expected = {
         "transactionalIdPrefix": default.prefix,

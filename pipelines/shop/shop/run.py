@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from shop.project import Project
 from shop.session import open_session
-from shop.streams import FROM_TABLES, FROM_TOPICS, NAMES, Streams
+from shop.streams import NAMES, Streams
 from shop.watch import Watcher, first_line
 
 logger = logging.getLogger(__name__)
@@ -68,8 +68,8 @@ def _start(streams: Streams, name: str) -> StreamingQuery:
 
 
 def _once(streams: Streams) -> None:
-    """Read what the topics have now, and then what the tables have."""
-    for name in (*FROM_TOPICS, *FROM_TABLES):
+    """Read what is there now, each query when those before it are through."""
+    for name in NAMES:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 _start(streams, name).awaitTermination()

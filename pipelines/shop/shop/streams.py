@@ -1,18 +1,19 @@
 """The continuous form: the same tables as `transformations/`, as Structured Streaming queries that never end.
 
-    topic orders    → checked_orders → revenue_windows
-                                     → alerts
+    topic orders    → checked_orders → revenue_windows → topic revenue
+                                     → alerts          → topic alerts
+                                     → topic orders.dlq
     topic payments  → payment_events
     topic inventory → stock_events
 
-Each query has a checkpoint of its own, named for its table. The tables are in the database `live`, and the answers of
+Each query has a checkpoint of its own, named for its table or for what it sends. The tables are in the database `live`, and the answers of
 `transformations/answers.sql` are views there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,8 @@ DATABASE = "live"
 ANSWERS = Path(__file__).parent.parent / "transformations" / "answers.sql"
 FROM_TOPICS = {"checked_orders": "orders", "payment_events": "payments", "stock_events": "inventory"}
 FROM_TABLES = ("revenue_windows", "alerts")
-NAMES = (*FROM_TOPICS, *FROM_TABLES)
+TO_TOPICS = {"sent_revenue": "revenue", "sent_alerts": "alerts", "sent_dead_letters": "orders.dlq"}
+NAMES = (*FROM_TOPICS, *FROM_TABLES, *TO_TOPICS)
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,20 @@ class Streams:
     def start(self, name: str) -> StreamingQuery:
         """Start a query, or let it go on from its checkpoint."""
         trigger = {"processingTime": f"{self.trigger_s} seconds"} if self.trigger_s else {"availableNow": True}
-        return (
+        writer = (
             self._rows(name)
             .writeStream.queryName(name)
             .option("checkpointLocation", str(self.folder / "checkpoints" / name))
             .trigger(**trigger)
-            .toTable(name)
+        )
+        if name not in TO_TOPICS:
+            return writer.toTable(name)
+        return (
+            writer.format("barnabas")
+            .option("kafka.bootstrap.servers", self.servers)
+            .option("topic", TO_TOPICS[name])
+            .option("transactionalIdPrefix", f"shop-{name}")
+            .start()
         )
 
     def create_views(self) -> None:
@@ -65,19 +75,27 @@ class Streams:
             self.spark.sql(statement)
 
     def _rows(self, name: str) -> DataFrame:
-        steps: dict[str, Callable[[DataFrame], DataFrame]] = {
-            "checked_orders": _checked_orders,
-            "payment_events": transform.payment_events,
-            "stock_events": transform.stock_events,
-            "revenue_windows": transform.revenue_windows,
-            "alerts": alerts,
-        }
         if name in FROM_TOPICS:
             starting = (self.starting or {}).get(name, {})
             records = transform.read_topic(self.spark, self.servers, FROM_TOPICS[name], f"shop-live-{name}", starting)
-        else:
-            records = transform.lines(self.spark.readStream.table("checked_orders"))
-        return steps[name](records)
+        table = self.spark.readStream.table
+        match name:
+            case "checked_orders":
+                return _checked_orders(records)
+            case "payment_events":
+                return transform.payment_events(records)
+            case "stock_events":
+                return transform.stock_events(records)
+            case "revenue_windows":
+                return transform.revenue_windows(transform.lines(table("checked_orders")))
+            case "alerts":
+                return alerts(transform.lines(table("checked_orders")))
+            case "sent_revenue":
+                return transform.records(table("revenue_windows"), "minute", "country")
+            case "sent_alerts":
+                return transform.records(table("alerts"), "customer")
+            case _:
+                return transform.dead_letters(transform.rejected(table("checked_orders")))
 
 
 def _checked_orders(records: DataFrame) -> DataFrame:

@@ -123,3 +123,17 @@ def revenue_windows(lines: DataFrame) -> DataFrame:
         .agg(F.sum("amount").cast("decimal(18,3)").alias("revenue"), F.count("*").alias("lines"))
         .select(F.col("window.start").alias("minute"), "country", "revenue", "lines")
     )
+
+
+def records(rows: DataFrame, *key: str) -> DataFrame:
+    """Return the rows as records for a topic: JSON, with the values of some columns as the key."""
+    return rows.select(F.concat_ws(" ", *key).alias("key"), F.to_json(F.struct("*")).alias("value"))
+
+
+def dead_letters(rejected: DataFrame) -> DataFrame:
+    """Return rejected records as they came; headers say why, and where they are in which topic."""
+    headers = [
+        F.struct(F.lit(name).alias("key"), F.col(name).cast("string").cast("binary").alias("value"))
+        for name in ("reason", "topic", "partition", "offset")
+    ]
+    return rejected.select(F.col("text").alias("value"), F.array(*headers).alias("headers"))

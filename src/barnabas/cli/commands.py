@@ -30,12 +30,14 @@ COMMANDS = {
     "group": Command("barnabas.cli.group:group", "Groups: lag, rebalances, offsets."),
     "txn": Command("barnabas.cli.txn:txn", "Transactions: list, abort, find the stuck."),
     "dlq": Command("barnabas.cli.dlq:dlq", "Dead letters: list, send back, purge."),
+    "cut": Command("barnabas.cli.cut:cut", "Cuts: named offsets of topics."),
     "spark": Command("barnabas.cli.spark:spark", "Spark queries: how far each is behind."),
     "cluster": Command("barnabas.cli.cluster:cluster", "The cluster: what it is, and its health."),
     "broker": Command("barnabas.cli.broker:broker", "Brokers: settings, sizes of their logs."),
     "quota": Command("barnabas.cli.quota:quota", "Quotas of users, clients, addresses."),
     "config": Command("barnabas.cli.config:config", "Settings of topics, brokers, groups."),
     "verify": Command("barnabas.cli.verify:verify", "Check that no record is lost or doubled."),
+    "lake": Command("barnabas.cli.lake:lake", "Tables of topics: audit."),
     "completion": Command("barnabas.cli.completion:completion", "Print the completion script of a shell."),
 }
 

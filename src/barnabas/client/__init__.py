@@ -9,6 +9,7 @@ batches, for Spark; for single records, and for consumers, there is confluent-ka
 - `patience`: retries for jobs that outlast a broker's restart.
 - `producer`, `producer_transactions`: batches to leaders, and transactions that another process may end.
 - `admin`: one method per question or change.
+- `cuts`: named offsets, stored in the cluster.
 - `partitioner`: where each client library puts a key.
 - `properties`: Java properties files.
 """

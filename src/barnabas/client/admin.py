@@ -22,6 +22,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from barnabas.client import (
     brokers,
     configs,
+    cuts,
     group_descriptions,
     group_offsets,
     groups,
@@ -38,11 +39,12 @@ from barnabas.client.closeable import Closeable
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import Node, PartitionMetadata, TopicMetadata, TopicPartition
 from barnabas.client.configs import ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
+from barnabas.client.cuts import Cut
 from barnabas.client.group_descriptions import GroupDescription, GroupMember
 from barnabas.client.group_offsets import CommittedOffset
 from barnabas.client.groups import GroupListing, GroupRebalance
 from barnabas.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
-from barnabas.client.outcome import result
+from barnabas.client.outcome import result, results
 from barnabas.client.partition_descriptions import PartitionDescription
 from barnabas.client.quorum import Quorum, QuorumReplica
 from barnabas.client.quotas import Quota
@@ -61,6 +63,7 @@ __all__ = [
     "ConfigResource",
     "ConfigSource",
     "CreatedTopic",
+    "Cut",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
@@ -82,6 +85,7 @@ __all__ = [
     "TransactionDescription",
     "TransactionListing",
     "result",
+    "results",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -153,3 +157,9 @@ class Admin(Closeable):
 
     list_quotas = _method(quotas.list_quotas)
     alter_quotas = _method(quotas.alter_quotas)
+
+    take_cut = _method(cuts.take_cut)
+    list_cuts = _method(cuts.list_cuts)
+    store_cut = _method(cuts.store_cut)
+    delete_cuts = _method(cuts.delete_cuts)
+    current_topic_ids = _method(cuts.current_topic_ids)

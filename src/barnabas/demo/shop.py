@@ -97,6 +97,10 @@ INVENTORY = TopicPlan(
 
 TOPICS = (ORDERS, PAYMENTS, INVENTORY)
 
+SENT = ("revenue", "alerts", "orders.dlq")
+"""The topics that the pipeline writes."""
+_SENT_PARTITIONS = 3
+
 
 def records_per_partition(bootstrap_servers: str) -> dict[tuple[str, int], int]:
     """Return how many records each partition of the shop's topics has; those without any are left out.
@@ -144,6 +148,7 @@ def create_topics(bootstrap_servers: str, plans: Iterable[TopicPlan] = TOPICS) -
     # At level 6 and above the library prints messages about itself.
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     topics = [NewTopic(p.name, p.partitions, replication_factor=1, config=p.config) for p in plans]
+    topics += [NewTopic(name, _SENT_PARTITIONS, replication_factor=1) for name in SENT]
     for created in admin.create_topics(topics, request_timeout=30).values():
         try:
             created.result()

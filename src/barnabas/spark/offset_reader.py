@@ -27,9 +27,12 @@ from barnabas.client.group_offsets import list_group_offsets
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
+from barnabas.spark.named_positions import cut_position, group_position
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
+    ByCut,
+    ByGroup,
     ByPartitionTimestamp,
     ByTimestamp,
     Earliest,
@@ -169,8 +172,8 @@ class OffsetReader:
         """Return where a new query begins in each partition.
 
         Raises:
-            ValueError: offsets or timestamps were given, but not for exactly these partitions; or a partition has no
-                record at or after its timestamp and the strategy is `error`.
+            ValueError: offsets or timestamps were given, but not for exactly these partitions; a partition has no record
+                at or after its timestamp and the strategy is `error`; or the cluster does not know the group or the cut.
         """
         wanted = list(partitions)
         found = self._at(self._options.starting, wanted, "startingOffsets")
@@ -197,6 +200,9 @@ class OffsetReader:
             return self.latest(partitions)
         if isinstance(limit, ByTimestamp):
             return _matched(self._offsets(dict.fromkeys(partitions, limit.timestamp_ms)))
+        if isinstance(limit, ByGroup | ByCut):
+            known = self._retried(lambda: self._named(limit, partitions))
+            return {**self.earliest(each for each in partitions if each not in known), **known}
         given = limit.timestamps_ms if isinstance(limit, ByPartitionTimestamp) else limit.offsets
         if complaint := missing_partitions(partitions, given):
             name = f"{option}ByTimestamp" if isinstance(limit, ByPartitionTimestamp) else option
@@ -204,6 +210,12 @@ class OffsetReader:
         if isinstance(limit, ByPartitionTimestamp):
             return _matched(self._offsets(dict(limit.timestamps_ms)))
         return self._specific(limit)
+
+    def _named(self, limit: ByGroup | ByCut, partitions: list[TopicPartition]) -> Position:
+        if isinstance(limit, ByCut):
+            return cut_position(self._cluster, limit.name, partitions, self.topic_ids())
+        is_committed = self._options.consumer.isolation_level is IsolationLevel.READ_COMMITTED
+        return group_position(self._cluster, limit.group_id, partitions, require_stable=is_committed)
 
     def _specific(self, limit: Specific) -> Position:
         ends = {LATEST_OFFSET: _LATEST_TIMESTAMP, EARLIEST_OFFSET: _EARLIEST_TIMESTAMP}

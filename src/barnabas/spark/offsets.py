@@ -9,7 +9,8 @@ Where a query begins or ends is one `OffsetLimit`:
 - `Earliest`, `Latest`: the ends of every partition;
 - `Specific`: one offset per partition (`-1`, `-2` as above);
 - `ByTimestamp`: the first offset at or after one timestamp, the same for every partition;
-- `ByPartitionTimestamp`: the same with a timestamp per partition.
+- `ByPartitionTimestamp`: the same with a timestamp per partition;
+- `ByGroup`, `ByCut`: what the cluster keeps under a name (`named_positions`).
 
 A timestamp is written as milliseconds since 1970 (Spark's form), as ISO 8601 (`2026-11-21T08:00`, UTC unless it names a
 zone) or relative to now (`-2h`, `-10m`, `-1d12h`).
@@ -38,6 +39,7 @@ _INT64_MAX = 2**63 - 1
 
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _RELATIVE = re.compile(r"-((?:\d+(?:ms|min|[smhdw]))+)", re.IGNORECASE)
+_STARTS_LIKE_A_MOMENT = re.compile(r"-?\d")
 _RELATIVE_PART = re.compile(r"(\d+)(ms|min|[smhdw])", re.IGNORECASE)
 
 
@@ -72,7 +74,21 @@ class ByPartitionTimestamp:
     timestamps_ms: Mapping[TopicPartition, int]
 
 
-OffsetLimit: TypeAlias = Earliest | Latest | Specific | ByTimestamp | ByPartitionTimestamp
+@dataclass(frozen=True, slots=True)
+class ByGroup:
+    """The offsets that a consumer group committed."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByCut:
+    """The offsets of a cut."""
+
+    name: str
+
+
+OffsetLimit: TypeAlias = Earliest | Latest | Specific | ByTimestamp | ByPartitionTimestamp | ByGroup | ByCut
 
 
 def to_spark(position: Mapping[TopicPartition, int]) -> SparkOffsets:
@@ -90,6 +106,30 @@ def from_spark(offsets: Mapping[str, Mapping[str, int]]) -> Position:
         ValueError: the dictionary does not have the form `{"topic": {"0": 42}}`.
     """
     return _partition_values(offsets, json.dumps(offsets), _OFFSETS_EXAMPLE)
+
+
+def limit_from_text(text: str, now_ms: int) -> OffsetLimit:
+    """Parse `startingOffsets` or `endingOffsets`.
+
+    Args:
+        text: `earliest`, `latest`, `group:NAME`, `cut:NAME`, JSON by partition, or a timestamp that is not a number.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    text = text.strip()
+    ends: dict[str, OffsetLimit] = {"earliest": Earliest(), "latest": Latest()}
+    if text.lower() in ends:
+        return ends[text.lower()]
+    kind, colon, name = text.partition(":")
+    if colon and kind.lower() in ("group", "cut"):
+        if not name:
+            raise ValueError(f"'{text}' names no {kind.lower()}: write {kind.lower()}:NAME")
+        return ByGroup(name) if kind.lower() == "group" else ByCut(name)
+    # A number would be read as an offset by people and as a moment by us.
+    if _STARTS_LIKE_A_MOMENT.match(text) and not text.lstrip("-").isdigit():
+        return ByTimestamp(timestamp_ms(text, now_ms))
+    return Specific(offsets_from_json(text))
 
 
 def offsets_from_json(text: str) -> Position:

@@ -33,7 +33,7 @@ from barnabas.spark.offsets import (
     TopicPartition,
     assignment_from_json,
     check_order,
-    offsets_from_json,
+    limit_from_text,
     timestamp_ms,
     timestamps_from_json,
 )
@@ -324,10 +324,7 @@ def _limit(given: _Given, side: str, default: OffsetLimit, now_ms: int) -> Offse
     if (moments := given.text(f"{side}OffsetsByTimestamp")) is not None:
         return ByPartitionTimestamp(timestamps_from_json(moments, now_ms))
     offsets = given.text(f"{side}Offsets")
-    if offsets is None:
-        return default
-    named: dict[str, OffsetLimit] = {"earliest": Earliest(), "latest": Latest()}
-    return named.get(offsets.strip().lower()) or Specific(offsets_from_json(offsets))
+    return default if offsets is None else limit_from_text(offsets, now_ms)
 
 
 def _consumer(given: _Given) -> ConsumerSettings:

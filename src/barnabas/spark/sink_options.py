@@ -16,6 +16,7 @@ from enum import Enum
 from barnabas.printable import printable
 from barnabas.records.compression import Compression
 from barnabas.spark.options import _Given as Given
+from barnabas.spark.options import _servers as servers_of
 
 DEFAULT_PREFIX = "barnabas-sink"
 
@@ -105,7 +106,7 @@ def _delivery(given: Given) -> Delivery | None:
 
 def _parse(given: Given, delivery: Delivery, query: str | None, batch: int | None) -> SinkOptions:
     _refuse_producer_settings(given)
-    servers = (given.text("kafka.bootstrap.servers") or "").strip()
+    servers = servers_of(given)
     if not servers:
         raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer")
     prefix = (given.text("transactionalIdPrefix") or DEFAULT_PREFIX).strip()

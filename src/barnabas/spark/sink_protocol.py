@@ -28,8 +28,8 @@ Why no decided transaction is ever aborted, and no undecided one committed:
 
 The sink's name contains the query's id, so that two queries never share a record or a transactional id.
 
-Limits: a batch older than the last decision is an error, because nobody can tell whether its rows are there. The
-transactions of one batch are committed one after the other, not at one instant.
+Limits: a batch older than the last decision is an error, because nobody can tell whether its rows are there. A batch
+without rows has no decision. The transactions of one batch are committed one after the other, not at one instant.
 """
 
 from __future__ import annotations

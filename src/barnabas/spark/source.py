@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from barnabas.spark.data_loss import Loss, LossReports
 from barnabas.spark.offset_reader import Leader, OffsetReader
-from barnabas.spark.offsets import Position, Specific
+from barnabas.spark.offsets import ByCut, ByGroup, Position, Specific
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.plain_errors import plain_errors
 from barnabas.spark.pushed_filters import PushedFilters
@@ -101,7 +101,7 @@ class BatchReader(DataSourceReader):
 
     def _within_the_log(self, reader: OffsetReader, losses: LossReports, end: Position) -> Position:
         """Return the ends of the batch; an offset that was given and that the log does not reach is data loss."""
-        if not isinstance(self._options.ending, Specific):
+        if not isinstance(self._options.ending, Specific | ByGroup | ByCut):
             return end
         latest = reader.settled(
             lambda: reader.high_watermarks(end),

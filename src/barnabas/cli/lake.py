@@ -1,0 +1,124 @@
+"""`barnabas lake audit`: has a table each committed record of a topic once? The exit code is 0 if so, 1 otherwise."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import click
+
+from barnabas.cli.failure import Failure, Quiet
+from barnabas.cli.output import Table
+from barnabas.cli.session import Session, complete_topics, session_options
+from barnabas.spark.requirements import install_command
+
+if TYPE_CHECKING:
+    from barnabas.spark.lake_audit import PartitionAudit
+
+_SHOWN = 3
+"""Ranges of wrong offsets that a line shows; JSON has all."""
+
+
+@click.group()
+def lake() -> None:
+    """Tables that are written from topics: audit."""
+
+
+@lake.command()
+@click.argument("topic", shell_complete=complete_topics)
+@click.option("--delta", metavar="PATH", help="The Delta table.")
+@click.option("--parquet", metavar="PATH", help="The folder of Parquet files, or of a streaming query's file sink.")
+@click.option("--from-first", is_flag=True, help="Begin at the table's first record of each partition.")
+@click.option("--to-end", is_flag=True, help="The table must reach the end of the topic.")
+@session_options
+def audit(session: Session, topic: str, delta: str | None, parquet: str | None, from_first: bool, to_end: bool) -> None:
+    """Check that a table has each committed record of TOPIC once, and no other.
+
+    The table keeps the columns topic, partition and offset.
+    """
+    if (delta is None) == (parquet is None):
+        raise click.UsageError("Name one table: --delta PATH or --parquet PATH.")
+    missing = [name for name in ("pyarrow", "numpy", "deltalake") if find_spec(name) is None]
+    if missing:
+        raise Failure(f"the audit needs {', '.join(missing)}", install_command("lake"))
+    from barnabas.spark import lake_audit
+
+    try:
+        table = lake_audit.delta_table(delta) if delta is not None else lake_audit.parquet_files(parquet or "")
+        found = list(lake_audit.audit(_with_port(session), topic, table, from_first=from_first, to_end=to_end))
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    _report(session, topic, found)
+
+
+def _with_port(session: Session) -> str:
+    with session.admin() as admin:
+        return ",".join(
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in admin.cluster.bootstrap
+        )
+
+
+def _report(session: Session, topic: str, found: list[PartitionAudit]) -> None:
+    """Print the partitions, what is wrong in them, and the verdict.
+
+    Raises:
+        Quiet: something is wrong.
+    """
+    columns = ("PARTITION", "COMMITTED", "ROWS", "MISSING", "REPEATED", "UNCOMMITTED", "UNKNOWN", "BEHIND")
+    rows = [
+        (
+            each.partition, each.committed, each.rows,
+            each.missing.size, each.repeated.size, each.uncommitted.size, each.unknown.size, each.behind,
+        )
+        for each in found
+    ]  # fmt: skip
+    table = Table(columns, rows, hidden_first=("ROWS", "COMMITTED", "BEHIND"))
+    is_valid = not any(each.wrong for each in found)
+    if session.output.is_json:
+        wrong = [
+            {"partition": each.partition, "what": what, "ranges": ranges(offsets.tolist())}
+            for each in found
+            for what, offsets in each.wrong.items()
+        ]
+        session.output.show({"valid": is_valid, "partitions": table.objects(), "wrong": wrong})
+    else:
+        session.output.show(None, table)
+        click.echo()
+        for each in found:
+            for what, offsets in each.wrong.items():
+                click.echo(f"{topic}-{each.partition}: {what}: {in_words(offsets.tolist())}")
+        click.echo(verdict(topic, found))
+    if not is_valid:
+        raise Quiet
+
+
+def verdict(topic: str, found: list[PartitionAudit]) -> str:
+    """Return one sentence about the table."""
+    counts: dict[str, int] = {}
+    for each in found:
+        for what, offsets in each.wrong.items():
+            counts[what] = counts.get(what, 0) + offsets.size
+    if counts:
+        return "invalid: " + ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    behind = sum(each.behind for each in found)
+    compared = sum(each.committed for each in found) - behind
+    end = f"; {behind:,} at the end are not in it yet" if behind else ""
+    return f"valid: each of {compared:,} committed records of {topic} is in the table once{end}"
+
+
+def ranges(offsets: list[int]) -> list[list[int]]:
+    """Return sorted offsets as ranges, first and last of each."""
+    if not offsets:
+        return []
+    gaps = [(before, after) for before, after in pairwise(offsets) if after != before + 1]
+    firsts, lasts = [offsets[0], *(after for _, after in gaps)], [*(before for before, _ in gaps), offsets[-1]]
+    return [[first, last] for first, last in zip(firsts, lasts, strict=True)]
+
+
+def in_words(offsets: list[int]) -> str:
+    """Return sorted offsets as people read them: `5 to 9, 12`."""
+    found = ranges(offsets)
+    words = [str(first) if first == last else f"{first} to {last}" for first, last in found[:_SHOWN]]
+    more = f" and {len(found) - _SHOWN} more ranges" if len(found) > _SHOWN else ""
+    return "offsets " + ", ".join(words) + more

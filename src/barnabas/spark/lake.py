@@ -1,0 +1,195 @@
+"""A topic as a Delta table: every record once, also if a batch is repeated or two drivers write it.
+
+    query = rows.writeStream.foreachBatch(delta_writer("lake/orders")).option("checkpointLocation", …).start()
+
+A batch is written in two steps. Its tasks write Parquet files into the folder of the table, where no reader looks yet. Then the driver
+commits one entry of the table's log, which names the files and an application transaction: the query's id with the number of the batch.
+So the rows become visible together, and a batch whose number is in the log is not written again.
+
+Each cut ends well:
+
+    killed while tasks write    files that no log names; the batch is repeated with new ones
+    killed after the commit     the repeated batch finds its number, and writes nothing
+    two drivers, one batch      both write files, one commit wins; the other finds the number then, and deletes its files
+
+The rows do not pass through the driver, only the names and sizes of the files. `deltalake` commits, so no jar is needed.
+
+Limits: the folder is one that the driver and all tasks see, no object store; the table is not partitioned; a crash leaves files, which
+`DeltaTable.vacuum` removes.
+Source: the Delta protocol, "Transaction Identifiers" and "Add File".
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+logger = logging.getLogger("barnabas.spark")
+
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())])
+_FILES_IN_SPARK = "path string, size bigint, stats string"
+_QUERY_ID = "sql.streaming.queryId"
+# Readers skip files by the least and the greatest value of these.
+_COLUMNS_WITH_STATISTICS = ("partition", "offset")
+
+
+def delta_writer(path: str | os.PathLike[str], *, query_id: str | None = None) -> Callable[[DataFrame, int], None]:
+    """Return what `foreachBatch` calls to append each batch to a Delta table.
+
+    Args:
+        path: the table's folder; the first batch creates the table.
+        query_id: names the sequence of batches in the table; None takes the id that Spark keeps in the query's checkpoint.
+
+    The function raises ValueError if the columns are not those of the table, or if the table has batches of another query. That is a
+    query whose checkpoint was deleted or moved: it would write the same records a second time.
+    """
+    folder = Path(path).absolute()
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        write_batch(folder, batch, batch_id, query_id or _id_of_query(batch))
+
+    return write
+
+
+def write_batch(folder: Path, batch: DataFrame, batch_id: int, query_id: str) -> bool:
+    """Append a batch to a table; return False if the table has it already.
+
+    Raises:
+        ValueError: as `delta_writer` says.
+    """
+    schema = _arrow_schema(batch)
+    table = _open(folder, schema, query_id)
+    if _has(table, query_id, batch_id):
+        logger.info("%s has batch %d of query %s already", folder, batch_id, query_id)
+        return False
+    found = batch.mapInArrow(_file_writer(folder, schema), _FILES_IN_SPARK).collect()
+    files = {row.path: (row.size, row.stats) for row in found}
+    if not files:
+        return False
+    try:
+        commit_files(table, schema, files, query_id, batch_id)
+    except CommitFailedError:
+        table = DeltaTable(folder)
+        if not _has(table, query_id, batch_id):
+            raise
+        for name in files:
+            (folder / name).unlink()
+        logger.warning("another driver has written batch %d of query %s to %s", batch_id, query_id, folder)
+        return False
+    return True
+
+
+def commit_files(
+    table: DeltaTable, schema: pa.Schema, files: Mapping[str, tuple[int, str]], query_id: str, batch_id: int
+) -> None:
+    """Make files part of the table, as one batch.
+
+    Args:
+        files: size in bytes and Delta's statistics, by path within the table's folder.
+
+    Raises:
+        CommitFailedError: another commit has this batch, or contradicts this one.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    actions: list[AddAction | RemoveAction] = [
+        AddAction(name, size, {}, now_ms, True, stats) for name, (size, stats) in sorted(files.items())
+    ]
+    transaction = CommitProperties(app_transactions=[Transaction(query_id, batch_id)])
+    table.create_write_transaction(actions, "append", schema, commit_properties=transaction)
+
+
+def _id_of_query(batch: DataFrame) -> str:
+    found = batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+    if not found:
+        raise ValueError("this batch belongs to no streaming query: give delta_writer a query_id")
+    return str(found)
+
+
+def _arrow_schema(batch: DataFrame) -> pa.Schema:
+    """Return the table's columns: Spark's timestamps in UTC, which Delta requires, and everything nullable."""
+    return pa.schema([pa.field(each.name, _in_utc(each.type)) for each in batch.limit(0).toArrow().schema])
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else kind
+
+
+def _open(folder: Path, schema: pa.Schema, query_id: str) -> DeltaTable:
+    DeltaTable.create(folder, Schema.from_arrow(schema), mode="ignore")
+    table = DeltaTable(folder)
+    if table.schema() != Schema.from_arrow(schema):
+        there = ", ".join(each.name for each in table.schema().fields)
+        raise ValueError(f"{folder} has other columns than this query ({there}): write to another table")
+    if table.transaction_version(query_id) is None and table.file_uris():
+        raise ValueError(
+            f"{folder} has records, and none of query {query_id}: its checkpoint is new, so it would write records a second time. "
+            "Use the checkpoint that belongs to the table, or another table"
+        )
+    return table
+
+
+def _has(table: DeltaTable, query_id: str, batch_id: int) -> bool:
+    last = table.transaction_version(query_id)
+    return last is not None and last >= batch_id
+
+
+def _file_writer(folder: Path, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what a task does: write its rows into one file, and yield the file's name, size and statistics."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        name = f"part-{uuid.uuid4()}.parquet"
+        statistics = _Statistics()
+        with pq.ParquetWriter(folder / name, schema) as writer:
+            while first is not None:
+                rows = pa.Table.from_batches([first]).cast(schema)
+                writer.write_table(rows)
+                statistics.add(rows)
+                first = next(filled, None)
+        size = (folder / name).stat().st_size
+        yield pa.RecordBatch.from_arrays([[name], [size], [statistics.to_json()]], schema=_FILES)
+
+    return write
+
+
+class _Statistics:
+    """Delta's statistics of a file: the number of rows, and the least and the greatest partition and offset."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._least: dict[str, int] = {}
+        self._greatest: dict[str, int] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        self._rows += rows.num_rows
+        for name in _COLUMNS_WITH_STATISTICS:
+            if name in rows.column_names and pa.types.is_integer(rows.schema.field(name).type):
+                found = pc.min_max(rows.column(name)).as_py()
+                if found["min"] is not None:
+                    self._least[name] = min(found["min"], self._least.get(name, found["min"]))
+                    self._greatest[name] = max(found["max"], self._greatest.get(name, found["max"]))
+
+    def to_json(self) -> str:
+        """Return them as an entry of the table's log has them."""
+        return json.dumps(
+            {"numRecords": self._rows, "minValues": self._least, "maxValues": self._greatest, "nullCount": {}}
+        )

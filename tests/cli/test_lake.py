@@ -1,0 +1,75 @@
+"""`barnabas lake audit`: the verdict, its exit code and its words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from deltalake import write_deltalake
+
+import barnabas
+from barnabas.cli.lake import in_words, ranges
+from barnabas.client.admin import Admin, NewTopic, results
+from barnabas.main import command_group
+
+
+def test_ranges_in_words() -> None:
+    assert ranges([]) == []
+    assert ranges([4, 5, 6, 9]) == [[4, 6], [9, 9]]
+    assert in_words([4, 5, 6, 9]) == "offsets 4 to 6, 9"
+    assert in_words([1, 3, 5, 7, 9]) == "offsets 1, 3, 5 and 2 more ranges"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command_group(), arguments, prog_name="barnabas")
+
+
+def test_the_verdict_and_its_exit_code(tmp_path: Path) -> None:
+    with barnabas.Broker() as broker, Admin(broker.bootstrap_servers) as admin:
+        results(admin.create_topics([NewTopic("orders", 1)]))
+        produced = CliRunner().invoke(
+            command_group(), ["produce", "orders", "-b", broker.bootstrap_servers], input="a\nb\nc\nd\n"
+        )
+        assert produced.exit_code == 0
+        path = str(tmp_path / "table")
+
+        def append(*offsets: int) -> None:
+            table = {"topic": ["orders"] * len(offsets), "partition": [0] * len(offsets), "offset": list(offsets)}
+            write_deltalake(path, pa.table(table), mode="append")
+
+        def audit(*options: str) -> Result:
+            return run("lake", "audit", "orders", "--delta", path, "-b", broker.bootstrap_servers, *options)
+
+        append(0, 1)
+        good = audit()
+        assert good.exit_code == 0
+        assert good.output.splitlines()[-1] == (
+            "valid: each of 2 committed records of orders is in the table once; 2 at the end are not in it yet"
+        )
+        append(1, 3)
+        bad = audit()
+        assert bad.exit_code == 1
+        assert bad.output == (
+            "PARTITION  COMMITTED  ROWS  MISSING  REPEATED  UNCOMMITTED  UNKNOWN  BEHIND\n"
+            "0          4          4     1        1         0            0        0\n"
+            "\n"
+            "orders-0: missing: offsets 2\n"
+            "orders-0: repeated: offsets 1\n"
+            "invalid: 1 missing, 1 repeated\n"
+        )
+        document = json.loads(audit("-o", "json").output)
+        assert document["valid"] is False
+        assert document["wrong"] == [
+            {"partition": 0, "what": "missing", "ranges": [[2, 2]]},
+            {"partition": 0, "what": "repeated", "ranges": [[1, 1]]},
+        ]
+
+
+@pytest.mark.parametrize("tables", [[], ["--delta", "a", "--parquet", "b"]])
+def test_one_table(tables: list[str]) -> None:
+    result = run("lake", "audit", "orders", *tables)
+    assert result.exit_code == 2
+    assert "name one table: --delta PATH or --parquet PATH" in result.output
