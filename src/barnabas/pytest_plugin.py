@@ -12,7 +12,7 @@
 - The report of a failed test has a section with the broker's log lines of that test. Pytest's own section for log lines has the
   others.
 
-Pytest imports this module in every run, so it imports nothing else of barnabas, and the broker only when a fixture is used.
+Pytest imports this module in every run. The package imports the broker when a fixture first names it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
+
+import barnabas as package
 
 if TYPE_CHECKING:
     from pluggy import Result
@@ -160,12 +162,9 @@ class _Brokers:
 
     def with_settings(self, settings: Mapping[str, object]) -> Broker:
         """Return a running broker; a test may have stopped it. A mistake in the settings fails the test."""
-        from barnabas.server.cannot_start import CannotStart
-        from barnabas.server.config import ConfigError
-
         try:
             return self._running(settings)
-        except (ConfigError, CannotStart, TypeError) as mistake:
+        except (package.ConfigError, package.CannotStart, TypeError) as mistake:
             where = _places.get(id(settings), "")
             sentence = f"{type(mistake).__name__}: {where}the fixture barnabas_config: {mistake}"
         # Without a traceback: it has only frames of this module, of pytest and of its plugins. One frame that is not hidden keeps
@@ -174,8 +173,6 @@ class _Brokers:
         pytest.fail(sentence, pytrace=False)
 
     def _running(self, settings: Mapping[str, object]) -> Broker:
-        from barnabas.server.embedded import Broker
-
         if not isinstance(settings, Mapping):
             kind = "None" if settings is None else f"a {type(settings).__name__}"
             raise TypeError(
@@ -184,7 +181,7 @@ class _Brokers:
         key = frozenset((name, str(value)) for name, value in settings.items())
         broker = self._by_settings.get(key)
         if broker is None:
-            broker = self._by_settings[key] = Broker(config=settings)
+            broker = self._by_settings[key] = package.Broker(config=settings)
         if not broker.is_running:
             broker.stop()
             broker.start()
