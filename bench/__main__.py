@@ -1,4 +1,4 @@
-"""`make bench`: run the catalogue on both brokers in turn and write docs/benchmarks.md.
+"""`make bench`: run the catalogue on both brokers in turn, then Spark's rows, and write docs/benchmarks.md.
 
 python -m bench [--runs 3] [--megabytes 300] [--seconds 4] [--only WORD ...] [--skip WORD ...] [--output docs/benchmarks.md]
 """
@@ -10,10 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.report import Results, print_table, write_page
-from bench.scenarios import Running, catalogue, librdkafka, start
+from tests.spark.connector import ConnectorUnavailable, connector_jars
 
-NAMES = ("barnabas", "apache-kafka")
+from bench.page import write_page
+from bench.report import CONNECTOR, OURS, THEIRS, Results, print_table
+from bench.scenarios import Running, Scenario, catalogue, librdkafka, start
+from bench.spark_rows import run_rows, spark_rows
+
+NAMES = (OURS, THEIRS)
 
 
 def warm_up(running: Running) -> None:
@@ -22,6 +26,32 @@ def warm_up(running: Running) -> None:
         for acks in ("1", "all"):
             librdkafka("produce", running.broker.bootstrap_servers, topic, 200_000, 1000, 16_384, acks)
         librdkafka("consume", running.broker.bootstrap_servers, topic, 400_000)
+
+
+def run_scenarios(rows: list[Scenario], runs: int, results: Results) -> None:
+    for scenario in (row for row in rows if row.run_alone):
+        for _ in range(runs):
+            for name in NAMES:
+                assert scenario.run_alone is not None
+                results.add(scenario.name, name, scenario.run_alone(name))
+        print_table(results, scenario.name)
+    shared = [row for row in rows if row.run]
+    if not shared:
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        brokers = [start(name, Path(folder) / name) for name in NAMES]
+        try:
+            for running in brokers:
+                warm_up(running)
+            for scenario in shared:
+                for _ in range(runs):
+                    for running in brokers:
+                        assert scenario.run is not None
+                        results.add(scenario.name, running.name, scenario.run(running))
+                print_table(results, scenario.name)
+        finally:
+            for running in brokers:
+                running.broker.stop()
 
 
 def main() -> int:
@@ -35,37 +65,23 @@ def main() -> int:
     parser.add_argument("--skip", action="append", default=[], help="not scenarios whose name has this word")
     parser.add_argument("--output", type=Path, help="also write the page here")
     args = parser.parse_args()
-    rows = [
-        scenario
-        for scenario in catalogue(args.megabytes, args.seconds)
-        if not args.only or any(word in scenario.name for word in args.only)
-        if not any(word in scenario.name for word in args.skip)
-    ]
-    results = Results()
-    for scenario in (row for row in rows if row.run_alone):
-        for _ in range(args.runs):
-            for name in NAMES:
-                assert scenario.run_alone is not None
-                results.add(scenario.name, name, scenario.run_alone(name))
-        print_table(results, [scenario.name])
-    shared = [row for row in rows if row.run]
-    if shared:
-        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            brokers = [start(name, Path(folder) / name) for name in NAMES]
-            try:
-                for running in brokers:
-                    warm_up(running)
-                for scenario in shared:
-                    for _ in range(args.runs):
-                        for running in brokers:
-                            assert scenario.run is not None
-                            results.add(scenario.name, running.name, scenario.run(running))
-                    print_table(results, [scenario.name])
-            finally:
-                for running in brokers:
-                    running.broker.stop()
+
+    def chosen(name: str) -> bool:
+        return (not args.only or any(word in name for word in args.only)) and not any(
+            word in name for word in args.skip
+        )
+
+    brokers, spark = Results(THEIRS), Results(CONNECTOR)
+    run_scenarios([row for row in catalogue(args.megabytes, args.seconds) if chosen(row.name)], args.runs, brokers)
+    if rows := [row for row in spark_rows(args.megabytes, args.seconds) if chosen(row.name)]:
+        try:
+            connector_jars()
+        except ConnectorUnavailable as error:
+            print(f"no rows for Spark: {error}", file=sys.stderr)
+        else:
+            run_rows(rows, args.runs, spark)
     if args.output:
-        write_page(results, args.output, args.runs)
+        write_page(args.output, [brokers, spark], args.runs)
     return 0
 
 

@@ -34,12 +34,16 @@ def _cpu_clock(pid: int) -> int:
     return ~pid << 3 | 2
 
 
-def cpu_seconds(root: int) -> float:
-    total = 0.0
+def cpu_by_process(root: int) -> dict[int, float]:
+    found = {}
     for pid in family(root):
         with contextlib.suppress(OSError):
-            total += time.clock_gettime(_cpu_clock(pid))
-    return total
+            found[pid] = time.clock_gettime(_cpu_clock(pid))
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    return sum(cpu_by_process(root).values())
 
 
 def resident_megabytes(root: int) -> float:
@@ -48,6 +52,12 @@ def resident_megabytes(root: int) -> float:
         with contextlib.suppress(OSError):
             total += int(_stat(pid)[21]) * PAGE / 1e6
     return total
+
+
+def peak_megabytes(pid: int) -> float:
+    """Return the most resident memory that a process has had, as the kernel counts it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
 
 
 @dataclass
@@ -86,3 +96,35 @@ class Peak:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+
+
+class FamilyCost:
+    """Around a piece of work: the CPU seconds of a process family whose members come and go.
+
+    A process that ends takes its CPU time with it, so all are asked every quarter of a second; of one that ends, what
+    it did since then is missed.
+    """
+
+    def __init__(self, pid: int, every_seconds: float = 0.25) -> None:
+        self.pid, self.every, self.cpu = pid, every_seconds, 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def sample(self) -> None:
+        self._last |= cpu_by_process(self.pid)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self.every):
+            self.sample()
+
+    def __enter__(self) -> FamilyCost:
+        self._first = cpu_by_process(self.pid)
+        self._last = dict(self._first)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.sample()
+        self.cpu = sum(self._last.values()) - sum(self._first.values())

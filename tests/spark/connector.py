@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+CONNECTOR_VERSION = "4.2.0"
 _JARS = {
-    "org.apache.spark:spark-sql-kafka-0-10_2.13": "4.2.0",
+    "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR_VERSION,
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13": "4.1.0-preview1",
     "org.apache.kafka:kafka-clients": "3.9.2",
     "org.apache.commons:commons-pool2": "2.13.1",
