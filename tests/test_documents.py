@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -152,6 +154,25 @@ def test_how_a_page_is_read() -> None:
         Block("p", ("make d",), None, ()),
     ]
     assert indented_commands("a\n\n    barnabas b\n\n```\n    barnabas c\n```\n") == ["barnabas b"]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/install.md"])
+def test_after_make_install_the_environment_is_activated_before_barnabas_is_typed(page: str) -> None:
+    text = (ROOT / page).read_text()
+    after = text[text.index("`make install` creates") :]
+    assert ". .venv/bin/activate" in after.partition("\nbarnabas ")[0]
+
+
+@pytest.mark.slow
+def test_the_check_before_a_copy_fails_while_a_broker_runs(tmp_path: Path) -> None:
+    (check,) = [line for each in ALL["docs/backup-and-restore.md"] for line in each.commands if "fails while" in line]
+    with typist(tmp_path, "", ROOT) as typing:
+        typing.type("barnabas start --data-dir data --listen 127.0.0.1:9092")
+        assert re.search("BROKER +running", typing.type("barnabas storage info --data-dir data"))
+        with pytest.raises((AssertionError, subprocess.CalledProcessError)):
+            typing.type(check)
+        typing.stop()
+        assert "stopped" in typing.type(check)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.kafka_words import in_plain_words
 from barnabas.metadata.config_schema import ConfigError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.server.config_table import config_schema
 
 
@@ -58,6 +59,17 @@ from barnabas.server.config_table import config_schema
             "use letters, digits, '.', '_' and '-', at most 249 of them",
         ),
         ("Unknown topic config name: retention.mss", "a topic has no setting retention.mss", None),
+        (
+            "Can't APPEND to key retention.ms because its type is not LIST.",
+            "retention.ms is not a list",
+            "--set changes it",
+        ),
+        (
+            "Can't SUBTRACT to key segment.ms because its type is not LIST.",
+            "segment.ms is not a list",
+            "--set changes it",
+        ),
+        (ErrorCode.TRANSACTIONAL_ID_NOT_FOUND.default_message, "the transactional id does not exist", None),
         ("Anything else.", "Anything else.", None),
     ],
 )

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -58,3 +59,38 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     result = CliRunner().invoke(command_group(), ["nope"])
     assert result.exit_code == 2
     assert "error: no such command: nope" in result.stderr
+
+
+INTERRUPTED = """
+import signal
+import sys
+
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            signal.raise_signal(signal.SIGINT)
+
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from barnabas.main import main
+
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("imported", "arguments"),
+    [
+        ("barnabas.server.commands", ["start", "--data-dir", "data"]),
+        ("barnabas.server.broker", ["start", "--data-dir", "data"]),
+        ("click", ["topic", "list"]),
+    ],
+)
+def test_ctrl_c_during_an_import_ends_in_silence(imported: str, arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, imported, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ class TestNothing:
         pass
 
 
-@pytest.mark.parametrize("barnabas_config", [["num.partitions=4"], {"num.partition": 4}, {"listeners": "PLAINTEXT://no.such.host:1"}])
+@pytest.mark.parametrize("barnabas_config", [["num.partitions=4"], {"num.partition": 4}, {"num.partitions": "four"}, {"listeners": "PLAINTEXT://no.such.host:1"}])
 def test_mistaken(barnabas):
     pass
 
@@ -126,20 +127,27 @@ def test_rejected(barnabas):
 
 
 @pytest.mark.slow
-def test_a_mistake_is_one_sentence_without_frames_of_barnabas(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-p", "no:asyncio", "-p", "no:anyio")], ids=["asyncio", "alone"])
+def test_a_mistake_is_one_sentence_that_names_the_place(options: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "test_mistakes.py").write_text(MISTAKES)
-    done = run_pytest(tmp_path, "-q", "-p", "no:asyncio", "-p", "no:anyio")
-    lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("E ")]
+    done = run_pytest(tmp_path, "-q", *options)
+    report, _, _ = done.stdout.partition("short test summary info")
+    sentences = [
+        line.removeprefix("E").strip() for line in report.splitlines() if re.match(r"(E +)?\S*(Error|Start): ", line)
+    ]
     mapping = 'return a mapping of settings, such as {"num.partitions": 4}, or {} for the defaults'
-    assert [line for line in lines if "no.such.host" not in line] == [
-        f"TypeError: the fixture barnabas_config returns None: {mapping}",
-        f"TypeError: the fixture barnabas_config returns a list: {mapping}",
-        "barnabas.ConfigError: num.partition is not a setting of the broker; did you mean num.partitions?",
+    place = "test_mistakes.py:14: the fixture barnabas_config:"
+    assert [line for line in sentences if "no.such.host" not in line] == [
+        f"TypeError: test_mistakes.py:6: the fixture barnabas_config: it returns None: {mapping}",
+        f"TypeError: {place} it returns a list: {mapping}",
+        f"ConfigError: {place} num.partition is not a setting of the broker; did you mean num.partitions?",
+        f"ConfigError: {place} num.partitions=four: must be a whole number",
         "barnabas.KafkaError: INVALID_PARTITIONS: Number of partitions was set to an invalid non-positive value.",
     ], done.stdout + done.stderr
-    assert [line.partition(":")[0] for line in lines if "no.such.host" in line] == ["barnabas.CannotStart"]
-    assert "pytest_plugin.py" not in done.stdout
-    assert "embedded" not in done.stdout
+    (cannot_start,) = (line for line in sentences if "no.such.host" in line)
+    assert cannot_start.startswith(f"CannotStart: {place} ")
+    for foreign in ("pytest_plugin.py", "embedded", "plugin.py", "--full-trace"):
+        assert foreign not in done.stdout
 
 
 OVERRIDES = """

@@ -73,6 +73,8 @@ _MESSAGES = (
         r"topic \1 has \2 partitions already",
         "the number can only grow",
     ),
+    (r"Can't (?:APPEND|SUBTRACT) to key (\S+) because its type is not LIST", r"\1 is not a list", "--set changes it"),
+    (r"Transactional id not found", "the transactional id does not exist", None),
     (r"Unknown (topic|group) config name: (\S+)", r"a \1 has no setting \2", None),
 )
 

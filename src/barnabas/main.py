@@ -6,15 +6,18 @@ a table (`cli.commands`, and `demo`), so a command's own module imports what it 
 
 A closed standard input reads as an empty one; a closed standard output discards everything. An output that cannot be written (a full
 disk behind `>`) is one line and exit code 1, as every other failure; a reader that closed the pipe (`| head`) is exit code 1 alone.
+
+Ctrl-C before a command runs ends the process with exit code 130 and without a word.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +30,7 @@ _SERVER = {
     "start": "Run one node: a broker and its controller.",
     "storage": "Format or describe a data directory.",
 }
+_INTERRUPTED = 130
 _PARSERS = {
     "start": "barnabas.server.commands:_start_parser",
     "storage": "barnabas.server.storage_commands:_parser",
@@ -39,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given[:1] == ["help"]:
         given = [*given[1:], "--help"]
     if given and given[0] in _SERVER:
+        _end_quietly_when_interrupted()
         from barnabas.server import commands
 
         if given[1:] == ["help"] and not os.path.exists("help"):
@@ -47,12 +52,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_closed_streams()
     try:
         command_group().main(args=given, prog_name="barnabas")
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         sys.stderr.write(f"error: {where}{error.strerror or error}\n")
         # The interpreter would try to write the rest of the buffer at exit, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _end_quietly_when_interrupted() -> None:
+    """Let SIGINT end the process, until the broker has its own handler; an import would answer it with a traceback.
+
+    Nothing is open yet that an end could harm. A caller that ignores SIGINT still does.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(*_: object) -> NoReturn:
+    os._exit(_INTERRUPTED)
 
 
 def _open_closed_streams() -> None:

@@ -8,22 +8,28 @@
 - `barnabas_config` returns the broker's settings. A test suite overrides it for a module, a class or a test; each different set of
   settings gets a broker of its own, which starts when it is first needed.
 - `barnabas_broker` is the same broker without a reset, for fixtures that live longer than a test.
+- A mistake in the settings is one sentence that names the fixture `barnabas_config` and where it is.
 - The report of a failed test has a section with the broker's log lines of that test. Pytest's own section for log lines has the
   others.
 
-Pytest imports this module in every run, so it imports nothing else of barnabas, and the broker only when a fixture is used.
+Pytest imports this module in every run. The package imports the broker when a fixture first names it.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 
+import barnabas as package
+
 if TYPE_CHECKING:
+    from pluggy import Result
+
     from barnabas.server.embedded import Broker
 
 __tracebackhide__ = True  # a report that shows these frames shows nothing of the user's
@@ -121,6 +127,33 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     _log.not_for = getattr(session.config.pluginmanager.get_plugin("logging-plugin"), "report_handler", None)
 
 
+_places: dict[int, str] = {}
+"""Where the fixture `barnabas_config` of a live value is defined, by the value's identity: `conftest.py:12: `."""
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, Result[object], None]:
+    outcome = yield
+    if fixturedef.argname == "barnabas_config" and outcome.exception is None:
+        key = id(outcome.get_result())
+        _places[key] = _place(fixturedef, request)
+        fixturedef.addfinalizer(lambda: _places.pop(key, None))
+
+
+def _place(fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest) -> str:
+    """Return the file and line of a fixture; of the test if the test's parameters take the fixture's place."""
+    code = getattr(fixturedef.func, "__code__", None)
+    if code is not None and "barnabas_config" in code.co_name:
+        path, line = code.co_filename, code.co_firstlineno
+    elif isinstance(request.node, pytest.Item):
+        path, line = str(request.node.path), (request.node.location[1] or 0) + 1
+    else:
+        return ""
+    return f"{os.path.relpath(path, request.config.invocation_params.dir)}:{line}: "
+
+
 class _Brokers:
     """The session's brokers: one for each set of settings."""
 
@@ -128,19 +161,27 @@ class _Brokers:
         self._by_settings: dict[frozenset[tuple[str, str]], Broker] = {}
 
     def with_settings(self, settings: Mapping[str, object]) -> Broker:
-        """Return a running broker; a test may have stopped it."""
-        from barnabas.server.embedded import Broker
+        """Return a running broker; a test may have stopped it. A mistake in the settings fails the test."""
+        try:
+            return self._running(settings)
+        except (package.ConfigError, package.CannotStart, TypeError) as mistake:
+            where = _places.get(id(settings), "")
+            sentence = f"{type(mistake).__name__}: {where}the fixture barnabas_config: {mistake}"
+        # Without a traceback: it has only frames of this module, of pytest and of its plugins. One frame that is not hidden keeps
+        # pytest from saying that all are.
+        __tracebackhide__ = False
+        pytest.fail(sentence, pytrace=False)
 
+    def _running(self, settings: Mapping[str, object]) -> Broker:
         if not isinstance(settings, Mapping):
             kind = "None" if settings is None else f"a {type(settings).__name__}"
             raise TypeError(
-                f"the fixture barnabas_config returns {kind}: return a mapping of settings, such as"
-                ' {"num.partitions": 4}, or {} for the defaults'
+                f'it returns {kind}: return a mapping of settings, such as {{"num.partitions": 4}}, or {{}} for the defaults'
             )
         key = frozenset((name, str(value)) for name, value in settings.items())
         broker = self._by_settings.get(key)
         if broker is None:
-            broker = self._by_settings[key] = Broker(config=settings)
+            broker = self._by_settings[key] = package.Broker(config=settings)
         if not broker.is_running:
             broker.stop()
             broker.start()

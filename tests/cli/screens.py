@@ -48,6 +48,7 @@ SCREENS = {
     "topic-which-partition": "topic which-partition orders customer-42",
     "group-list": "group list",
     "group-describe": "group describe orders-app",
+    "group-describe-quiet": "group describe quiet",
     "group-describe-wide": "group describe orders-app --wide",
     "group-describe-members": "group describe orders-app --members",
     "group-describe-share": "group describe dispatch",

@@ -49,12 +49,14 @@ def test_all_errors_are_printed_before_the_command_ends(capsys: pytest.CaptureFi
         (MISSING.code, "Unknown topic or partition", "topic orders", "topic orders: unknown topic or partition"),
         (ErrorCode.GROUP_ID_NOT_FOUND, "Group my bilings not found.", None, "group my bilings not found; did you mean my billings?"),
         (ErrorCode.GROUP_ID_NOT_FOUND, "group x does not exist", "group x", "group x does not exist"),
+        (ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "Transactional id not found.", "transactional id biling-7",
+         "transactional id biling-7 does not exist; did you mean billing-7?"),
         (ErrorCode.INVALID_CONFIG, "Unknown topic config name: retention.mss", "topic t",
          "topic t: a topic has no setting retention.mss; did you mean retention.ms?"),
     ],
 )  # fmt: skip
 def test_a_mistyped_name_gets_the_nearest_one(code: ErrorCode, message: str, subject: str | None, line: str) -> None:
-    names = {"topic": ["orders", "payments"], "group": ["my billings"]}
+    names = {"topic": ["orders", "payments"], "group": ["my billings"], "transactional id": ["billing-7"]}
     failure = failure_of(error_for(code, message), subject).with_nearest(names.__getitem__)
     assert failure.format_message().rpartition(" (`")[0] == line
 

@@ -24,8 +24,8 @@ def help_of(path: tuple[str, ...], columns: int) -> Result:
 @pytest.mark.parametrize("path", [(), *GROUPS, *ALL], ids=" ".join)
 def test_no_help_is_wider_than_the_terminal(path: tuple[str, ...], columns: int) -> None:
     lines = help_of(path, columns).stdout.splitlines()
-    examples = [line for line in lines if "barnabas " in line]  # a command to type stays on its line
-    assert [line for line in lines if len(line) > columns and line not in examples] == []
+    # A command to type stays on its line, and no line is longer than a terminal usually is.
+    assert [line for line in lines if len(line) > (80 if "barnabas " in line else columns)] == []
 
 
 @pytest.mark.parametrize("path", [(), *GROUPS, *ALL], ids=" ".join)

@@ -72,10 +72,18 @@ def test_numbers_stand_to_the_right_also_beside_absent_ones(capsys: pytest.Captu
 def test_columns_leave_in_the_declared_order(capsys: pytest.CaptureFixture[str]) -> None:
     lines, said = shown(capsys, 31, LAG)
     assert lines[0] == "TOPIC   PARTITION   OFFSET  LAG"
-    assert said == "1 column hidden: …; --wide shows it"
+    assert said == "1 column hidden: HOST; --wide\n  shows it"
     lines, said = shown(capsys, 30, LAG)
     assert lines == ["TOPIC   PARTITION  LAG", "orders          0    -", "orders          1   12"]
-    assert said == "2 columns hidden: …; --wide shows them"
+    assert said == "2 columns hidden: OFFSET,\n  HOST; --wide shows them"
+
+
+def test_a_column_without_a_value_leaves_first(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(("A", "OFFSET", "HOST"), [("a", 1, None), ("b", 2, None)], hidden_first=("OFFSET", "HOST"))
+    lines, said = shown(capsys, 12, table)
+    assert lines == ["A  OFFSET", "a       1", "b       2"]
+    assert said.startswith("1 column")
+    assert "HOST" in said
 
 
 def test_a_column_that_still_fits_stays_though_a_wider_one_left(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,12 +138,19 @@ def test_a_vertical_table_continues_long_lists_below(capsys: pytest.CaptureFixtu
     assert shown(capsys, 22, table)[0] == ["ID          x", "PARTITIONS  t-0, t-1,", "            t-2"]
 
 
-def test_the_note_is_one_line() -> None:
+def test_the_note_names_every_column_that_is_hidden() -> None:
     assert note(["LAG", "HOST"], False, 60) == "2 columns hidden: LAG, HOST; --wide shows them"
+    assert note(["LAG"], False, 60) == "1 column hidden: LAG; --wide shows it"
     names = ["LOG-START-OFFSET", "HOST", "CLIENT-ID"]
-    assert note(names, False, 62) == "3 columns hidden: LOG-START-OFFSET, HOST, …; --wide shows them"
-    assert note(names, False, 61) == "3 columns hidden: LOG-START-OFFSET, …; --wide shows them"
-    assert note(names, True, 60) == "3 columns hidden, long values cut; --wide shows all"
+    assert note(names, False, 70) == "3 columns hidden: LOG-START-OFFSET, HOST, CLIENT-ID; --wide shows them"
+    assert note(names, False, 40).splitlines() == [
+        "3 columns hidden: LOG-START-OFFSET,",
+        "  HOST, CLIENT-ID; --wide shows them",
+    ]
+    assert note(names, True, 60).splitlines() == [
+        "3 columns hidden: LOG-START-OFFSET, HOST, CLIENT-ID; long",
+        "  values cut; --wide shows all",
+    ]
 
 
 def test_names_and_cells() -> None:

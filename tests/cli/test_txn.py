@@ -136,7 +136,7 @@ def test_what_does_not_exist(address: str) -> None:
     for arguments in (("describe", "nobody"), ("abort", "nobody")):
         result = run(address, *arguments)
         assert result.exit_code == 1
-        assert result.stderr.startswith("error: transactional id nobody: ")
+        assert result.stderr.startswith("error: transactional id nobody does not exist")
     assert "error: topic nowhere does not exist" in run(address, "doctor", "nowhere").stderr
 
 

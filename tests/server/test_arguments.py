@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from unittest import mock
+
 import click
 import pytest
 
 from barnabas.cli.help_text import Voice, in_one_layout
-from barnabas.server.arguments import Parser
+from barnabas.server.arguments import Parser, print_error
 
 
 def parser() -> Parser:
@@ -91,3 +94,16 @@ def test_what_is_right_is_parsed() -> None:
     assert (options.data_dir, options.log_level) == ("d", "info")
     options = parser_of_actions().parse_args(["format", "--cluster-id", "c"])
     assert (options.action, options.cluster_id) == ("format", "c")
+
+
+def test_a_failure_is_broken_at_spaces_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    print_error("data is in use (stop that broker)")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((30, 24)))
+    monkeypatch.setattr("os.get_terminal_size", mock.Mock(side_effect=OSError))
+    print_error("data is in use (stop that broker)")
+    assert capsys.readouterr().err == (
+        "error: data is in use (stop that broker)\nerror: data is in use (stop\n  that broker)\n"
+    )

@@ -49,17 +49,19 @@ def test_a_setting_without_a_name_or_a_value_is_an_error(setting: str) -> None:
 
 def test_what_is_ignored_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = "log.dirs=x\nlog.retention.hour=3\nodd\\u001b[31m=1\nnum.io.threads=16\nlog.preallocate=true\nnum.network.threads=3\n"
-    sources = ConfigSources(written(tmp_path, text), {"KAFKA_NUM_PARTITION": "3", "KAFKA_PORT": "tcp://10.0.0.1:9092"})
+    path = written(tmp_path, f"{text}this is a stray line\n")
+    sources = ConfigSources(path, {"KAFKA_NUM_PARTITION": "3", "KAFKA_PORT": "tcp://10.0.0.1:9092"})
     with caplog.at_level(logging.INFO):
         sources.log_ignored(sources.config())
     assert [(record.levelname, record.message) for record in caplog.records] == [
         (
             "WARNING",
-            "log.retention.hour is ignored: there is no setting log.retention.hour; did you mean log.retention.hours?",
+            f"{path}, line 2: log.retention.hour is ignored: there is no setting log.retention.hour; did you mean log.retention.hours?",
         ),
         ("WARNING", "KAFKA_NUM_PARTITION is ignored: there is no setting num.partition; did you mean num.partitions?"),
-        ("WARNING", "odd\\x1b[31m is ignored: there is no setting odd\\x1b[31m"),
+        ("WARNING", f"{path}, line 3: odd\\x1b[31m is ignored: there is no setting odd\\x1b[31m"),
         ("WARNING", "KAFKA_PORT is ignored: there is no setting port"),
+        ("WARNING", f"{path}, line 7: this is ignored: there is no setting this"),
         ("INFO", "These settings have no effect in barnabas: log.preallocate, num.io.threads"),
     ]
 

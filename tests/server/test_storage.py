@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from unittest import mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from barnabas.metadata.metadata_loader import load_snapshot
 from barnabas.protocol.primitives import uuid_from_str
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
-from barnabas.server.storage import format_directory, info, random_uuid, read_bootstrap
+from barnabas.server.storage import format_directory, info, is_in_use, random_uuid, read_bootstrap
 from tests.simulation.disk import SimDisk
 
 CONFIG = BrokerConfig.from_properties({"listeners": "PLAINTEXT://localhost:9092"})
@@ -99,3 +100,15 @@ def test_info_of_directories_of_two_nodes() -> None:
     disk.put("/other/meta.properties", b"version=1\ncluster.id=other\nnode.id=3\n")
     found = info(disk, ["/data", "/other"], free)
     assert (len(found.formatted), found.problems) == (2, ["the directories belong to different clusters or nodes"])
+
+
+def test_a_directory_is_in_use_while_its_lock_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = formatted()
+    assert is_in_use(disk, "/data") is False
+    lock = disk.lock("/data/.lock")
+    assert is_in_use(disk, "/data") is True
+    lock.release()
+    assert is_in_use(disk, "/data") is False
+    monkeypatch.setattr(disk, "exists", lambda path: True)
+    monkeypatch.setattr(disk, "lock", mock.Mock(side_effect=OSError(30, "Read-only file system")))
+    assert is_in_use(disk, "/data") is None

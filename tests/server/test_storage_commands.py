@@ -26,6 +26,7 @@ def test_format_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     names = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert names[:3] == [["DIRECTORY", data], ["CLUSTER-ID", "AAAAAAAAAAAAAAAAAAAAAw"], ["NODE-ID", "1"]]
     assert names[3][0] == "DIRECTORY-ID"
+    assert names[4:] == [["BROKER", "stopped"]]
 
 
 def test_a_formatted_directory_is_rejected_or_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -234,7 +234,8 @@ def alter(
     TYPE is topic, broker, group or client-metrics.
 
     \b
-    barnabas config alter topic orders --set retention.ms=86400000 --delete max.message.bytes
+    barnabas config alter topic orders --set retention.ms=86400000
+    barnabas config alter topic orders --delete max.message.bytes
     """
     values = parse_pairs(sets, "--set")
     for text in added:

@@ -91,7 +91,8 @@ def show(session: Session, name: str, export: bool) -> None:
     """Show the offsets of a cut.
 
     \b
-    barnabas cut show release --export | barnabas group reset-offsets billing --from-file - --execute
+    barnabas cut show release --export > cut.csv
+    barnabas group reset-offsets billing --from-file cut.csv --execute
     """
     with session.admin() as admin:
         found = _named(_stored(admin), name)

@@ -14,7 +14,9 @@ from typing import IO, Any, NamedTuple
 
 import click
 
+from barnabas.cli.layout import width_of
 from barnabas.cli.wording import as_typed, in_lower_case, on_one_line
+from barnabas.error_lines import error_line
 from barnabas.kafka_words import in_plain_words
 from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -86,7 +88,7 @@ class Failure(click.ClickException):
         return f"{message} ({on_one_line(self.hint)})" if self.hint else message
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {self.format_message()}", file=file, err=True)
+        click.echo(error_line(self.format_message(), width_of), file=file, err=True)
 
     def with_nearest(self, names: Names) -> Failure:
         """Return the failure with the existing name that a mistyped one probably meant."""
@@ -121,7 +123,9 @@ def failure_of(error: KafkaError, subject: str | None = None) -> Failure:
     """
     plain = in_plain_words(error.message)
     message = in_lower_case(plain.message)
-    if subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
+    if subject and message == f"the {_NOUNS.get(error.code)} does not exist":
+        message = f"{subject} does not exist"
+    elif subject and not re.search(rf"(?<![\w.-]){re.escape(subject.rsplit(maxsplit=1)[-1])}(?![\w.-])", message):
         message = f"{subject}: {message}"
     message += suggestion(error.message)
     return Failure(message, plain.hint or _hint(error, message, subject), _missing(error, message, subject))

@@ -78,7 +78,7 @@ def reset_offsets(
     """Move a group's offsets. Shows the new offsets; --execute commits them.
 
     \b
-    barnabas group reset-offsets billing --topic orders --to-datetime 2026-11-21T00:00:00 --execute
+    barnabas group reset-offsets billing --topic orders --by-duration 1d --execute
     """
     group_id = name or more
     if group_id is None:

@@ -3,7 +3,7 @@
     ┌ all columns fit ──────────────── one line for each row
     │
     └ they do not ── 1. the columns in `below` leave the line: their text stands below the row, indented
-                     2. the columns in `hidden_first` leave, the first one first, until the line fits
+                     2. the columns in `hidden_first` leave until the line fits: those without a value, then the first one first
                      3. last resort: the widest text columns are cut with "…"; numbers never are, and the first text
                         column only after the others, because it has the name that a person types next
 
@@ -67,7 +67,8 @@ def lay_out(grid: Grid, width: int | None) -> Layout:
     kept, below, hidden, is_cut = list(places), [], [], False
     if width is not None and _line_width(widths) > width:
         below = list(grid.below)
-        kept = _kept(widths, [each for each in places if each not in below], grid.hidden_first, width)
+        leaving = sorted(grid.hidden_first, key=lambda place: any(row[place] != ABSENT for row in cells))
+        kept = _kept(widths, [each for each in places if each not in below], leaving, width)
         hidden = [grid.heads[place] for place in places if place not in kept and place not in below]
         texts = [place for place in kept if place not in grid.numbers]
         is_cut = _cut_widths(widths, texts[1:], kept, width) | _cut_widths(widths, texts[:1], kept, width)

@@ -2,7 +2,7 @@
 
 A command gives its result twice, as data and as tables (`Output.show`). JSON prints the data; table prints the tables. In a pipe a
 table has every column and is plainly aligned, so that `awk` can read it. On a terminal it never folds: `layout` hides the columns that
-do not fit, by the priority that the table declares, one line below says which, and `--wide` shows them.
+do not fit, by the priority that the table declares, a note below says which, and `--wide` shows them.
 
 Everything in a table may come from outside, so every cell and title is made `printable`.
 """
@@ -20,6 +20,7 @@ import click
 
 from barnabas.cli.layout import ABSENT, Grid, Layout, lay_out, lay_out_vertically, width_of
 from barnabas.cli.wording import counted
+from barnabas.error_lines import at_spaces
 from barnabas.printable import printable
 
 
@@ -187,18 +188,13 @@ def _is_number(rows: Sequence[Sequence[object]], place: int) -> bool:
 
 
 def note(hidden: list[str], is_cut: bool, width: int) -> str:
-    """Return one line about what a table does not show, no longer than the terminal is wide."""
+    """Return what a table does not show, in lines no longer than the terminal is wide."""
     if not hidden:
         return "long values are cut; --wide shows them"
-    many = f"{counted(len(hidden), 'column')} hidden"
+    columns = f"{counted(len(hidden), 'column')} hidden: {', '.join(hidden)}"
     if is_cut:
-        return f"{many}, long values cut; --wide shows all"
-    for count in range(len(hidden), -1, -1):
-        names = [*hidden[:count], *(["…"] if count < len(hidden) else [])]
-        line = f"{many}: {', '.join(names)}; --wide shows {'it' if len(hidden) == 1 else 'them'}"
-        if width_of(line) <= width:
-            break
-    return line
+        return at_spaces(f"{columns}; long values cut; --wide shows all", width, width_of)
+    return at_spaces(f"{columns}; --wide shows {'it' if len(hidden) == 1 else 'them'}", width, width_of)
 
 
 OUTPUTS: dict[str, type[Output]] = {"table": TableOutput, "json": JsonOutput}

@@ -38,14 +38,24 @@ def read_properties(path: str) -> dict[str, str]:
         OSError: the file cannot be read.
         ValueError: the file is not a properties file; the message names it.
     """
-    with open(path, "rb") as file:
-        content = file.read()
     try:
-        if b"\0" in content:
-            raise ValueError("it is not text")
-        return parse_properties(_decoded(content))
+        return parse_properties(_text(path))
     except ValueError as error:
         raise ValueError(f"cannot parse {printable(path)} as a properties file: {error}") from None
+
+
+def line_of(path: str, name: str) -> int | None:
+    """Return the number of the line that sets a property, the last such line; None if no line does."""
+    lines = {_unescape(entry[1]): number for number, entry in _entries(_text(path))}
+    return lines.get(name)
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:
+        content = file.read()
+    if b"\0" in content:
+        raise ValueError("it is not text")
+    return _decoded(content)
 
 
 def _decoded(content: bytes) -> str:
@@ -62,14 +72,19 @@ def parse_properties(text: str) -> dict[str, str]:
         ValueError: a `\\u` without four hexadecimal digits.
     """
     properties: dict[str, str] = {}
-    for number, line in _logical_lines(text):
-        entry = _ENTRY.fullmatch(line)
-        assert entry is not None, number
+    for number, entry in _entries(text):
         try:
             properties[_unescape(entry[1])] = _unescape(entry[2])
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
     return properties
+
+
+def _entries(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    for number, line in _logical_lines(text):
+        entry = _ENTRY.fullmatch(line)
+        assert entry is not None, number
+        yield number, entry
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

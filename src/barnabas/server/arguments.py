@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from barnabas.error_lines import error_line
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.nearest import did_you_mean
 
@@ -29,7 +30,7 @@ class UsageMistake(ConfigError):
 
 def print_error(text: object) -> None:
     """Print a failure on standard error."""
-    print(f"error: {text}", file=sys.stderr)
+    print(error_line(text), file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,7 +13,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 
-from barnabas.client.properties import read_properties
+from barnabas.client.properties import line_of, read_properties
 from barnabas.metadata.config_schema import ConfigError
 from barnabas.printable import printable
 from barnabas.server.arguments import UsageMistake
@@ -43,6 +43,7 @@ class ConfigSources:
     """
 
     def __init__(self, path: str | None, environ: Mapping[str, str]) -> None:
+        self._path = path
         self.properties = {} if path is None else _read(path)
         self._variables: dict[str, str] = {}
         self._cluster_id = environ.get("CLUSTER_ID")
@@ -101,10 +102,16 @@ class ConfigSources:
     def log_ignored(self, config: BrokerConfig) -> None:
         """Log what the configuration has no use for: a line for each unknown setting, and one for those without effect."""
         for name in config.unknown:
-            variable = self._variables.get(name)
-            logger.warning("%s is ignored: %s", printable(variable or name), unknown_setting(name))
+            logger.warning("%s is ignored: %s", self._where(name), unknown_setting(name))
         if config.without_effect:
             logger.info("These settings have no effect in barnabas: %s", ", ".join(config.without_effect))
+
+    def _where(self, name: str) -> str:
+        """Return a property as its source has it: a variable's name, or the name with the file and its line."""
+        if name in self._variables:
+            return self._variables[name]
+        line = None if self._path is None else line_of(self._path, name)
+        return printable(name) if line is None else f"{printable(self._path or '')}, line {line}: {printable(name)}"
 
 
 def unknown_setting(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike, fspath
 
+from barnabas.kafka_words import in_plain_words
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.nearest import did_you_mean
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -67,7 +68,10 @@ def broker_config(folder: str, port: int, settings: Mapping[str, str]) -> Broker
     for name in settings.keys() & {"log.dirs", "log.dir"}:
         raise ConfigError(f"{name} is not a setting of an embedded broker: pass data_dir=")
     listeners = {"listeners": f"PLAINTEXT://{_HOST}:{port}"}
-    config = BrokerConfig.from_properties({**listeners, **settings, "log.dirs": folder}, embedded=True)
+    try:
+        config = BrokerConfig.from_properties({**listeners, **settings, "log.dirs": folder}, embedded=True)
+    except ConfigError as error:
+        raise ConfigError(in_plain_words(str(error)).message) from None
     for name in config.unknown:
         known = config_schema().of(ConfigResourceType.BROKER)
         raise ConfigError(f"{name} is not a setting of the broker{did_you_mean(name, known)}")

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.log import meta_properties
-from barnabas.log.disk import Disk, parent_dir
+from barnabas.log.disk import Disk, DiskLocked, parent_dir
+from barnabas.log.log_manager import LOCK_FILE
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.bootstrap import bootstrap_records, default_levels
 from barnabas.metadata.metadata_loader import load_snapshot
@@ -139,3 +140,17 @@ def info(disk: Disk, directories: Sequence[str], check_is_free: Callable[[str], 
     if len({(meta.cluster_id, meta.node_id) for meta in found.formatted.values()}) > 1:
         found.problems.append("the directories belong to different clusters or nodes")
     return found
+
+
+def is_in_use(disk: Disk, directory: str) -> bool | None:
+    """Return whether a broker runs on a data directory; None if its lock cannot be tried, as on a read-only file system."""
+    lock = f"{directory}/{LOCK_FILE}"
+    if not disk.exists(lock):
+        return False
+    try:
+        disk.lock(lock).release()
+    except DiskLocked:
+        return True
+    except OSError:
+        return None
+    return False

@@ -31,11 +31,13 @@ from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import ConfigSources
 from barnabas.server.data_directory import check_is_free
-from barnabas.server.storage import format_directory, info, random_uuid
+from barnabas.server.storage import format_directory, info, is_in_use, random_uuid
 
 __all__ = ["run_storage"]
 
 _UNSUPPORTED = (("-I", "--initial-controllers"), ("-N", "--no-initial-controllers"), ("-S", "--add-scram"))
+
+_BROKER = {True: "running", False: "stopped", None: "-"}
 
 
 def run_storage(arguments: Sequence[str]) -> int:
@@ -71,7 +73,8 @@ def _show(config: BrokerConfig) -> int:
         f"DIRECTORY     {printable(directory)}\n"
         f"CLUSTER-ID    {meta.cluster_id}\n"
         f"NODE-ID       {meta.node_id}\n"
-        f"DIRECTORY-ID  {meta.directory_id or '-'}"
+        f"DIRECTORY-ID  {meta.directory_id or '-'}\n"
+        f"BROKER        {_BROKER[is_in_use(disk, directory)]}"
         for directory, meta in found.formatted.items()
     ]
     if blocks:
