@@ -27,6 +27,7 @@ TYPED = {
     "barnabas storage format --data-dir {}": "barnabas storage format --data-dir new",
     "barnabas cut delete {}": "barnabas cut delete release",
     "barnabas cut show {}": "barnabas cut show release",
+    "barnabas demo --continue {}": "barnabas demo --continue .",
     "barnabas group describe {}": "barnabas group describe shop",
     "barnabas group describe {} --members": "barnabas group describe shop --members",
     "barnabas group reset-offsets {} --all-topics --to-earliest --execute": "barnabas group reset-offsets shop --all-topics"

@@ -117,11 +117,12 @@ def demo(
                 Feed(input_file, rows, speed or 0.0, seconds, late_one_in=_LATE_ONE_IN),
             )
             _remember(folder, feed)
-        _run(feed, folder, bootstrap_server, kill=kill, hold=hold)
+        try:
+            _run(feed, folder, bootstrap_server, kill=kill, hold=hold)
+        except KeyboardInterrupt:
+            raise Failure("stopped half way", f"`barnabas demo --continue {folder}` goes on") from None
     except (JavaMissing, FeedError, ShopStopped) as error:
         raise Failure(str(error)) from error
-    except KeyboardInterrupt:
-        raise Failure("stopped half way", f"`barnabas demo --continue {folder}` goes on") from None
 
 
 def _run(feed: Feed, folder: Path, bootstrap_server: str | None, *, kill: bool, hold: bool) -> None:
