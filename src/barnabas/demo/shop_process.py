@@ -18,6 +18,8 @@ PROJECT = Path(__file__).parent / "project"
 """Where a wheel has the project; in a clone it is `pipelines/shop`."""
 IN_A_CLONE = Path(__file__).parents[3] / "pipelines" / "shop"
 _STOPS_WITHIN_S = 60.0
+_RESTARTS_MAX = 10
+"""So often a query may fail: one whose Python process came up too late succeeds the next time, or the one after."""
 # A demo is short: Java's second compiler and its parallel collector would take the cores from it and pay nothing back.
 _SHORT_RUN = ("spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "spark.ui.enabled=false")
 _DRIVER_MEMORY = "spark.driver.memory=2g"
@@ -90,11 +92,15 @@ class ShopProcess:
         self._process = None
 
     def check(self) -> None:
-        """Raise ShopStopped if the pipeline ended by itself."""
+        """Raise ShopStopped if the pipeline ended by itself, or if one of its queries fails again and again."""
         if self._process is not None and self._process.poll() is not None:
             lines = (self._folder / "spark.log").read_text(errors="replace").strip().splitlines() or ["it said nothing"]
             said = re.sub(r"\s+", " ", lines[-1])
             raise ShopStopped(f"the pipeline ended: {said} ({self._folder / 'spark.log'} has the rest)")
+        for query in self.status()["queries"]:
+            if query["restarts"] > _RESTARTS_MAX:
+                said = f"{query['name']} failed {query['restarts']} times: {query['error']}"
+                raise ShopStopped(f"the pipeline cannot go on: {said} ({self._folder / 'spark.log'} has the rest)")
 
     def status(self) -> dict[str, Any]:
         """Return what the pipeline's watcher saw last; nothing before all of Spark is up."""
