@@ -107,9 +107,9 @@ class DefaultSource(DataSource):
         from barnabas.spark.options import parse_stream_options
         from barnabas.spark.stream import StreamReader
 
-        with plain_errors():
-            self._check_schema(schema)
-            return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
+        # Not plain: Spark stops the reader also if there is none, and shows only that error without the traceback of ours.
+        self._check_schema(schema)
+        return StreamReader(parse_stream_options(dict(self.options), _now_ms()))
 
     def _check_schema(self, schema: StructType) -> None:
         """Raise ValueError for columns of the user's that are not the source's."""

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
 from barnabas.cli.termination import ends_cleanly, interruptible
+
+
+@pytest.fixture(autouse=True)
+def handlers_of_a_terminal() -> Iterator[None]:
+    """The tests may run under `nohup`, or in the background: then SIGHUP and SIGINT are ignored."""
+    wanted = {signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -87,7 +87,13 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         for path in (ROOT / "src").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert packages == source
+    shop = ROOT / "pipelines" / "shop"
+    project = {
+        f"barnabas/demo/project/{path.relative_to(shop).as_posix()}"
+        for path in shop.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert packages == source | project
     assert {"barnabas/py.typed", "barnabas/protocol/schema.json", "barnabas/settings.tsv"} <= packages
     assert [name for name in names if name.endswith("/LICENSE")]
 
@@ -97,7 +103,7 @@ def test_the_source_package_holds_what_the_wheel_is_built_from(dist: Path) -> No
         names = {name.partition("/")[2] for name in archive.getnames()}
     top = {name.partition("/")[0] for name in names}
     assert top <= {
-        "src", "docs", "examples", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"
+        "src", "docs", "examples", "pipelines", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"
     }  # fmt: skip
     assert "src/barnabas/settings.tsv" in names
 
