@@ -138,3 +138,10 @@ class TestTheWholeWay:
         for name in ("chart.png", "spark-warehouse/live.db/", "checkpoints/", "shop/", "broker/", "spark.log"):
             assert str(folder / name.rstrip("/")) in said.replace("\n", "")
             assert (folder / name).exists()
+
+    def test_the_tables_answer_as_the_output_says(self, output):
+        typed = output[1].partition("ask the tables:\n")[2].splitlines()[:3]
+        plain = os.environ | {"PATH": "/usr/bin:/bin"}
+        done = subprocess.run(["bash", "-ec", "\n".join(typed)], env=plain, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) >= 2

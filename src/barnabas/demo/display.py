@@ -161,8 +161,9 @@ def print_places(console: Console, folder: Path, chart: Path, input_name: str) -
     console.print("ask the tables:", style="dim")
     for line in (
         f"cd {folder}",
-        "export SPARK_CONF_DIR=$PWD/conf",
-        f'{Path(sys.executable).parent / "spark-sql"} -e "SELECT * FROM live.revenue_by_day"',
+        # Spark's scripts look for the `python3` that has PySpark.
+        f"export PATH={Path(sys.executable).parent}:$PATH SPARK_CONF_DIR=$PWD/conf",
+        'spark-sql -e "SELECT * FROM live.revenue_by_day"',
     ):
         console.print(f"  {line}", highlight=False, soft_wrap=True)
 
