@@ -42,7 +42,7 @@ def hottest(rows: DataFrame, count: int = 5) -> DataFrame:
 
 
 def task_loads(rows: DataFrame, tasks: int, salts: int = 1) -> list[int]:
-    """Return how many records each task of a shuffle by key gets, the most first; one salt is none."""
+    """Return how many records each task gets when Spark shuffles the rows by key and salt. The largest number comes first."""
     shuffled = rows.select(KEY.alias("key"), salt(salts).alias("salt")).repartition(tasks, "key", "salt")
     found = shuffled.groupBy(F.spark_partition_id().alias("task")).count().collect()
     return sorted((row["count"] for row in found), reverse=True)

@@ -25,7 +25,8 @@ class Unread(NamedTuple):
 
     Attributes:
         records: None if the partition's end is unknown.
-        since_ms: the timestamp of the oldest record; None if there is none, or it is unknown.
+        since_ms: the timestamp of the oldest unread record. None if the query has read every record, or if the record's
+            timestamp is unknown.
     """
 
     records: int | None

@@ -20,7 +20,7 @@ def required(names: tuple[str, ...], more: tuple[str, ...]) -> list[str]:
     """Return the names of a command line, each once.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the command line names no topic.
     """
     found = list(dict.fromkeys([*names, *more]))
     if not found:

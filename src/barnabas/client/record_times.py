@@ -25,7 +25,11 @@ _HIGHEST_WITH_NAMES = 12
 def record_times(
     cluster: Cluster, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | KafkaError | None]:
-    """Return the timestamp of the first record at or after an offset, in epoch milliseconds; None if there is none."""
+    """Return the timestamp of the first record at or after each offset, in milliseconds since 1970.
+
+    Returns:
+        None for a partition that has no such record, or whose record has no timestamp.
+    """
 
     def ask(
         connection: BlockingConnection, batch: list[TopicPartition]
