@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerNotAvailable
-from barnabas.client.patience import insist
+from barnabas.client.patience import insist, is_retriable
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 
 
@@ -79,3 +79,9 @@ def test_a_coordinator_that_moved_is_forgotten_and_a_busy_one_is_not(cluster, mo
     monkeypatch.setattr(cluster, "forget", lambda: forgotten.append(code))
     insist(cluster, Answers(error_for(ErrorCode[code])), 60_000)
     assert bool(forgotten) == forgets
+
+
+def test_an_error_is_retriable_by_its_code_or_because_no_broker_was_reached() -> None:
+    assert is_retriable(KafkaError(ErrorCode.NETWORK_EXCEPTION))
+    assert is_retriable(BrokerNotAvailable("cannot reach h:9092"))
+    assert not is_retriable(KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))

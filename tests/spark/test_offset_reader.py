@@ -9,7 +9,7 @@ import pytest
 from barnabas.client.errors import BrokerNotAvailable
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.spark.offset_reader import Leader, OffsetReader, is_retriable
+from barnabas.spark.offset_reader import Leader, OffsetReader
 from barnabas.spark.options import parse_batch_options
 from tests.spark.fake_cluster import PORT, FakeCluster
 
@@ -67,12 +67,6 @@ def refuse_offsets(cluster: FakeCluster, code: ErrorCode, times: int) -> None:
         return response
 
     cluster._ListOffsets = list_offsets  # type: ignore[method-assign]
-
-
-def test_an_error_is_retriable_by_its_code_or_because_no_broker_was_reached():
-    assert is_retriable(KafkaError(ErrorCode.NETWORK_EXCEPTION))
-    assert is_retriable(BrokerNotAvailable("cannot reach h:9092"))
-    assert not is_retriable(KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
 
 def test_the_reader_knows_no_topics_before_its_first_request(cluster):

@@ -34,13 +34,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from barnabas.client.patience import is_retriable
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.spark.columnar import Selection, select_batches, to_arrow
 from barnabas.spark.data_loss import Loss, LossReports
-from barnabas.spark.offset_reader import STALE_S, Leader, OffsetReader, is_retriable
+from barnabas.spark.offset_reader import STALE_S, Leader, OffsetReader
 from barnabas.spark.options import IsolationLevel, SourceOptions
 from barnabas.spark.partition_lookup import PartitionLookup
 from barnabas.spark.plain_errors import SourceError

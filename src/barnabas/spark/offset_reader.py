@@ -24,9 +24,10 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import ClusterMetadata, TopicMetadata
 from barnabas.client.cluster_metadata import TopicPartition as ClusterPartition
 from barnabas.client.group_offsets import list_group_offsets
+from barnabas.client.patience import is_retriable
 from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode, KafkaError, RetriableError, error_for
+from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.spark.named_positions import cut_position, group_position
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
@@ -59,11 +60,6 @@ _UNKNOWN_TOPIC_RETRIES = 3
 # ListOffsets accepts these instead of a timestamp.
 _LATEST_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2
-
-
-def is_retriable(error: KafkaError) -> bool:
-    """Return whether a retry may help: by the error code, or because the broker could not be reached."""
-    return isinstance(error, RetriableError) or error.code.retriable
 
 
 @dataclass(frozen=True, slots=True)
