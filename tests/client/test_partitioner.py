@@ -62,3 +62,7 @@ def test_refuses_nonsense() -> None:
         partition_for(b"k", 0)
     with pytest.raises(ValueError, match="unknown partitioner 'modulo'"):
         partition_for(b"k", 1, "modulo")
+
+
+def test_keys_reach_every_partition_and_no_other() -> None:
+    assert {partition_for(str(number).encode(), 6) for number in range(100)} == set(range(6))

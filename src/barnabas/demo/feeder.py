@@ -29,9 +29,9 @@ from multiprocessing.synchronize import Event as GoOn
 from pathlib import Path
 from typing import Any
 
+from barnabas.client.partitioner import partition_for
 from barnabas.demo.events import Event, ShopEvents
 from barnabas.demo.generator import COLUMNS, OrderLine, generate_lines
-from barnabas.demo.partitions import partition_of
 from barnabas.demo.shop import ORDERS, TOPICS, records_per_partition
 
 GENERATED_ROWS = 50_000
@@ -292,9 +292,11 @@ class _Sender:
             self._producer.poll(0)
 
     def _is_there(self, event: Event) -> bool:
-        partition = event.topic, partition_of(event.key, self._partitions[event.topic])
-        self._passed[partition] += 1
-        return self._passed[partition] <= self._there.get(partition, 0)
+        partition = partition_for(event.key, self._partitions[event.topic])
+        assert partition is not None, "the partitioner chooses by the key"
+        where = event.topic, partition
+        self._passed[where] += 1
+        return self._passed[where] <= self._there.get(where, 0)
 
     def finish(self) -> FeedProgress:
         self.flush()
