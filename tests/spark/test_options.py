@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.spark import given_options
 from barnabas.spark import options as options_module
 from barnabas.spark.offsets import ByCut, ByGroup, ByPartitionTimestamp, ByTimestamp, Earliest, Latest, Specific
 from barnabas.spark.option_names import SOURCE_OPTIONS
@@ -324,7 +325,7 @@ def documented() -> dict[str, str]:
 
 
 def test_every_option_that_is_read_is_documented_and_the_other_way_round():
-    source = Path(options_module.__file__).read_text()
+    source = "".join(Path(str(module.__file__)).read_text() for module in (options_module, given_options))
     read = set(re.findall(r'given\.(?:text|integer|positive|not_negative|boolean)\(\s*"([\w.]+)"', source))
     read |= {
         f"{side}{kind}" for side in ("starting", "ending") for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")

@@ -11,6 +11,7 @@ The parts of the source, in the order a query meets them:
 | module | holds |
 |---|---|
 | `options` | the user's options, checked once and parsed into values |
+| `given_options` | options as a user gives them, read as numbers, booleans and addresses; the sink's too |
 | `option_names` | the names that options may have, and near misses |
 | `offsets` | offsets as Spark writes them (JSON), where a query begins and ends, timestamps |
 | `offset_reader` | the driver's requests: topics, partitions, offsets, the group's commit |

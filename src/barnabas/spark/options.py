@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from barnabas.client.bootstrap import DEFAULT_PORT, parse_bootstrap
+from barnabas.spark.given_options import GivenOptions, addresses
 from barnabas.spark.offsets import (
     EARLIEST_OFFSET,
     LATEST_OFFSET,
@@ -41,7 +41,6 @@ from barnabas.spark.option_names import check_names
 
 _STRATEGIES = ("subscribe", "subscribepattern", "assign")
 _STRATEGY_NAMES = "subscribe, subscribePattern, assign"
-_PORT = re.compile(r":\d+\s*$")
 _DURATION = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -125,7 +124,7 @@ class SourceOptions:
 
 def includes_headers(options: Mapping[str, str]) -> bool:
     """Return whether the source has the column `headers`, which Spark needs for the schema."""
-    return _Given(options).boolean("includeHeaders", False)
+    return GivenOptions(options).boolean("includeHeaders", False)
 
 
 def check_options(options: Mapping[str, str]) -> None:
@@ -134,9 +133,9 @@ def check_options(options: Mapping[str, str]) -> None:
     Raises:
         ValueError: a name is nearly that of an option, or an address is not valid; the message is for the user.
     """
-    given = _Given(options)
+    given = GivenOptions(options)
     check_names(options)
-    _servers(given)
+    addresses(given)
     includes_headers(options)
 
 
@@ -150,7 +149,7 @@ def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOption
     Raises:
         ValueError: an option is missing, invalid, not supported or contradicts another; the message is for the user.
     """
-    given = _Given(options)
+    given = GivenOptions(options)
     parsed = _parse(given, now_ms, default_start=Earliest())
     if parsed.starting == Latest():
         raise ValueError("starting offset can't be latest for batch queries on Kafka")
@@ -170,7 +169,7 @@ def parse_batch_options(options: Mapping[str, str], now_ms: int) -> SourceOption
 
 def parse_stream_options(options: Mapping[str, str], now_ms: int) -> SourceOptions:
     """Parse the options of `spark.readStream`; arguments and errors as in `parse_batch_options`."""
-    given = _Given(options)
+    given = GivenOptions(options)
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
         if given.text(name) is not None:
             raise ValueError("ending offset not valid in streaming queries")
@@ -189,57 +188,13 @@ def duration_ms(text: str) -> int:
     return int(int(match[1]) * _DURATION_MS[(match[2] or "ms").lower()])
 
 
-class _Given:
-    """The user's options, looked up without regard to case."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = {str(name).lower(): str(options[name]) for name in options}
-
-    def text(self, name: str) -> str | None:
-        return self._options.get(name.lower())
-
-    def integer(self, name: str) -> int | None:
-        text = self.text(name)
-        if text is None:
-            return None
-        try:
-            return int(text.strip())
-        except ValueError:
-            raise ValueError(f"{name} must be a whole number, not '{text}'") from None
-
-    def positive(self, name: str) -> int | None:
-        number = self.integer(name)
-        if number is not None and number <= 0:
-            raise ValueError(f"{name} must be positive")
-        return number
-
-    def not_negative(self, name: str, default: int) -> int:
-        number = self.integer(name)
-        if number is None:
-            return default
-        if number < 0:
-            raise ValueError(f"{name} must not be negative")
-        return number
-
-    def boolean(self, name: str, default: bool) -> bool:
-        text = self.text(name)
-        if text is None:
-            return default
-        if text.strip().lower() not in ("true", "false"):
-            raise ValueError(f"{name} must be true or false, not '{text}'")
-        return text.strip().lower() == "true"
-
-    def names(self) -> list[str]:
-        return sorted(self._options)
-
-
-def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
+def _parse(given: GivenOptions, now_ms: int, default_start: OffsetLimit) -> SourceOptions:
     check_names(given.names())
     topics = _topics(given)
     min_partitions = given.positive("minPartitions")
     max_records = given.positive("maxRecordsPerPartition")
     _refuse_consumer_settings(given)
-    servers = _servers(given)
+    servers = addresses(given)
     if not servers:
         raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer")
     strategy = (given.text("startingOffsetsByTimestampStrategy") or "error").strip().lower()
@@ -270,23 +225,7 @@ def _parse(given: _Given, now_ms: int, default_start: OffsetLimit) -> SourceOpti
     )
 
 
-def _servers(given: _Given) -> str:
-    """Return the addresses. Unlike a person at a terminal, a pipeline must name the port: it may be a wrong cluster's."""
-    servers = (given.text("kafka.bootstrap.servers") or "").strip()
-    for address in servers.split(",") if servers else ():
-        try:
-            parse_bootstrap(address)
-        except ValueError as error:
-            raise ValueError(f"kafka.bootstrap.servers: {error}") from None
-        if not _PORT.search(address):
-            raise ValueError(
-                f"kafka.bootstrap.servers: '{address.strip()}' has no port: write host:port, for example "
-                f"{address.strip()}:{DEFAULT_PORT}"
-            )
-    return servers
-
-
-def _topics(given: _Given) -> TopicSelection:
+def _topics(given: GivenOptions) -> TopicSelection:
     chosen = [name for name in _STRATEGIES if given.text(name) is not None]
     if not chosen:
         raise ValueError(
@@ -318,7 +257,7 @@ def _topics(given: _Given) -> TopicSelection:
     return SubscribePattern(pattern)
 
 
-def _limit(given: _Given, side: str, default: OffsetLimit, now_ms: int) -> OffsetLimit:
+def _limit(given: GivenOptions, side: str, default: OffsetLimit, now_ms: int) -> OffsetLimit:
     if (moment := given.text(f"{side}Timestamp")) is not None:
         return ByTimestamp(timestamp_ms(moment, now_ms))
     if (moments := given.text(f"{side}OffsetsByTimestamp")) is not None:
@@ -327,7 +266,7 @@ def _limit(given: _Given, side: str, default: OffsetLimit, now_ms: int) -> Offse
     return default if offsets is None else limit_from_text(offsets, now_ms)
 
 
-def _consumer(given: _Given) -> ConsumerSettings:
+def _consumer(given: GivenOptions) -> ConsumerSettings:
     level = (given.text("kafka.isolation.level") or "read_uncommitted").strip().upper()
     if level not in IsolationLevel.__members__:
         raise ValueError(f"kafka.isolation.level must be read_uncommitted or read_committed, not '{level.lower()}'")
@@ -362,7 +301,7 @@ _REFUSED = {
 }
 
 
-def _refuse_consumer_settings(given: _Given) -> None:
+def _refuse_consumer_settings(given: GivenOptions) -> None:
     for name, sentence in _REFUSED.items():
         if given.text(name) is not None:
             raise ValueError(sentence)

@@ -15,8 +15,7 @@ from enum import Enum
 
 from barnabas.printable import printable
 from barnabas.records.compression import Compression
-from barnabas.spark.options import _Given as Given
-from barnabas.spark.options import _servers as servers_of
+from barnabas.spark.given_options import GivenOptions, addresses
 
 DEFAULT_PREFIX = "barnabas-sink"
 
@@ -64,7 +63,7 @@ def parse_stream_options(options: Mapping[str, str]) -> SinkOptions:
     Raises:
         ValueError: an option is missing, invalid, not supported or contradicts another; the message is for the user.
     """
-    given = Given(options)
+    given = GivenOptions(options)
     for name in ("queryId", "batchId"):
         if given.text(name) is not None:
             raise ValueError(f"{name} is for batch writes: a stream's query and batch have ids of their own")
@@ -73,7 +72,7 @@ def parse_stream_options(options: Mapping[str, str]) -> SinkOptions:
 
 def parse_batch_options(options: Mapping[str, str]) -> SinkOptions:
     """Parse the options of `df.write`; raises as `parse_stream_options`."""
-    given = Given(options)
+    given = GivenOptions(options)
     query, batch = given.text("queryId"), given.integer("batchId")
     delivery = _delivery(given)
     if (query is None) != (batch is None):
@@ -94,7 +93,7 @@ def parse_batch_options(options: Mapping[str, str]) -> SinkOptions:
     return _parse(given, delivery, query, batch)
 
 
-def _delivery(given: Given) -> Delivery | None:
+def _delivery(given: GivenOptions) -> Delivery | None:
     text = given.text("delivery")
     if text is None:
         return None
@@ -104,9 +103,9 @@ def _delivery(given: Given) -> Delivery | None:
         raise ValueError(f"delivery must be exactly-once or at-least-once, not '{printable(text)}'") from None
 
 
-def _parse(given: Given, delivery: Delivery, query: str | None, batch: int | None) -> SinkOptions:
+def _parse(given: GivenOptions, delivery: Delivery, query: str | None, batch: int | None) -> SinkOptions:
     _refuse_producer_settings(given)
-    servers = servers_of(given)
+    servers = addresses(given)
     if not servers:
         raise ValueError("Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer")
     prefix = (given.text("transactionalIdPrefix") or DEFAULT_PREFIX).strip()
@@ -131,7 +130,7 @@ def _parse(given: Given, delivery: Delivery, query: str | None, batch: int | Non
     )
 
 
-def _compression(given: Given) -> Compression:
+def _compression(given: GivenOptions) -> Compression:
     try:
         return Compression.from_name((given.text("kafka.compression.type") or "none").strip())
     except ValueError as error:
@@ -161,7 +160,7 @@ _REQUIRED = {
 }
 
 
-def _refuse_producer_settings(given: Given) -> None:
+def _refuse_producer_settings(given: GivenOptions) -> None:
     for name, sentence in _REFUSED.items():
         if given.text(name) is not None:
             raise ValueError(sentence)
