@@ -44,4 +44,6 @@ def assert_answers(
             if found == written:
                 break
             found = play(name, attempt + 1)
-        assert (name, found) == (name, written)
+        if isinstance(found, Exception):
+            raise AssertionError(f"{name} was not played to its end") from found
+        assert found == written, f"{name} was answered otherwise"
