@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 # The default suite runs on every core; a test that must be alone says so with a mark.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: help install java demo pipelines test check screens simulate fuzz mutants conform long card bench docs dist changelog serve clean
+.PHONY: help install java demo pipelines test check screens simulate fuzz chaos mutants conform long card bench docs dist changelog serve clean
 
 help:  ## the words and what they do
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -53,6 +53,9 @@ simulate: install  ## run the broker in virtual time; SEED=n replays one run, SE
 fuzz: install  ## send a node what no client sends; ARGS="--decoder 10000000 --dispatcher 1000000 --sockets 100000"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
+chaos: install java  ## kill broker, driver and executors under the shop's pipeline, compare its tables; ARGS="--minutes 10 --seed 1"
+	PYTHONPATH=tools:pipelines/shop $(BIN)/python -m tests.chaos $(ARGS)
+
 mutants: install  ## plant small bugs, run each room's own tests; ROOM=raft or MODULE=src/…, SAMPLE=n, SEED=n
 	$(BIN)/python tools/mutants.py $(if $(ROOM),--room $(ROOM)) $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
@@ -88,4 +91,4 @@ serve: install  ## start a broker on localhost:9092 with its data in ./data
 	$(BIN)/barnabas start --data-dir data --listen 127.0.0.1:9092
 
 clean:  ## remove everything that can be made again
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output pipelines-output
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output pipelines-output chaos-output

@@ -26,12 +26,16 @@ _STOCK = "event string, stock_code string, at timestamp, level bigint, delivered
 def read_topic(
     spark: SparkSession, servers: str, topic: str, group: str, starting: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Read a topic as a stream, from its beginning or from `starting`; the group's offsets show how far the stream is."""
+    """Read a topic as a stream, from its beginning or from `starting`; the group's offsets show how far the stream is.
+
+    If records are gone before they were read, the query fails; with `spark.shop.failOnDataLoss=false` it goes on.
+    """
     return (
         spark.readStream.format("barnabas")
         .option("kafka.bootstrap.servers", servers)
         .option("kafka.group.id", group)
         .option("subscribe", topic)
+        .option("failOnDataLoss", spark.conf.get("spark.shop.failOnDataLoss", "true"))
         .options(**(starting or {"startingOffsets": "earliest"}))
         .load()
     )

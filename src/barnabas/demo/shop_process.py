@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,12 +52,19 @@ def copy_project(folder: Path) -> None:
 
 
 class ShopProcess:
-    """`python -m shop run` in a folder; its output is in `spark.log` there."""
+    """`python -m shop run` in a folder; its output is in `spark.log` there.
 
-    def __init__(self, folder: Path, servers: str) -> None:
+    Args:
+        folder: a copy of the project.
+        servers: the broker.
+        master: where Spark runs.
+        settings: more settings of Spark, as `NAME=VALUE`.
+    """
+
+    def __init__(self, folder: Path, servers: str, master: str = "local[2]", settings: Sequence[str] = ()) -> None:
         self._folder = folder
-        settings = [word for each in (*_SHORT_RUN, _DRIVER_MEMORY) for word in ("--conf", each)]
-        self._command = [sys.executable, "-m", "shop", "run", "--master", "local[2]", "-b", servers, *settings]
+        conf = [word for each in (*_SHORT_RUN, _DRIVER_MEMORY, *settings) for word in ("--conf", each)]
+        self._command = [sys.executable, "-m", "shop", "run", "--master", master, "-b", servers, *conf]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __repr__(self) -> str:
