@@ -126,7 +126,7 @@ class MemoryConnection(BlockingConnection):
     def __init__(self, cluster: "MemoryCluster", host: str, port: int) -> None:
         self.cluster = cluster
         super().__init__(host, port, negotiate=False)
-        self.versions = cluster.versions
+        self._exchange.versions = cluster.versions
 
     def _connect(self) -> Any:
         if self.port in self.cluster.down:

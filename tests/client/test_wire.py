@@ -6,7 +6,8 @@ import struct
 import pytest
 
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
-from barnabas.client.wire import SOFTWARE_VERSION, BlockingConnection
+from barnabas.client.exchange import SOFTWARE_VERSION
+from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
