@@ -78,7 +78,8 @@ class ScriptedBroker:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                with connection:
+                # A client that has read enough resets its connection, and dials again.
+                with connection, contextlib.suppress(ConnectionError):
                     self._answer(connection)
 
     def _answer(self, connection: socket.socket) -> None:
