@@ -80,12 +80,14 @@ def test_nothing_is_moved_while_the_shop_runs(project, type_in):
 def test_the_status(project, type_in):
     assert type_in("status").output == "Error: the shop has never run here (`python -m shop run` starts it)\n"
     query = dict.fromkeys(("batch", "rows", "rejected", "dropped", "lag", "restarts"), 1234)
-    status = {"alarms": ["it is late"], "queries": [{"name": "alerts", "state": "running", **query}]}
+    names = ("alerts", "sent_dead_letters")
+    queries = [{"name": name, "state": "running", **query} for name in names]
+    status = {"alarms": ["it is late"], "queries": queries}
     project.write_status(status)
     said = type_in("status").output.splitlines()
     assert said[0].startswith("does not run; this is how it was ")
-    assert said[2].split() == ["alerts", "stopped", *["1,234"] * 6]
-    assert said[3] == "ALARM: it is late"
+    assert [line.split() for line in said[2:4]] == [[name, "stopped", *["1,234"] * 6] for name in names]
+    assert said[4] == "ALARM: it is late"
     assert project.status() is not None
     assert time.time() - (project.status() or {})["at"] < 1000
 

@@ -12,9 +12,10 @@ import click
 from shop.new import new
 from shop.project import Project, ProjectError
 from shop.run import run
-from shop.streams import FROM_TABLES, FROM_TOPICS
+from shop.streams import FROM_TABLES, FROM_TOPICS, NAMES
 
 _STOPS_WITHIN_S = 120.0
+_NAME_WIDTH = max(map(len, NAMES)) + 2
 
 
 class _Commands(click.Group):
@@ -65,11 +66,11 @@ def status() -> None:
     age_s = time.time() - seen["at"]
     click.echo(f"runs as process {runner}" if runner else f"does not run; this is how it was {age_s:.0f} s ago")
     click.echo(
-        f"{'query':16}{'state':10}{'batch':>7}{'rows':>12}{'rejected':>10}{'late':>7}{'behind':>10}{'restarts':>10}"
+        f"{'query':{_NAME_WIDTH}}{'state':10}{'batch':>7}{'rows':>12}{'rejected':>10}{'late':>7}{'behind':>10}{'restarts':>10}"
     )
     for query in seen["queries"]:
         numbers = "{batch:>7,}{rows:>12,}{rejected:>10,}{dropped:>7,}{lag:>10,}{restarts:>10,}".format(**query)
-        click.echo(f"{query['name']:16}{query['state'] if runner else 'stopped':10}{numbers}")
+        click.echo(f"{query['name']:{_NAME_WIDTH}}{query['state'] if runner else 'stopped':10}{numbers}")
     for alarm in seen["alarms"]:
         click.echo(f"ALARM: {alarm}")
 
