@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import signal
 import sys
 import time
 from datetime import datetime
@@ -24,6 +25,7 @@ _SECONDS_A_FAULT = 30
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which stops broker and Spark on the way
     given = _arguments()
     feed = Feed(given.input, rows=given.rows, seconds=given.minutes * 60, seed=given.seed)
     if given.input is None and given.rows is None:
