@@ -261,6 +261,19 @@ def test_without_the_topic_of_decisions_the_last_batch_may_be_there_twice(server
     assert found == EVERY_ROW + Counter(BATCHES[2])
 
 
+def test_a_query_that_begins_without_rows_is_not_taken_for_one_whose_decisions_are_gone(servers, admin, caplog):
+    ran = query(servers)
+    ran._batches = [[], [], *BATCHES]
+    with caplog.at_level(logging.WARNING, "barnabas.spark"):
+        ran.run()
+    check(servers, ran)
+    assert "no decision of" not in caplog.text
+    # The first batch is on record, though it is empty; a batch that is repeated has no second record.
+    ran.done = 4
+    ran.run()
+    check(servers, ran)
+
+
 def test_a_deleted_checkpoint_is_another_query(servers):
     ran = query(servers)
     ran.run()

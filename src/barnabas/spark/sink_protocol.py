@@ -29,7 +29,8 @@ Why no decided transaction is ever aborted, and no undecided one committed:
 The sink's name contains the query's id, so that two queries never share a record or a transactional id.
 
 Limits: a batch older than the last decision is an error, because nobody can tell whether its rows are there. A batch
-without rows has no decision. The transactions of one batch are committed one after the other, not at one instant.
+without rows has no decision, but for a stream's batch 0: if none is found later, the topic was deleted. The
+transactions of one batch are committed one after the other, not at one instant.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class SinkDriver:
             self._commit(list(last.transactions))
             logger.info("batch %d of %s was written before, nothing is written again", last.batch, self._batch.name)
             return
-        if not mine:
+        if not mine and (self._batch.batch > 0 or not self._batch.run):
             return
         self._warn_once(last, prepared)
         left_over = self._open_transactions(mine)
