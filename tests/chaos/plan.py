@@ -11,6 +11,7 @@ _FIRST, _LAST = 0.05, 0.95
 """Faults strike between these shares of the lines, so that lines come before the first and after the last."""
 _LONG_S = 30.0
 _EARLY = 0.25
+_INTO_BATCH_S = 1.5
 
 
 class Kind(Enum):
@@ -27,9 +28,10 @@ class Fault(NamedTuple):
     Attributes:
         line: how many order lines are fed when it is due.
         away_s: how long until what died is started again; Spark starts executors itself.
-        early: a driver or executor dies at once, also while Spark starts; otherwise after a batch since the last start.
-            A broker dies once more while it starts.
-        choice: which of several dies, such as one of the executors: any whole number.
+        early: a driver or executor dies at once, also while Spark starts; otherwise after a batch since the last start,
+            and in a batch of one of the queries. A broker dies once more while it starts.
+        choice: which of several, such as the executors or the queries: any whole number.
+        into_batch_s: how long after the batch has begun.
     """
 
     line: int
@@ -37,6 +39,7 @@ class Fault(NamedTuple):
     away_s: float
     early: bool
     choice: int
+    into_batch_s: float = 0.0
 
 
 def plan(seed: int, lines: int, counts: Mapping[Kind, int]) -> list[Fault]:
@@ -46,7 +49,14 @@ def plan(seed: int, lines: int, counts: Mapping[Kind, int]) -> list[Fault]:
     chance.shuffle(kinds)
     places = sorted(chance.uniform(_FIRST, _LAST) for _ in kinds)
     return [
-        Fault(int(place * lines), kind, _away_s(kind, chance), chance.random() < _EARLY, chance.randrange(100))
+        Fault(
+            int(place * lines),
+            kind,
+            _away_s(kind, chance),
+            chance.random() < _EARLY,
+            chance.randrange(1000),
+            chance.uniform(0, _INTO_BATCH_S),
+        )
         for place, kind in zip(places, kinds, strict=True)
     ]
 

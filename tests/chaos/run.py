@@ -25,12 +25,14 @@ from barnabas.demo.shop import create_topics
 from barnabas.demo.shop_process import ShopProcess
 from barnabas.demo.tables import committed_files
 from barnabas.verify.faults import LocalBroker
+from shop.streams import NAMES
 from tests.chaos.plan import Fault, Kind
 from tests.pipelines.cluster import WORKERS, Cluster
 
 PATIENCE_S = 1500.0
 _LOOK_EVERY_S = 0.1
 _SETTLED_S = 5.0
+_BATCH_WITHIN_S = 20.0
 _TABLES = ("checked_orders", "payment_events", "stock_events")
 
 
@@ -149,6 +151,7 @@ class Chaos:
         self._wait(lambda: self._fed.lines >= fault.line, "the feeder does not get on")
         if not fault.early and fault.kind is not Kind.BROKER:
             self._wait(self._had_a_batch, "no batch since Spark was started again")
+            self._wait_into_batch(NAMES[fault.choice % len(NAMES)], fault.into_batch_s)
         at_s, doing = time.monotonic() - self._began_s, self._doing()
         fed, rows = self._fed.lines, self._rows("checked_orders")
         what = {Kind.BROKER: self._kill_broker, Kind.DRIVER: self._kill_driver, Kind.EXECUTOR: self._kill_executor}
@@ -183,18 +186,29 @@ class Chaos:
         self._wait(lambda: cluster.kill_an_executor(worker), "a worker has no executor")
         return f"executor of worker {worker + 1} killed"
 
+    def _wait_into_batch(self, name: str, seconds: float) -> None:
+        """Wait until a query is so far into a batch; not for long, because it may have nothing to do."""
+        deadline_s = time.monotonic() + _BATCH_WITHIN_S
+        while not self._is_in_batch(name):
+            if time.monotonic() > deadline_s:
+                return
+            time.sleep(0.01)
+        time.sleep(seconds)
+
+    def _is_in_batch(self, name: str) -> bool:
+        checkpoint = self._folder / "shop" / "checkpoints" / name
+        return _newest(checkpoint / "offsets") > _newest(checkpoint / "commits")
+
     def _doing(self) -> str:
-        queries = self._process.status()["queries"]
-        if not queries:
+        if not self._process.status()["queries"]:
             return "Spark was starting"
-        busy = [query["name"] for query in queries if query["state"] == "running" and not query["idle"]]
-        return f"in a batch: {', '.join(busy) or 'none'}"
+        return f"in a batch: {', '.join(filter(self._is_in_batch, NAMES)) or 'none'}"
 
     def _had_a_batch(self) -> bool:
         return self._batches() > self._batches_at_start
 
     def _batches(self) -> int:
-        return len(list((self._folder / "shop" / "checkpoints" / "checked_orders" / "commits").glob("[0-9]*")))
+        return _newest(self._folder / "shop" / "checkpoints" / "checked_orders" / "commits") + 1
 
     def _rows(self, name: str) -> int:
         files = committed_files(self._tables / name)
@@ -238,3 +252,8 @@ class Chaos:
                 self.restarts[f"{failed[1]}: {failed[2][:200]}"] += 1
             elif "continuing without them" in line:
                 self.losses.append(line)
+
+
+def _newest(log: Path) -> int:
+    """Return the number of the newest batch in a checkpoint's log, or -1."""
+    return max((int(path.name) for path in log.glob("*") if path.name.isdigit()), default=-1)
