@@ -11,7 +11,16 @@ import pytest
 
 import barnabas
 from barnabas.client.admin import LATEST, Admin, TopicPartition, result
-from barnabas.demo.feeder import FIRST_LINES, Feed, FeedError, count_lines, feed_lines, read_lines, with_late_orders
+from barnabas.demo.feeder import (
+    FIRST_LINES,
+    Feed,
+    FeedError,
+    FeedProgress,
+    count_lines,
+    feed_lines,
+    read_lines,
+    with_late_orders,
+)
 from barnabas.demo.generator import COLUMNS, generate_lines
 from barnabas.demo.shop import ORDERS, create_topics, records_per_partition
 
@@ -114,6 +123,24 @@ def test_lines_that_are_there_already_take_no_time(monkeypatch):
         monkeypatch.setattr("barnabas.demo.feeder.time", clock)
         feed_lines(broker.bootstrap_servers, Feed(rows=800, seconds=16.0))
     assert 3.5 < sum(waited) <= 4.1, "a quarter of the lines in a quarter of the time"
+
+
+def test_a_report_that_takes_long_makes_no_line_late(monkeypatch):
+    """Whoever holds the feeder in a report does not get the lines of that time at once afterwards."""
+    waited: list[float] = []
+    held: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(waited) + sum(held), sleep=waited.append)
+    monkeypatch.setattr("barnabas.demo.feeder.time", clock)
+
+    def report(progress: FeedProgress) -> None:
+        if progress.lines > 200 and not held:
+            held.append(8.0)
+
+    with barnabas.Broker() as broker:
+        create_topics(broker.bootstrap_servers)
+        feed_lines(broker.bootstrap_servers, Feed(rows=400, seconds=16.0), report)
+    assert held
+    assert 15.9 < sum(waited) <= 16.1
 
 
 def test_late_orders_come_three_days_later_and_none_is_lost():
