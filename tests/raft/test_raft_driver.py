@@ -12,6 +12,7 @@ from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, RaftNode
+from barnabas.raft.roles import Role
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
 
@@ -54,6 +55,9 @@ class Tape:
 
     def on_leader(self, epoch: int) -> None:
         self.calls.append(("leader", epoch))
+
+    def on_resigned(self, epoch: int) -> None:
+        self.calls.append(("resigned", epoch))
 
 
 def driver(tape: Tape) -> RaftDriver:
@@ -134,3 +138,15 @@ def test_nothing_is_told_after_the_close() -> None:
     raft.close()
     tape.held.pop()()
     assert tape.calls == []
+
+
+def test_a_leader_resigns_and_leads_a_later_epoch() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    raft.resign()
+    assert (tape.calls, raft.node.role) == ([("resigned", 1)], Role.RESIGNED)
+    tape.calls.clear()
+    raft.campaign()
+    assert tape.calls == [("election", 3, 1), ("append", 2), "flush", ("hw", 2), ("committed", 2), ("leader", 3)]

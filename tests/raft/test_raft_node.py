@@ -179,3 +179,16 @@ def test_describe() -> None:
 def test_a_replica_that_never_fetched_has_no_end_and_no_times() -> None:
     replica = ReplicaProgress(2, DIRECTORY)
     assert (replica.end_offset, replica.last_fetch_ms, replica.last_caught_up_ms) == (-1, -1, -1)
+
+
+def test_a_leader_that_resigns_stands_again_in_an_epoch_that_it_has_not_led() -> None:
+    raft = node()
+    raft.start(0)
+    raft.append([b"x"], 0)
+    assert raft.resign() == Ready(left_epoch=1)
+    assert raft.role is Role.RESIGNED
+    assert raft.flushed(2, 0) == Ready()  # A node that does not lead commits nothing by its own flush.
+    ready = raft.campaign(0)
+    assert ready.election == ElectionState(epoch=3, leader_id=1)
+    assert (read_header(ready.batches[0]).base_offset, raft.epoch_start_offset) == (2, 2)
+    assert raft.flushed(3, 0) == Ready(high_watermark=3, leader_epoch=3)

@@ -371,6 +371,8 @@ class QuorumController:
             self._publish(committed.delta, committed.image)
             if committed.request is not None and not committed.request.future.done():
                 committed.request.future.set_result(committed.response)
+        # Own commits count as loaded: a controller that resigns and leads again does not replay them.
+        self._loaded_to = max(self._loaded_to, offset)
         if not self._pending and not self._closed:
             self._maybe_snapshot()
 
@@ -385,6 +387,15 @@ class QuorumController:
             except Exception as error:
                 self._stop_on(error)
         self._answer_early()
+
+    def on_resigned(self, epoch: int) -> None:
+        """Forget what is not committed, and all that only the active controller knows."""
+        self.is_active = False
+        self._latest = self.image
+        self.sessions = BrokerSessions(self.settings.broker_session_timeout_ms)
+        self._elections = PeriodicElections()
+        self._answer_early()
+        self._fail_pending()
 
     def _answer_early(self) -> None:
         early, self._early = self._early, []
@@ -494,6 +505,9 @@ class QuorumController:
         self._closed = True
         self.driver.close()
         self._answer_early()
+        self._fail_pending()
+
+    def _fail_pending(self) -> None:
         while self._pending:
             request = self._pending.popleft().request
             if request is not None:

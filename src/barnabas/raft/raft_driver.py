@@ -68,6 +68,14 @@ class RaftDriver:
         self._flush()
         return last_offset
 
+    def resign(self) -> None:
+        """Give up leadership."""
+        self._carry_out(self.node.resign())
+
+    def campaign(self) -> None:
+        """Stand for election again after a resignation."""
+        self._carry_out(self.node.campaign(self._now_ms()))
+
     def close(self) -> None:
         self.closed = True
 
@@ -81,6 +89,8 @@ class RaftDriver:
             self._listener.on_high_watermark(ready.high_watermark)
         if ready.leader_epoch is not None:
             self._listener.on_leader(ready.leader_epoch)
+        if ready.left_epoch is not None:
+            self._listener.on_resigned(ready.left_epoch)
         if ready.flush:
             self._flush()
 

@@ -6,7 +6,7 @@ the order in which they are listed there:
     1. election   make the election state durable
     2. batches    append them to the log (they carry their offsets and this epoch)
     3. flush      make the log durable up to its end, then call `flushed` with that end
-    4. high_watermark, leader_epoch   pass them to the listener, which applies committed records
+    4. high_watermark, leader_epoch, left_epoch   pass them to the listener, which applies committed records
 
 With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
 leads. Its LeaderChange record is the first of the epoch, and nothing is committed before it.
@@ -49,6 +49,7 @@ class Ready(NamedTuple):
     flush: bool = False
     high_watermark: int | None = None
     leader_epoch: int | None = None
+    left_epoch: int | None = None
 
 
 class ReplicaProgress(NamedTuple):
@@ -141,6 +142,22 @@ class RaftNode:
             self.election = ElectionState(self.last_epoch)
         # A leader never continues its old epoch, so a leader that the file names is not kept.
         self.election = self.election._replace(leader_id=NO_NODE)
+        return self._campaign(now_ms)
+
+    def resign(self) -> Ready:
+        """Give up leadership of this epoch; what is appended and not committed may still be committed later."""
+        assert self.is_leader, "only a leader resigns"
+        self._become(Role.RESIGNED, self.election)
+        self.progress.clear()
+        return Ready(left_epoch=self.epoch)
+
+    def campaign(self, now_ms: int) -> Ready:
+        """Stand for election again after a resignation; a sole voter leads a new epoch when this returns."""
+        # The next epoch: as the leader of this one, the node must not vote in it again.
+        self._become(Role.UNATTACHED, ElectionState(self.epoch + 1))
+        return self._campaign(now_ms)
+
+    def _campaign(self, now_ms: int) -> Ready:
         self._become(Role.PROSPECTIVE, self.election)
         self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
         outcome = quorum.election_outcome(dict.fromkeys(self.voters.ids(), True))

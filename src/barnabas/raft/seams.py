@@ -75,3 +75,6 @@ class QuorumListener(Protocol):
 
     def on_leader(self, epoch: int) -> None:
         """This node leads `epoch` and has committed the epoch's first record."""
+
+    def on_resigned(self, epoch: int) -> None:
+        """This node no longer leads `epoch`, whose first record may not have been committed."""
