@@ -40,6 +40,10 @@ class Tape:
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
+    def truncate_to(self, offset: int) -> None:
+        self.end_offset = offset
+        self.calls.append(("truncate", offset))
+
     def flush(self, done: Callable[[], None]) -> None:
         self.calls.append("flush")
         if self.hold:
@@ -150,3 +154,22 @@ def test_a_leader_resigns_and_leads_a_later_epoch() -> None:
     tape.calls.clear()
     raft.campaign()
     assert tape.calls == [("election", 3, 1), ("append", 2), "flush", ("hw", 2), ("committed", 2), ("leader", 3)]
+
+
+@pytest.mark.parametrize("appended", [1, 5])
+def test_a_flush_that_ends_after_a_truncation_counts_for_nothing(appended: int) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.hold = True
+    raft.append([b"a", b"b", b"c"])
+    raft.resign()
+    raft.truncate_to(1)
+    raft.campaign()
+    raft.append([b"x"] * appended)
+    tape.calls.clear()
+    tape.held.pop()()
+    # The log is now shorter than what that flush wrote, or longer; its end was never flushed.
+    assert tape.calls == ["flush"]
+    tape.held.pop()()
+    assert tape.calls[1:] == [("hw", 2 + appended), ("committed", 2 + appended), ("leader", 3)]

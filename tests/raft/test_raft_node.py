@@ -29,6 +29,11 @@ def node(**fields: object) -> RaftNode:
     return RaftNode(**(defaults | fields))  # type: ignore[arg-type]
 
 
+def flushed(raft: RaftNode, end_offset: int) -> Ready:
+    """End a flush that began when the log ended there."""
+    return raft.flushed(raft.flush_token()._replace(end_offset=end_offset), 0)
+
+
 def control_values(batch: bytearray) -> list[Any]:
     return [parse_control_record(record).value for record in iter_records(batch)]
 
@@ -95,23 +100,23 @@ def test_nothing_is_committed_before_the_flush() -> None:
     assert raft.high_watermark == -1
     raft.append([b"x", b"y"], 0)
     assert raft.high_watermark == -1
-    assert raft.flushed(1, 0) == Ready(high_watermark=1, leader_epoch=1)
-    assert raft.flushed(3, 0) == Ready(high_watermark=3)
-    assert raft.flushed(3, 0) == Ready()
+    assert flushed(raft, 1) == Ready(high_watermark=1, leader_epoch=1)
+    assert flushed(raft, 3) == Ready(high_watermark=3)
+    assert flushed(raft, 3) == Ready()
 
 
 def test_leadership_is_told_once_when_the_epochs_first_record_is_committed() -> None:
     raft = node(election=ElectionState(3), end_offset=10, last_epoch=3)
     raft.start(0)
     raft.append([b"x"], 0)
-    told = [raft.flushed(offset, 0).leader_epoch for offset in (11, 12)]
+    told = [flushed(raft, offset).leader_epoch for offset in (11, 12)]
     assert told == [4, None]
 
 
 def test_leadership_is_told_in_a_log_that_was_committed_to_its_end() -> None:
     raft = node(election=ElectionState(3), end_offset=10, last_epoch=3, high_watermark=10)
     raft.start(0)
-    assert raft.flushed(11, 0) == Ready(high_watermark=11, leader_epoch=4)
+    assert flushed(raft, 11) == Ready(high_watermark=11, leader_epoch=4)
 
 
 def test_appended_records_are_one_batch_at_the_end_of_the_log() -> None:
@@ -165,7 +170,7 @@ def test_other_voters_are_refused_in_words() -> None:
 def test_describe() -> None:
     raft = node()
     raft.start(0)
-    raft.flushed(1, 0)
+    flushed(raft, 1)
     description = raft.describe(now_ms=9)
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
@@ -187,8 +192,38 @@ def test_a_leader_that_resigns_stands_again_in_an_epoch_that_it_has_not_led() ->
     raft.append([b"x"], 0)
     assert raft.resign() == Ready(left_epoch=1)
     assert raft.role is Role.RESIGNED
-    assert raft.flushed(2, 0) == Ready()  # A node that does not lead commits nothing by its own flush.
+    assert flushed(raft, 2) == Ready()  # A node that does not lead commits nothing by its own flush.
     ready = raft.campaign(0)
     assert ready.election == ElectionState(epoch=3, leader_id=1)
     assert (read_header(ready.batches[0]).base_offset, raft.epoch_start_offset) == (2, 2)
-    assert raft.flushed(3, 0) == Ready(high_watermark=3, leader_epoch=3)
+    assert flushed(raft, 3) == Ready(high_watermark=3, leader_epoch=3)
+
+
+def test_a_flush_from_before_a_truncation_commits_nothing() -> None:
+    raft = node()
+    raft.start(0)
+    flushed(raft, 1)
+    raft.append([b"x", b"y"], 0)
+    early = raft.flush_token()
+    raft.resign()
+    raft.truncate(1)
+    raft.campaign(0)
+    raft.append([b"z"], 0)
+    # The log ends where that flush began, but with other records.
+    assert raft.end_offset == early.end_offset
+    assert raft.flushed(early, 0) == Ready()
+    assert raft.flushed(raft.flush_token(), 0) == Ready(high_watermark=3, leader_epoch=3)
+
+
+def test_a_leader_cuts_nothing_and_nobody_cuts_what_is_committed() -> None:
+    raft = node()
+    raft.start(0)
+    raft.append([b"x"], 0)
+    flushed(raft, 1)
+    with pytest.raises(AssertionError, match="a leader never alters"):
+        raft.truncate(1)
+    raft.resign()
+    with pytest.raises(AssertionError, match="cannot cut"):
+        raft.truncate(0)
+    raft.truncate(1)
+    assert raft.end_offset == 1

@@ -76,6 +76,11 @@ class RaftDriver:
         """Stand for election again after a resignation."""
         self._carry_out(self.node.campaign(self._now_ms()))
 
+    def truncate_to(self, offset: int) -> None:
+        """Cut the log of a node that does not lead; a flush under way then counts for nothing."""
+        self.node.truncate(offset)
+        self.log.truncate_to(offset)
+
     def close(self) -> None:
         self.closed = True
 
@@ -99,13 +104,13 @@ class RaftDriver:
             self._flush_wanted = True
             return
         self._flushing = True
-        end_offset = self.log.end_offset
+        token = self.node.flush_token()
 
         def done() -> None:
             self._flushing = False
             if self.closed:
                 return
-            self._carry_out(self.node.flushed(end_offset, self._now_ms()))
+            self._carry_out(self.node.flushed(token, self._now_ms()))
             if self._flush_wanted:
                 self._flush_wanted = False
                 self._flush()

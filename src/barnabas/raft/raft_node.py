@@ -5,7 +5,7 @@ the order in which they are listed there:
 
     1. election   make the election state durable
     2. batches    append them to the log (they carry their offsets and this epoch)
-    3. flush      make the log durable up to its end, then call `flushed` with that end
+    3. flush      make the log durable up to its end; take a `flush_token` before, and call `flushed` with it after
     4. high_watermark, leader_epoch, left_epoch   pass them to the listener, which applies committed records
 
 With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
@@ -50,6 +50,13 @@ class Ready(NamedTuple):
     high_watermark: int | None = None
     leader_epoch: int | None = None
     left_epoch: int | None = None
+
+
+class FlushToken(NamedTuple):
+    """What a flush makes durable: the log up to `end_offset`, as it is after so many truncations."""
+
+    end_offset: int
+    truncations: int
 
 
 class ReplicaProgress(NamedTuple):
@@ -98,6 +105,7 @@ class RaftNode:
     role: Role = Role.UNATTACHED
     high_watermark: int = -1
     epoch_start_offset: int = -1
+    truncations: int = 0
     progress: dict[int, ReplicaProgress] = field(default_factory=dict)
 
     @property
@@ -213,10 +221,22 @@ class RaftNode:
         assert self.progress[self.node_id].end_offset <= end_offset <= self.end_offset
         self.end_offset = end_offset
 
-    def flushed(self, end_offset: int, now_ms: int) -> Ready:
-        """Note that this node's log is durable up to `end_offset`."""
-        if not self.is_leader:
+    def truncate(self, end_offset: int) -> None:
+        """Note that the log was cut to `end_offset`, because the leader's log differs from there on."""
+        assert not self.is_leader, "a leader never alters what its log already holds"
+        assert self.high_watermark <= end_offset <= self.end_offset, f"cannot cut {self!r} to {end_offset}"
+        self.end_offset = end_offset
+        self.truncations += 1
+
+    def flush_token(self) -> FlushToken:
+        """Return the token of a flush that begins now."""
+        return FlushToken(self.end_offset, self.truncations)
+
+    def flushed(self, token: FlushToken, now_ms: int) -> Ready:
+        """Note that a flush has ended; one that began before a truncation says nothing about the records written since."""
+        if not self.is_leader or token.truncations != self.truncations:
             return Ready()
+        end_offset = token.end_offset
         own = self.progress[self.node_id]
         assert own.end_offset <= end_offset <= self.end_offset, (
             f"flushed to {end_offset}, log ends at {self.end_offset}"
