@@ -17,6 +17,7 @@ from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
 from barnabas.server.config_table import config_schema
@@ -166,7 +167,7 @@ class ControllerHarness:
         node = RaftNode(
             1,
             DIRECTORY,
-            VoterSet.of([Voter(1, DIRECTORY)]),
+            VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)]))),
             self.elections.read() or ElectionState(),
             self.log.end_offset,
             self.log.last_epoch,

@@ -18,6 +18,11 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.primitives import uuid_to_str
 from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import Voter, VoterSet
+from barnabas.records.control import parse_control_record
+from barnabas.records.record import iter_records
+from barnabas.records.record_batch import iter_batches
 from tests.api.held_executor import HeldExecutor
 from tests.metadata.memory_log import ControllerHarness
 
@@ -238,6 +243,19 @@ def test_the_loaded_log_counts_towards_the_next_snapshot() -> None:
     harness.snapshots = SnapshotPolicy(max_bytes=2000)
     harness.restart()
     assert list(harness.log.snapshots) == [SnapshotId(harness.controller.image.provenance.offset + 1, 2)]
+
+
+def test_a_snapshot_names_the_voters_as_of_its_last_record() -> None:
+    harness = registered()
+    committed = harness.driver.node.voters
+    # Voters are in force once their record is in the log, and this one is not committed.
+    more = VoterSet.of([*committed.voters, Voter(2, b"e" * 16)])
+    harness.driver.node.history.add(VotersFrom(harness.log.end_offset, more))
+    snapshot = harness.controller.write_snapshot()
+    data = harness.log.read_snapshot(snapshot)
+    (_, header), *_ = iter_batches(data)
+    *_, record = iter_records(data[: header.size])
+    assert VoterSet.from_record(parse_control_record(record).value) == committed
 
 
 def test_min_insync_replicas_is_pinned_from_the_nodes_own_setting() -> None:

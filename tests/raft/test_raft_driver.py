@@ -13,6 +13,7 @@ from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, RaftNode
 from barnabas.raft.roles import Role
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
 
@@ -65,7 +66,8 @@ class Tape:
 
 
 def driver(tape: Tape) -> RaftDriver:
-    node = RaftNode(1, DIRECTORY, VoterSet.of([Voter(1, DIRECTORY)]), ElectionState(), 0, 0)
+    voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)])))
+    node = RaftNode(1, DIRECTORY, voters, ElectionState(), 0, 0)
     return RaftDriver(node, tape, tape, tape, lambda: 0)  # type: ignore[arg-type]
 
 

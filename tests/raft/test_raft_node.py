@@ -9,6 +9,7 @@ import pytest
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_node import MAX_BATCH_BYTES, BatchTooLarge, QuorumNotSupported, RaftNode, Ready, ReplicaProgress
 from barnabas.raft.roles import Role
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
@@ -17,11 +18,15 @@ from barnabas.records.record_batch import read_header
 DIRECTORY = b"d" * 16
 
 
+def history(*voters: Voter, offset: int = 0) -> VoterSetHistory:
+    return VoterSetHistory(VotersFrom(offset, VoterSet.of(voters)))
+
+
 def node(**fields: object) -> RaftNode:
     defaults: dict[str, object] = {
         "node_id": 1,
         "directory_id": DIRECTORY,
-        "voters": VoterSet.of([Voter(1, DIRECTORY)]),
+        "history": history(Voter(1, DIRECTORY)),
         "election": ElectionState(),
         "end_offset": 0,
         "last_epoch": 0,
@@ -77,7 +82,7 @@ def test_the_log_knows_an_epoch_that_the_file_has_lost() -> None:
 
 
 def test_the_first_epoch_writes_the_voters_that_only_the_directory_knew() -> None:
-    raft = node(write_voters=True)
+    raft = node(history=history(Voter(1, DIRECTORY), offset=-1))
     (batch,) = raft.start(0).batches
     assert control_types(batch) == [
         ControlRecordType.LEADER_CHANGE,
@@ -87,7 +92,8 @@ def test_the_first_epoch_writes_the_voters_that_only_the_directory_knew() -> Non
     _, version, voters = control_values(batch)
     assert (version.version, version.k_raft_version) == (0, 1)
     assert VoterSet.from_record(voters) == raft.voters
-    assert not raft.write_voters  # they are in the log now
+    assert not raft.history.is_to_write
+    assert raft.history.last == VotersFrom(2, raft.voters)
 
 
 def test_the_voters_of_a_log_have_kraft_version_1() -> None:
@@ -162,9 +168,9 @@ def test_what_the_log_refused_is_appended_nowhere() -> None:
 
 def test_other_voters_are_refused_in_words() -> None:
     with pytest.raises(QuorumNotSupported, match=r"can only be the sole voter of its quorum; the voters are 1, 2$"):
-        node(voters=VoterSet.of([Voter(1, DIRECTORY), Voter(2, DIRECTORY)])).start(0)
+        node(history=history(Voter(1, DIRECTORY), Voter(2, DIRECTORY))).start(0)
     with pytest.raises(QuorumNotSupported, match="another metadata directory"):
-        node(voters=VoterSet.of([Voter(1, b"o" * 16)])).start(0)
+        node(history=history(Voter(1, b"o" * 16))).start(0)
 
 
 def test_describe() -> None:
@@ -227,3 +233,11 @@ def test_a_leader_cuts_nothing_and_nobody_cuts_what_is_committed() -> None:
         raft.truncate(0)
     raft.truncate(1)
     assert raft.end_offset == 1
+
+
+def test_voters_whose_record_is_truncated_are_written_again() -> None:
+    raft = node(history=history(Voter(1, DIRECTORY), offset=-1))
+    raft.start(0)
+    raft.resign()
+    raft.truncate(0)
+    assert ControlRecordType.KRAFT_VOTERS in control_types(raft.campaign(0).batches[0])

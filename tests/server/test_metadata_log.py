@@ -23,6 +23,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import VoterSet
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config_table import config_schema
 from barnabas.server.metadata_log import MetadataLog, QuorumStateFile, checkpoint_name, open_quorum
@@ -122,9 +124,9 @@ def test_quorum_state_is_written_before_the_epochs_first_record() -> None:
 def test_the_first_epoch_puts_the_voters_into_the_log_and_later_ones_do_not() -> None:
     disk = SimDisk()
     first = harness(disk)
-    voters, in_log = first.metadata_log.voters() or (None, None)
-    assert in_log
-    assert voters == first.driver.node.voters
+    found = first.metadata_log.voters(VoterSet(()))
+    assert found.last == VotersFrom(2, first.driver.node.voters)
+    assert (found.at(1), found.at(2)) == (VotersFrom(-1, first.driver.node.voters), found.last)
     end = first.metadata_log.end_offset
     first.metadata_log.close()
     second = DiskHarness(disk, "/data", first.meta)

@@ -468,11 +468,12 @@ class QuorumController:
         """Write a snapshot of the committed image, and let the log drop what it covers."""
         provenance = self.image.provenance
         snapshot = SnapshotId(provenance.offset + 1, provenance.epoch)
-        node = self.driver.node
+        # Not the voters in force: their record may not be committed yet.
+        voters = self.driver.node.history.at(provenance.offset)
         data = build_snapshot(
             self.image,
-            node.voters,
-            kraft_version=node.kraft_version,
+            voters.voters,
+            kraft_version=voters.kraft_version,
             append_time_ms=provenance.last_contained_log_time_ms,
         )
         self.driver.log.write_snapshot(snapshot, data)

@@ -25,6 +25,7 @@ from barnabas.protocol import messages
 from barnabas.raft import quorum
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.roles import Role, may_become
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
@@ -86,22 +87,17 @@ class RaftNode:
     Args:
         node_id: this node.
         directory_id: the id of its metadata directory.
-        voters: the voter set in force.
+        history: the voter sets of the log; the last one is in force.
         election: what `quorum-state` said, or the initial state.
         end_offset, last_epoch: where the log ends.
-        write_voters: whether the first epoch must write the voter set into the log, because so far only the formatted
-            directory holds it.
-        kraft_version: 1 for a voter set that the log holds, 0 for one that only the configuration names.
     """
 
     node_id: int
     directory_id: bytes
-    voters: VoterSet
+    history: VoterSetHistory
     election: ElectionState
     end_offset: int
     last_epoch: int
-    write_voters: bool = False
-    kraft_version: int = 1
     role: Role = Role.UNATTACHED
     high_watermark: int = -1
     epoch_start_offset: int = -1
@@ -111,6 +107,15 @@ class RaftNode:
     @property
     def epoch(self) -> int:
         return self.election.epoch
+
+    @property
+    def voters(self) -> VoterSet:
+        """The voter set in force."""
+        return self.history.last.voters
+
+    @property
+    def kraft_version(self) -> int:
+        return self.history.last.kraft_version
 
     @property
     def is_voter(self) -> bool:
@@ -189,10 +194,10 @@ class RaftNode:
             granting_voters=[messages.LeaderChangeMessage.Voter(voter_id=self.node_id)],
         )
         records: list[tuple[ControlRecordType, QuorumMessage]] = [(ControlRecordType.LEADER_CHANGE, change)]
-        if self.write_voters:
+        if self.history.is_to_write:
             records.append((ControlRecordType.KRAFT_VERSION, messages.KRaftVersionRecord(version=0, k_raft_version=1)))
             records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
-            self.write_voters = False
+            self.history.add(VotersFrom(self.end_offset + len(records) - 1, self.voters))
         batch = build_control_batch(records, timestamp=now_ms, base_offset=self.end_offset, leader_epoch=self.epoch)
         self.end_offset += len(records)
         return batch
@@ -226,6 +231,7 @@ class RaftNode:
         assert not self.is_leader, "a leader never alters what its log already holds"
         assert self.high_watermark <= end_offset <= self.end_offset, f"cannot cut {self!r} to {end_offset}"
         self.end_offset = end_offset
+        self.history.truncate(end_offset)
         self.truncations += 1
 
     def flush_token(self) -> FlushToken:
