@@ -245,6 +245,27 @@ def test_the_loaded_log_counts_towards_the_next_snapshot() -> None:
     assert list(harness.log.snapshots) == [SnapshotId(harness.controller.image.provenance.offset + 1, 2)]
 
 
+def test_a_snapshot_that_arrives_while_serving_deletes_what_it_lacks() -> None:
+    harness, elsewhere = registered(), registered()
+    for each in (harness, elsewhere):
+        each.create("kept", "gone", "again")
+    harness.driver.resign()
+    names = [messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in ("gone", "again")]
+    elsewhere.send(ApiKey.DELETE_TOPICS, messages.DeleteTopicsRequest(topics=names))
+    elsewhere.create("again", configs={"retention.ms": "5"})
+    snapshot = elsewhere.controller.write_snapshot()
+    harness.log.snapshots = elsewhere.log.snapshots
+    harness.log.trim()
+    before = harness.controller.image.topics
+    harness.controller.on_high_watermark(snapshot.end_offset)
+    assert harness.controller.image.topics == elsewhere.controller.image.topics
+    assert harness.controller.image.configs == elsewhere.controller.image.configs
+    delta, _ = harness.commits[-1]
+    assert sorted(topic.name for topic in delta.topics.deleted.values()) == ["again", "gone"]
+    assert [topic.name for topic in delta.topics.created()] == ["again"]
+    assert harness.controller.image.topics.by_name["kept"] is before.by_name["kept"]
+
+
 def test_a_snapshot_names_the_voters_as_of_its_last_record() -> None:
     harness = registered()
     committed = harness.driver.node.voters

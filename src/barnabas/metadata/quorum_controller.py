@@ -45,6 +45,7 @@ from barnabas.metadata.controller_view import (
 )
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
+from barnabas.metadata.image_difference import difference
 from barnabas.metadata.managers import Manager, manager_of
 from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
 from barnabas.metadata.periodic_elections import PeriodicElections
@@ -415,8 +416,11 @@ class QuorumController:
         metadata_log = self.driver.log
         snapshot = metadata_log.latest_snapshot()
         if snapshot is not None and snapshot.end_offset > self._loaded_to:
+            loaded_image = MetadataDelta(MetadataImage())
             for record in load_snapshot(metadata_log.read_snapshot(snapshot)):
-                delta.replay(record)
+                loaded_image.replay(record)
+            # What the snapshot lacks was deleted before it was written.
+            delta = difference(self.image, loaded_image.apply())
             provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
             self._loaded_to = snapshot.end_offset
         loaded_bytes = 0
