@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.quorum_controller import QuorumController
@@ -156,6 +157,7 @@ class ControllerHarness:
         self.log = MemoryLog()
         self.elections = MemoryElections()
         self.now_ms = 1_000_000
+        self.wall_jump_ms = 0
         self.static = static or {}
         self.snapshots = snapshots
         self.commits: list[Any] = []
@@ -176,16 +178,21 @@ class ControllerHarness:
             self.settings,
             ConfigResolver(config_schema(), 1, self.static, {}),
             create_future=Settled,  # type: ignore[arg-type]
-            now_ms=lambda: self.now_ms,
+            clock=self.clock,
             random=random.Random(7),
             on_fault=self.faults.append,
             loop=self.loop,
             snapshots=self.snapshots,
         )
         self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))
-        self.driver = RaftDriver(node, self.log, self.elections, self.controller, lambda: self.now_ms)
+        self.driver = RaftDriver(node, self.log, self.elections, self.controller, self.clock)
         self.controller.attach(self.driver)
         self.driver.start()
+
+    @property
+    def clock(self) -> Clock:
+        """Both times are `now_ms`, except that the wall clock may have jumped."""
+        return Clock(lambda: self.now_ms + self.wall_jump_ms, lambda: self.now_ms)
 
     def restart(self) -> None:
         self.start()

@@ -222,3 +222,27 @@ def test_a_controller_registers_with_listeners_and_features() -> None:
         ("a", 3, 4),
         ("b", 1, 2),
     ]
+
+
+@pytest.mark.parametrize("jump_ms", [3_600_000, -3_600_000])
+def test_a_wall_clock_that_jumps_ends_no_session_and_extends_none(jump_ms: int) -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    timeout_ms = harness.settings.broker_session_timeout_ms
+    harness.wall_jump_ms = jump_ms
+    harness.controller.tick()
+    assert not harness.controller.image.cluster.brokers[2].fenced
+    harness.heartbeat(2, epoch)
+    harness.now_ms += timeout_ms
+    harness.controller.tick()
+    assert harness.controller.image.cluster.brokers[2].fenced
+
+
+def test_a_wall_clock_that_jumps_ends_no_request() -> None:
+    harness = ControllerHarness()
+    harness.register(2)
+    harness.log.hold = True
+    waiting = harness.later(ApiKey.UNREGISTER_BROKER, messages.UnregisterBrokerRequest(broker_id=2))
+    harness.wall_jump_ms = 3_600_000
+    harness.controller.tick()
+    assert not waiting.done()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
@@ -30,6 +31,7 @@ class Tape:
         self.hold = False
         self.error: Exception | None = None
         self.epochs: list[int] = []
+        self.timestamps: list[int] = []
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
@@ -38,6 +40,7 @@ class Tape:
         if self.error is not None:
             raise self.error
         self.epochs.append(leader_epoch)
+        self.timestamps.append(read_header(batch).max_timestamp)
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
@@ -68,7 +71,7 @@ class Tape:
 def driver(tape: Tape) -> RaftDriver:
     voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)])))
     node = RaftNode(1, DIRECTORY, voters, ElectionState(), 0, 0)
-    return RaftDriver(node, tape, tape, tape, lambda: 0)  # type: ignore[arg-type]
+    return RaftDriver(node, tape, tape, tape, Clock(lambda: 7_000, lambda: 5))  # type: ignore[arg-type]
 
 
 def test_election_state_is_durable_before_the_log_is_written() -> None:
@@ -175,3 +178,11 @@ def test_a_flush_that_ends_after_a_truncation_counts_for_nothing(appended: int) 
     assert tape.calls == ["flush"]
     tape.held.pop()()
     assert tape.calls[1:] == [("hw", 2 + appended), ("committed", 2 + appended), ("leader", 3)]
+
+
+def test_batches_have_wall_time_and_progress_has_monotonic_time() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    assert tape.timestamps == [7_000]
+    assert raft.node.progress[1].last_fetch_ms == 5

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.clock import Clock
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_node import MAX_BATCH_BYTES, BatchTooLarge, QuorumNotSupported, RaftNode, Ready, ReplicaProgress
 from barnabas.raft.roles import Role
@@ -177,14 +178,22 @@ def test_describe() -> None:
     raft = node()
     raft.start(0)
     flushed(raft, 1)
-    description = raft.describe(now_ms=9)
+    description = raft.describe(Clock(lambda: 9, lambda: 5))
     assert (description.leader_id, description.leader_epoch, description.high_watermark) == (1, 1, 1)
     assert [(v.id, v.end_offset, v.last_caught_up_ms) for v in description.voters] == [(1, 1, 9)]
     assert [v.directory_id for v in description.voters] == [DIRECTORY]
     assert description.observers == ()
-    assert raft.describe(now_ms=10).voters[0].last_fetch_ms == 10
+    assert raft.describe(Clock(lambda: 10, lambda: 5)).voters[0].last_fetch_ms == 10
     # A description changes nothing.
     assert (description.voters[0].last_fetch_ms, raft.progress[1].last_fetch_ms) == (9, 0)
+
+
+def test_a_description_has_the_progress_of_others_in_wall_time() -> None:
+    raft = node()
+    raft.start(0)
+    raft.progress[2] = ReplicaProgress(2, b"o" * 16, 1, last_fetch_ms=40, last_caught_up_ms=-1)
+    *_, other = raft.describe(Clock(lambda: 1_000_000, lambda: 100)).voters
+    assert (other.end_offset, other.last_fetch_ms, other.last_caught_up_ms) == (1, 1_000_000 - 60, -1)
 
 
 def test_a_replica_that_never_fetched_has_no_end_and_no_times() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import apache_kafka
 import pytest
 
+from barnabas.clock import Clock
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
@@ -55,7 +56,7 @@ class DiskHarness(ControllerHarness):
         self.disk, self.root, self.meta = disk, root, meta
         self.config = BrokerConfig.from_properties({**LISTENERS, **(settings or {})})
         self.snapshot_bytes = snapshot_bytes
-        self.now_ms = 1_000_000
+        self.now_ms, self.wall_jump_ms = 1_000_000, 0
         self.start()
 
     def start(self) -> None:
@@ -63,14 +64,12 @@ class DiskHarness(ControllerHarness):
             ControllerSettings(node_id=self.meta.node_id, cluster_id=CLUSTER_ID),
             ConfigResolver(config_schema(), self.meta.node_id, self.config.properties, {}),
             create_future=Settled,  # type: ignore[arg-type]
-            now_ms=lambda: self.now_ms,
+            clock=self.clock,
             random=random.Random(7),
             on_fault=_raise,
             snapshots=SnapshotPolicy(self.snapshot_bytes),
         )
-        self.driver = open_quorum(
-            self.disk, self.root, self.meta, self.config, self.controller, now_ms=lambda: self.now_ms
-        )
+        self.driver = open_quorum(self.disk, self.root, self.meta, self.config, self.controller, clock=self.clock)
         self.controller.attach(self.driver)
         self.driver.start()
 
@@ -303,15 +302,16 @@ def test_a_flush_elsewhere_delays_the_commit_and_nothing_else() -> None:
     disk, elsewhere = SimDisk(), Elsewhere()
     config = BrokerConfig.from_properties(LISTENERS)
     meta = format_directory(disk, "/data", CLUSTER_ID, 1, config, random.Random(1))
+    clock = Clock(lambda: 0, lambda: 0)
     controller = QuorumController(
         ControllerSettings(node_id=1, cluster_id=CLUSTER_ID),
         ConfigResolver(config_schema(), 1, {}, {}),
         create_future=Settled,  # type: ignore[arg-type]
-        now_ms=lambda: 0,
+        clock=clock,
         random=random.Random(7),
         on_fault=_raise,
     )
-    driver: RaftDriver = open_quorum(disk, "/data", meta, config, controller, now_ms=lambda: 0, run_blocking=elsewhere)
+    driver: RaftDriver = open_quorum(disk, "/data", meta, config, controller, clock=clock, run_blocking=elsewhere)
     controller.attach(driver)
     driver.start()
     assert driver.log.end_offset == 3

@@ -30,6 +30,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from barnabas.clock import Clock
 from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
 from barnabas.metadata.bootstrap import activation_records
@@ -97,6 +98,8 @@ class _Request(NamedTuple):
 class _Pending(NamedTuple):
     """An appended change that is not committed. It ends at `last_offset`; `request` is None for the controller's own."""
 
+    appended_ms: int
+
     last_offset: int
     delta: MetadataDelta
     image: MetadataImage
@@ -143,7 +146,7 @@ class QuorumController:
     Args:
         settings, configs: the node's configuration.
         create_future: the loop's; the controller needs nothing else of a loop.
-        now_ms: the wall clock.
+        clock: timeouts, sessions and intervals go by its monotonic time.
         random: topic ids and replica placement are drawn from it.
         on_fault: called with the error when the node must stop.
         loop: its executor runs the managers of long requests; None runs them on the spot.
@@ -163,7 +166,7 @@ class QuorumController:
         configs: ConfigResolver,
         *,
         create_future: Callable[[], asyncio.Future[Any]],
-        now_ms: Callable[[], int],
+        clock: Clock,
         random: random.Random,
         on_fault: Callable[[BaseException], None],
         loop: asyncio.AbstractEventLoop | None = None,
@@ -192,7 +195,7 @@ class QuorumController:
         self._reason = "This node is not the active controller."
         self._listeners: list[Listener] = []
         self._create_future = create_future
-        self._now_ms = now_ms
+        self._clock = clock
         self._random = random
         self._snapshots = snapshots or SnapshotPolicy()
         self._bootstrap = bootstrap
@@ -227,7 +230,7 @@ class QuorumController:
         """Answer a request.
 
         Args:
-            deadline_ms: until when the request may begin; None for no limit but the minute in which it must end.
+            deadline_ms: until when the request may begin, by the wall clock; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
             is_long: the request takes too long for one turn of the loop.
 
@@ -236,7 +239,9 @@ class QuorumController:
             request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT when its time is over (a change
             may then still be committed), or what the API's manager raises.
         """
-        expires_ms = self._now_ms() + FORWARDING_TIMEOUT_MS
+        expires_ms = self._clock.monotonic_ms() + FORWARDING_TIMEOUT_MS
+        if deadline_ms is not None:
+            deadline_ms = self._clock.to_monotonic_ms(deadline_ms)
         future = self._create_future()
         asked = _Request(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
         if not self.is_active and not self._closed and self.driver.node.is_leader:
@@ -255,7 +260,7 @@ class QuorumController:
         try:
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if request.is_late(self._now_ms()):
+            if request.is_late(self._clock.monotonic_ms()):
                 raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE)
             manager = manager_of(request.api_key)
             if manager is None:
@@ -311,7 +316,9 @@ class QuorumController:
         elif self._pending:
             last = self._pending[-1]
             delta = MetadataDelta(last.image)
-            self._pending.append(_Pending(last.last_offset, delta, last.image, result.response, request))
+            self._pending.append(
+                _Pending(last.appended_ms, last.last_offset, delta, last.image, result.response, request)
+            )
         else:
             request.future.set_result(result.response)
 
@@ -320,7 +327,7 @@ class QuorumController:
             self._latest,
             self.settings,
             self.configs,
-            self._now_ms(),
+            self._clock,
             self._random,
             self.driver.node,
             self.sessions,
@@ -337,11 +344,14 @@ class QuorumController:
         """
         result, delta, image, values = change
         last_offset = self.driver.node.end_offset + len(result.records) - 1
-        image = image._replace(provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._now_ms()))
+        image = image._replace(
+            provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms())
+        )
         before = self._latest
         # In the queue before the append, because the commit may come before the append returns.
         self._latest = image
-        self._pending.append(_Pending(last_offset, delta, image, result.response, request))
+        now_ms = self._clock.monotonic_ms()
+        self._pending.append(_Pending(now_ms, last_offset, delta, image, result.response, request))
         self._snapshots.appended(sum(map(len, values)))
         try:
             self.driver.append(values)
@@ -366,7 +376,7 @@ class QuorumController:
             committed = self._pending.popleft()
             if committed.image is not self.image:
                 self.commits += 1
-                self.commit_ms += self._now_ms() - committed.image.provenance.last_contained_log_time_ms
+                self.commit_ms += self._clock.monotonic_ms() - committed.appended_ms
                 if committed.delta.topics is not None:
                     self.unclean_elections += committed.delta.topics.unclean_elections
             self._publish(committed.delta, committed.image)
@@ -455,7 +465,7 @@ class QuorumController:
         self._on_fault(error)
 
     def _maybe_snapshot(self) -> None:
-        if not self._snapshots.is_due(self._now_ms()):
+        if not self._snapshots.is_due(self._clock.monotonic_ms()):
             return
         try:
             self.write_snapshot()
@@ -466,7 +476,7 @@ class QuorumController:
                 in_words(error),
                 exc_info=None if isinstance(error, OSError) else error,
             )
-            self._snapshots.written(self._now_ms())
+            self._snapshots.written(self._clock.monotonic_ms())
 
     def write_snapshot(self) -> SnapshotId:
         """Write a snapshot of the committed image, and let the log drop what it covers."""
@@ -482,12 +492,12 @@ class QuorumController:
         )
         self.driver.log.write_snapshot(snapshot, data)
         self.driver.log.trim()
-        self._snapshots.written(self._now_ms())
+        self._snapshots.written(self._clock.monotonic_ms())
         return snapshot
 
     def tick(self) -> None:
         """Time out requests, fence brokers whose session has expired, hold elections; the server calls this on a timer."""
-        now_ms = self._now_ms()
+        now_ms = self._clock.monotonic_ms()
         for request in self._early:
             if request.is_late(now_ms):
                 request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE))

@@ -7,8 +7,9 @@ records appended meanwhile ride on the next flush, so a slow device costs one fl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from barnabas.clock import Clock
 from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode, Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
@@ -23,7 +24,7 @@ class RaftDriver:
 
     Args:
         node: the state machine, not started.
-        now_ms: the wall clock, for batch timestamps.
+        clock: its wall time is in batches, its monotonic time in the progress of replicas.
     """
 
     def __init__(
@@ -32,19 +33,19 @@ class RaftDriver:
         log: ReplicatedLog,
         election_store: ElectionStateStore,
         listener: QuorumListener,
-        now_ms: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self.node = node
         self.log = log
         self._election_store = election_store
         self._listener = listener
-        self._now_ms = now_ms
+        self._clock = clock
         self._flushing = False
         self._flush_wanted = False
         self.closed = False
 
     def start(self) -> None:
-        self._carry_out(self.node.start(self._now_ms()))
+        self._carry_out(self.node.start(self._clock.wall_ms()))
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append records atomically.
@@ -57,7 +58,7 @@ class RaftDriver:
             BatchTooLarge, AppendFailed: nothing was appended.
         """
         before = self.node.end_offset
-        ready = self.node.append(values, self._now_ms())
+        ready = self.node.append(values, self._clock.wall_ms())
         last_offset = self.node.end_offset - 1
         try:
             for batch in ready.batches:
@@ -74,7 +75,7 @@ class RaftDriver:
 
     def campaign(self) -> None:
         """Stand for election again after a resignation."""
-        self._carry_out(self.node.campaign(self._now_ms()))
+        self._carry_out(self.node.campaign(self._clock.wall_ms()))
 
     def truncate_to(self, offset: int) -> None:
         """Cut the log of a node that does not lead; a flush under way then counts for nothing."""
@@ -110,7 +111,7 @@ class RaftDriver:
             self._flushing = False
             if self.closed:
                 return
-            self._carry_out(self.node.flushed(token, self._now_ms()))
+            self._carry_out(self.node.flushed(token, self._clock.monotonic_ms()))
             if self._flush_wanted:
                 self._flush_wanted = False
                 self._flush()

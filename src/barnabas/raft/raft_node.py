@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from barnabas.clock import Clock
 from barnabas.protocol import messages
 from barnabas.raft import quorum
 from barnabas.raft.election_state import NO_NODE, ElectionState
@@ -61,13 +62,21 @@ class FlushToken(NamedTuple):
 
 
 class ReplicaProgress(NamedTuple):
-    """What the leader knows of one replica, for DescribeQuorum; offset and times are -1 while unknown."""
+    """What the leader knows of one replica; offset and times are -1 while unknown.
+
+    The times are of the monotonic clock in `RaftNode.progress`, and of the wall clock in a `QuorumDescription`.
+    """
 
     id: int
     directory_id: bytes
     end_offset: int = -1
     last_fetch_ms: int = -1
     last_caught_up_ms: int = -1
+
+    def shown(self, clock: Clock) -> ReplicaProgress:
+        """Return the progress with times of the wall clock."""
+        fetched, caught_up = (-1 if at < 0 else clock.to_wall_ms(at) for at in self[3:])
+        return self._replace(last_fetch_ms=fetched, last_caught_up_ms=caught_up)
 
 
 class QuorumDescription(NamedTuple):
@@ -238,7 +247,7 @@ class RaftNode:
         """Return the token of a flush that begins now."""
         return FlushToken(self.end_offset, self.truncations)
 
-    def flushed(self, token: FlushToken, now_ms: int) -> Ready:
+    def flushed(self, token: FlushToken, monotonic_ms: int) -> Ready:
         """Note that a flush has ended; one that began before a truncation says nothing about the records written since."""
         if not self.is_leader or token.truncations != self.truncations:
             return Ready()
@@ -248,7 +257,7 @@ class RaftNode:
             f"flushed to {end_offset}, log ends at {self.end_offset}"
         )
         self.progress[self.node_id] = own._replace(
-            end_offset=end_offset, last_fetch_ms=now_ms, last_caught_up_ms=now_ms
+            end_offset=end_offset, last_fetch_ms=monotonic_ms, last_caught_up_ms=monotonic_ms
         )
         ends = [progress.end_offset for progress in self.progress.values()]
         advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
@@ -259,12 +268,12 @@ class RaftNode:
         self.high_watermark = advanced
         return Ready(high_watermark=advanced, leader_epoch=self.epoch if begins_epoch else None)
 
-    def describe(self, now_ms: int) -> QuorumDescription:
+    def describe(self, clock: Clock) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
         voters = tuple(
-            progress._replace(last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+            progress._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
             if progress.id == self.node_id
-            else progress
+            else progress.shown(clock)
             for progress in self.progress.values()
         )
         return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, ())

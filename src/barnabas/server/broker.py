@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.api.context import BrokerServices
 from barnabas.api.dispatch import Dispatcher
+from barnabas.clock import Clock
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
@@ -302,6 +303,7 @@ class BrokerServer:
     def _start_controller(self) -> None:
         config, static = self.config, dict(self.config.properties)
         defaults = EMBEDDED_DEFAULTS if config.embedded else {}
+        clock = Clock(self._now_ms, lambda: int(self._loop.time() * 1000))
         bootstrap = read_bootstrap(self._disk, config.log_dirs[0])
         self._resolver = ConfigResolver(config_schema(), config.node_id, static, defaults)
         self.controller = QuorumController(
@@ -318,7 +320,7 @@ class BrokerServer:
             ),
             self._resolver,
             create_future=self._loop.create_future,
-            now_ms=self._now_ms,
+            clock=clock,
             random=self._random,
             snapshots=SnapshotPolicy(
                 config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
@@ -333,7 +335,7 @@ class BrokerServer:
             self._meta,
             config,
             self.controller,
-            now_ms=self._now_ms,
+            clock=clock,
             run_blocking=self._run_blocking,
             on_fault=self.fail,
         )

@@ -27,6 +27,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 
+from barnabas.clock import Clock
 from barnabas.log import partition_metadata
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
@@ -273,7 +274,7 @@ def open_quorum(
     config: BrokerConfig,
     listener: QuorumListener,
     *,
-    now_ms: Callable[[], int],
+    clock: Clock,
     run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
 ) -> RaftDriver:
@@ -293,7 +294,7 @@ def open_quorum(
             retention_bytes=-1,
             file_delete_delay_ms=0,
         ),
-        now_ms=now_ms,
+        now_ms=clock.wall_ms,
         durable=config.barnabas_metadata_flush,
         retention_bytes=config.metadata_max_retention_bytes,
         retention_ms=config.metadata_max_retention_ms,
@@ -311,4 +312,4 @@ def open_quorum(
         end_offset=metadata_log.end_offset,
         last_epoch=metadata_log.last_epoch,
     )
-    return RaftDriver(node, metadata_log, store, listener, now_ms)
+    return RaftDriver(node, metadata_log, store, listener, clock)
