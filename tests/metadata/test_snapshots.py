@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.metadata import snapshots
 from barnabas.metadata.bootstrap import bootstrap_records
-from barnabas.metadata.metadata_loader import load_snapshot
+from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.metadata.snapshots import SnapshotPolicy, build_bootstrap, build_snapshot, build_voters_checkpoint
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import parse_control_record

@@ -15,7 +15,7 @@ from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings
-from barnabas.metadata.metadata_loader import load_snapshot
+from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages

@@ -48,7 +48,7 @@ from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
 from barnabas.metadata.image_difference import difference
 from barnabas.metadata.managers import Manager, manager_of
-from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
+from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
@@ -184,7 +184,7 @@ class QuorumController:
         self.unclean_elections = 0
         self._latest = self.image
         self._loaded_to = 0
-        self._loader = MetadataLoader()
+        self._loader = MetadataBatchLoader()
         self._pending: deque[_Pending] = deque()
         # Requests that wait for the epoch's first record, or for the answer to a long request before them.
         self._early: list[_Request] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
+from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import build_bootstrap
 from barnabas.protocol import messages
@@ -30,33 +30,33 @@ def leader_change() -> bytes:
     return bytes(build_control_batch([(ControlRecordType.LEADER_CHANGE, change)], timestamp=7, leader_epoch=4))
 
 
-def names(loader: MetadataLoader, *batches: bytes) -> list[list[str]]:
+def names(loader: MetadataBatchLoader, *batches: bytes) -> list[list[str]]:
     return [[record.name for record in loaded.records] for loaded in loader.load(batches)]  # type: ignore[attr-defined]
 
 
 def test_a_batch_gives_its_records_and_its_provenance() -> None:
-    (loaded,) = MetadataLoader().load([batch(feature("a"), feature("b"), base_offset=5)])
+    (loaded,) = MetadataBatchLoader().load([batch(feature("a"), feature("b"), base_offset=5)])
     assert (loaded.last_offset, loaded.epoch, loaded.append_time_ms) == (6, 3, 7)
     assert loaded.records == [feature("a"), feature("b")]
 
 
 def test_a_control_batch_changes_nothing_but_counts() -> None:
-    (loaded,) = MetadataLoader().load([leader_change()])
+    (loaded,) = MetadataBatchLoader().load([leader_change()])
     assert (loaded.records, loaded.epoch) == ([], 4)
 
 
 def test_a_transaction_counts_as_one_when_it_ends() -> None:
-    loader = MetadataLoader()
+    loader = MetadataBatchLoader()
     assert names(loader, batch(BEGIN, feature("a")), batch(feature("b"))) == [[], []]
     assert names(loader, batch(feature("c"), END, feature("d"))) == [["a", "b", "c", "d"]]
 
 
 def test_an_aborted_transaction_never_was() -> None:
-    assert names(MetadataLoader(), batch(BEGIN, feature("a")), batch(ABORT, feature("b"))) == [[], ["b"]]
+    assert names(MetadataBatchLoader(), batch(BEGIN, feature("a")), batch(ABORT, feature("b"))) == [[], ["b"]]
 
 
 def test_a_new_leader_ends_what_the_old_one_left_open() -> None:
-    loader = MetadataLoader()
+    loader = MetadataBatchLoader()
     assert names(loader, batch(BEGIN, feature("a")), leader_change(), batch(feature("b"))) == [[], [], ["b"]]
 
 

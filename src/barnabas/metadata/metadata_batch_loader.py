@@ -4,7 +4,7 @@ Control batches describe the quorum and change no image. The records of a metada
 together: the loader holds back what is between BeginTransactionRecord and EndTransactionRecord, and drops it on
 AbortTransactionRecord or when a new leader's epoch begins.
 
-Sources: Kafka's `MetadataBatchLoader`, `MetadataLoader`, `SnapshotFileReader`.
+Sources: Kafka's `MetadataBatchLoader`, `SnapshotFileReader`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LoadedBatch(NamedTuple):
     records: list[MetadataRecord]
 
 
-class MetadataLoader:
+class MetadataBatchLoader:
     """Turns batches of the metadata log into lists of records that take effect together."""
 
     def __init__(self) -> None:
