@@ -94,7 +94,7 @@ def test_the_same_incarnation_keeps_its_epoch_and_its_state() -> None:
 def test_another_incarnation_waits_until_the_first_ones_session_expires() -> None:
     harness = ControllerHarness()
     harness.register(2)
-    timeout_ms = harness.controller.sessions.timeout_ms
+    timeout_ms = harness.settings.broker_session_timeout_ms
     harness.now_ms += timeout_ms - 1
     assert refusal(harness, incarnation_id=OTHER)[0] is ErrorCode.DUPLICATE_BROKER_REGISTRATION
     harness.now_ms += 1
@@ -164,7 +164,7 @@ def test_a_fenced_broker_may_shut_down_at_once() -> None:
 def test_a_heartbeat_keeps_the_session() -> None:
     harness = ControllerHarness()
     epoch = harness.register(2)
-    timeout_ms = harness.controller.sessions.timeout_ms
+    timeout_ms = harness.settings.broker_session_timeout_ms
     for _ in range(3):
         harness.now_ms += timeout_ms - 1
         harness.heartbeat(2, epoch)
@@ -179,7 +179,7 @@ def test_all_brokers_whose_session_expired_are_fenced_in_one_tick() -> None:
     harness = ControllerHarness()
     for broker_id in (2, 3, 4):
         harness.register(broker_id)
-    harness.now_ms += harness.controller.sessions.timeout_ms
+    harness.now_ms += harness.settings.broker_session_timeout_ms
     harness.controller.tick()
     assert all(broker.fenced for broker in harness.controller.image.cluster.brokers.values())
 

@@ -14,7 +14,7 @@ class Watched:
     def __init__(self) -> None:
         self.harness = ControllerHarness()
         self.watch = LeaderlessPartitions()
-        self.harness.controller.add_listener(lambda delta, image: self.watch.apply(delta))
+        self.harness.loader.add_publisher(lambda delta, image: self.watch.apply(delta))
         self.epochs = {broker: self.harness.register(broker) for broker in (1, 2)}
 
     def create(self, name: str, *assignments: list[int]) -> None:
@@ -90,5 +90,5 @@ def test_a_late_listener_learns_of_partitions_that_were_without_a_leader_before(
     watched.create("orders", [2])
     watched.heartbeat(2, fence=True)
     late = LeaderlessPartitions()
-    watched.harness.controller.add_listener(lambda delta, image: late.apply(delta))
+    watched.harness.loader.add_publisher(lambda delta, image: late.apply(delta))
     assert late.report(watched.harness.controller.image) == watched.lines() != []
