@@ -12,7 +12,7 @@
 - The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
   later is read from the log.
-- A long log or snapshot is read in slices, so that the loop is never held for long.
+- A long log or snapshot is read in slices. Making the image of it, and telling publishers, is one turn of the loop.
 - A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
 
 Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
