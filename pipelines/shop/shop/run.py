@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import FrameType
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from shop.project import Project
 from shop.session import open_session
@@ -45,7 +44,7 @@ def run(project: Project, servers: str, master: str | None, settings: Mapping[st
 
 
 def _watch(project: Project, streams: Streams, stopped: threading.Event) -> None:
-    watcher = Watcher(lambda name: _start(streams, name), NAMES)
+    watcher = Watcher(streams.start, NAMES)
     views_made = False
     while not stopped.is_set():
         watcher.step(time.monotonic())
@@ -59,20 +58,12 @@ def _watch(project: Project, streams: Streams, stopped: threading.Event) -> None
     project.write_status(watcher.status())
 
 
-def _start(streams: Streams, name: str) -> StreamingQuery:
-    """Start a query and return when its source is ready: together they would be slower than Spark's ten seconds."""
-    query = streams.start(name)
-    while query.isActive and query.status["message"].startswith("Initializing"):
-        time.sleep(0.05)
-    return query
-
-
 def _once(streams: Streams) -> None:
     """Read what is there now, each query when those before it are through."""
     for name in NAMES:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _start(streams, name).awaitTermination()
+                streams.start(name).awaitTermination()
                 break
             except StreamingQueryException as error:
                 if attempt == _ATTEMPTS:
