@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from types import FrameType
 
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 
-from shop.project import Project
+from barnabas.spark import serve_metrics
+from shop.project import Project, ProjectError
 from shop.session import open_session
 from shop.streams import NAMES, Streams
 from shop.watch import Watcher, first_line
@@ -22,8 +24,19 @@ LOOK_EVERY_S = 0.5
 _ATTEMPTS = 5
 
 
-def run(project: Project, servers: str, master: str | None, settings: Mapping[str, str], every_s: float) -> None:
-    """Run the queries until SIGTERM or SIGINT; with `every_s` 0 until they have read what is there now."""
+def run(
+    project: Project,
+    servers: str,
+    master: str | None,
+    settings: Mapping[str, str],
+    every_s: float,
+    metrics_port: int | None,
+) -> None:
+    """Run the queries until SIGTERM or SIGINT; with `every_s` 0 until they have read what is there now.
+
+    Args:
+        metrics_port: where Prometheus reads the queries' metrics; 0 is a free port, None no metrics.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     stopped = threading.Event()
@@ -35,12 +48,22 @@ def run(project: Project, servers: str, master: str | None, settings: Mapping[st
         spark = open_session(project.folder, master, settings)
         for number in (signal.SIGTERM, signal.SIGINT):  # only now: the session takes SIGINT for itself
             signal.signal(number, stop)
+        if metrics_port is not None:
+            _serve_metrics(spark, metrics_port)
         streams = Streams(spark, servers, project.folder, every_s, project.starting())
         if every_s:
             _watch(project, streams, stopped)
         else:
             _once(streams)
         spark.stop()
+
+
+def _serve_metrics(spark: SparkSession, port: int) -> None:
+    try:
+        page = serve_metrics(spark, port)
+    except RuntimeError as error:
+        raise ProjectError(str(error)) from None
+    logger.info("metrics for Prometheus: %s", page.url)
 
 
 def _watch(project: Project, streams: Streams, stopped: threading.Event) -> None:
