@@ -257,6 +257,41 @@ class TestDivergence:
         assert offsets(only(read(hosting, wants(2, last_fetched_epoch=0)))) == [2]
 
 
+class TestFollowers:
+    def test_a_diverging_follower_does_not_move_the_high_watermark(self, hosting: Hosting) -> None:
+        """KAFKA-13141: its records up to the fetch offset are other ones than this leader's."""
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        hosting.change(id_, leader=NODE)
+        hosting.append("t", b"b")
+        log = hosting.replicas.partition("t", 0).log
+        found = read(hosting, wants(2, last_fetched_epoch=0), replica_id=2)
+        assert only(found).diverging_epoch.end_offset == 1
+        assert log.high_watermark == 0
+        read(hosting, wants(1, last_fetched_epoch=0), replica_id=2)
+        assert log.high_watermark == 1
+
+    @pytest.mark.parametrize("offset", [0, 4])
+    def test_a_follower_outside_the_log_does_not_move_the_high_watermark(self, hosting: Hosting, offset: int) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        for _ in range(3):
+            hosting.append("t", b"a")
+        partition = hosting.replicas.partition("t", 0)
+        read(hosting, wants(1), replica_id=2)
+        partition.log.delete_records_before(1)
+        found = read(hosting, wants(offset), replica_id=2)
+        assert only(found).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert partition.log.high_watermark == 1
+
+    def test_a_node_without_a_replica_reads_nothing(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        data = only(read(hosting, wants(), replica_id=3))
+        assert (data.error_code, data.records) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
+        data = only(read(hosting, wants(current_leader_epoch=0), replica_id=3))
+        assert (data.error_code, data.records) == (ErrorCode.UNKNOWN_LEADER_EPOCH, b"")
+
+
 class TestErrors:
     @pytest.mark.parametrize(("version", "leader"), [(15, (-1, -1)), (16, (NODE, 1)), (17, (NODE, 1))])
     def test_a_fenced_reader_learns_the_leader(self, hosting: Hosting, version: int, leader: tuple[int, int]) -> None:

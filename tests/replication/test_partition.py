@@ -82,11 +82,17 @@ def test_a_new_epoch_forgets_what_followers_had_before_it(hosting: Hosting) -> N
     assert partition.log.high_watermark == 2
 
 
-def test_a_node_without_a_replica_is_rejected_as_follower(hosting: Hosting) -> None:
+@pytest.mark.parametrize("replica_id", [9, NODE])
+@pytest.mark.parametrize(
+    ("epoch", "code"), [(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (0, ErrorCode.UNKNOWN_LEADER_EPOCH)]
+)
+def test_a_node_without_a_replica_is_rejected_as_follower(
+    hosting: Hosting, replica_id: int, epoch: int, code: ErrorCode
+) -> None:
     hosting.create_topic("t", replicas=(NODE, 2))
     with pytest.raises(KafkaError) as refused:
-        hosting.replicas.partition("t", 0).update_follower(9, 0)
-    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        hosting.replicas.partition("t", 0).check_follower(replica_id, epoch)
+    assert refused.value.code == code
 
 
 def test_acks_all_needs_enough_in_sync_replicas(hosting: Hosting) -> None:

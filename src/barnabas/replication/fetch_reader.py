@@ -258,8 +258,7 @@ class _Reading:
         high_watermark = log.high_watermark
         end = high_watermark
         if self._replica_id >= 0:
-            if partition.update_follower(self._replica_id, wanted.fetch_offset):
-                self._lookup.high_watermark_moved(partition)
+            partition.check_follower(self._replica_id, wanted.current_leader_epoch)
             end = log.log_end_offset
         elif self._committed_only:
             end = log.last_stable_offset
@@ -271,6 +270,8 @@ class _Reading:
             self.must_respond = True
         elif wanted.fetch_offset != end:
             records = self._records(wanted, log, end)
+        if diverging is None and self._replica_id >= 0:
+            self._record_progress(wanted, partition)
         if (
             records is None
             and self._only_changes
@@ -294,6 +295,14 @@ class _Reading:
             aborted_transactions=aborted,
             records=b"" if records is None else records,
         )
+
+    def _record_progress(self, wanted: FetchPartition, partition: Partition) -> None:
+        """Record where a follower's log ends: it has the records of this log up to its fetch offset.
+
+        One that diverges, or that fetches outside this log, does not have them (KAFKA-13141).
+        """
+        if partition.update_follower(self._replica_id, wanted.fetch_offset):
+            self._lookup.high_watermark_moved(partition)
 
     def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:
         """Read whole batches below `end`, as many bytes as the limits allow; None if the log has no batch to give."""

@@ -238,17 +238,27 @@ class Partition:
             producer_id, sequence, producer_epoch, supports_epoch_bump=supports_epoch_bump
         )
 
-    def update_follower(self, replica_id: int, log_end_offset: int) -> bool:
-        """Record a follower's log end, from its fetch; return whether the high watermark moved.
+    def check_follower(self, replica_id: int, current_leader_epoch: int = -1) -> None:
+        """Reject the fetch of a node that is not a follower of this leader.
+
+        Args:
+            current_leader_epoch: from the request, -1 for none.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER if the node has no replica of this partition.
+            KafkaError: UNKNOWN_LEADER_EPOCH if the request has this leader's epoch: this broker may not know yet that the node gets
+                a replica. Else NOT_LEADER_OR_FOLLOWER. The node retries both.
         """
         if replica_id not in self.replicas or replica_id == self._node_id:
             raise StaleMetadataError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if current_leader_epoch < 0 else ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"Broker {replica_id} has no replica of {self.topic.name}-{self.index}",
             )
+
+    def update_follower(self, replica_id: int, log_end_offset: int) -> bool:
+        """Record a follower's log end, from its fetch; return whether the high watermark moved.
+
+        The caller has read up to there: the follower's log and this one are the same below that offset.
+        """
         ends = self._follower_ends
         if ends is None:
             ends = self._follower_ends = {}
