@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -460,9 +461,7 @@ class ReplicaManager:
             # Before the read, so that a change between two slices counts.
             operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
             left_ms = max(0, int((deadline - self._loop.time()) * 1000))
-            keys: Sequence[Hashable] = (session,)
-            if session is None:
-                keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+            keys: Sequence[Hashable] = self._replicas_of(partitions) if session is None else (session,)
             self.delayed_fetches.watch(operation, keys, left_ms)
             try:
                 if session is None:
@@ -477,6 +476,14 @@ class ReplicaManager:
                 await operation.future
             finally:
                 operation.finish(None)
+
+    def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
+        """Look up the replicas that are here; the read that follows finds out why another one is not."""
+        for wanted in partitions:
+            if wanted.partition is None:
+                with suppress(KafkaError):
+                    wanted.partition = self.partition_for_fetch(wanted)
+        return [wanted.partition for wanted in partitions if wanted.partition is not None]
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
         ready = session.ready
