@@ -14,6 +14,7 @@ from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.fetch_session import FetchSession
 from barnabas.replication.partition import Partition
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
@@ -69,6 +70,16 @@ def end_transaction(hosting: Hosting, *, commit: bool, producer_id: int = 5) -> 
         commit=commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
     )
     hosting.replicas.append("t", 0, memoryview(marker), -1, AppendOrigin.COORDINATOR)
+
+
+def open_session(hosting: Hosting, params: FetchParams) -> FetchSession:
+    """Open a follower's session, in which its second request fetches from offset 1."""
+    follower: dict[str, Any] = {"uses_topic_ids": False, "is_follower": True, "now_ms": 0}
+    first = hosting.sessions.context(0, 0, [wants()], (), **follower)
+    response = first.respond(read_partitions(params, first.partitions, hosting.replicas), 0)
+    second = hosting.sessions.context(response.session_id, 1, [wants(1)], (), **follower)
+    assert second.session is not None
+    return second.session
 
 
 class TestHowFar:
@@ -282,6 +293,31 @@ class TestFollowers:
         found = read(hosting, wants(offset), replica_id=2)
         assert only(found).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert partition.log.high_watermark == 1
+
+    @pytest.mark.parametrize("is_in_slices", [False, True])
+    @pytest.mark.parametrize("in_session", [False, True])
+    def test_a_fetch_that_waited_does_not_move_the_high_watermark(
+        self, hosting: Hosting, is_in_slices: bool, in_session: bool
+    ) -> None:
+        """The follower has restarted meanwhile with a shorter log."""
+        hosting.create_topic("t", replicas=(NODE, 2, 3))
+        hosting.append("t", b"a")
+        log = hosting.replicas.partition("t", 0).log
+        params = FetchParams(17, 2, 500, min_bytes=1, max_bytes=1000, isolation_level=0, only_changes=in_session)
+        session = open_session(hosting, params) if in_session else None
+        wanted = [wants(1)] if session is None else session.partitions.values()
+        if is_in_slices:
+            waiting: Any = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, wanted, session))
+        else:
+            waiting = hosting.replicas.fetch(params, wanted, lambda found: found, session)
+        hosting.spin()
+        read(hosting, wants(0), replica_id=2)
+        read(hosting, wants(1), replica_id=3)
+        assert log.high_watermark == 0
+        hosting.append("t", b"b")
+        hosting.spin()
+        assert offsets(only(waiting.result())) == [1]
+        assert log.high_watermark == 0
 
     def test_a_node_without_a_replica_reads_nothing(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))

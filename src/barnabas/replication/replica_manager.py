@@ -438,13 +438,13 @@ class ReplicaManager:
         Returns:
             The result of `respond`, or a future of it.
         """
-        if session is None:
-            read_again = partial(read_partitions, params, partitions, self)
-        else:
-            read_again = partial(self._read_session, params, session)
-        read = read_again()
+        read = read_partitions(params, partitions, self) if session is None else self._read_session(params, session)
         if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0:
             return respond(read)
+        if session is None:
+            read_again = partial(read_partitions, params.read_again(), partitions, self)
+        else:
+            read_again = partial(self._read_session, params.read_again(), session)
         operation = DelayedFetch(self._loop, read_again, respond, params.min_bytes, read.bytes_read)
         keys: Sequence[Hashable] = (session,)
         if session is None:
@@ -473,6 +473,7 @@ class ReplicaManager:
                         session.ready.pop(wanted, None)
                 if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
                     return read
+                params = params.read_again()
                 await operation.future
             finally:
                 operation.finish(None)
