@@ -108,7 +108,8 @@ def test_acks_all_needs_enough_in_sync_replicas(hosting: Hosting) -> None:
 
 def test_acks_all_never_needs_more_replicas_than_the_partition_has(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(min_insync_replicas=2))
-    assert append(hosting, acks=-1) == 0
+    assert [append(hosting, acks=acks) for acks in (1, -1)] == [0, 1]
+    assert hosting.replicas.partition("t", 0).log.high_watermark == 2, "consumers read both"
 
 
 @pytest.mark.parametrize(
