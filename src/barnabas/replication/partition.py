@@ -46,6 +46,7 @@ class Partition:
 
     Attributes:
         leader: the leader's node id, -1 for none.
+        epoch_start_offset: the log end when this leader's epoch began; -1 if this replica does not lead, or its log is not open.
         observers: the partitions of fetch sessions that observe this one; None until the first one.
         is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
     """
@@ -57,6 +58,7 @@ class Partition:
         "_min_isr",
         "_node_id",
         "_opener",
+        "epoch_start_offset",
         "index",
         "is_deleted",
         "is_leader",
@@ -73,6 +75,7 @@ class Partition:
         self.index = index
         self.leader = -1
         self.leader_epoch = -1
+        self.epoch_start_offset = -1
         self.isr: tuple[int, ...] = ()
         self.replicas: tuple[int, ...] = ()
         self.is_leader = False
@@ -102,9 +105,10 @@ class Partition:
         self._is_sole_replica = self._commits_alone()
         if is_new_epoch:
             self._follower_ends = None
+            self.epoch_start_offset = -1
         if self._log is not None:
             if is_new_epoch and self.is_leader:
-                self._log.begin_epoch(self.leader_epoch)
+                self._begin_epoch(self._log)
             self._advance_high_watermark(self._log)
 
     def config_changed(self) -> None:
@@ -146,9 +150,28 @@ class Partition:
         log = self._opener.open_log(self)
         self._log = log
         if self.is_leader:
-            log.begin_epoch(self.leader_epoch)
+            self._begin_epoch(log)
         self._advance_high_watermark(log)
         return log
+
+    def _begin_epoch(self, log: PartitionLog) -> None:
+        log.begin_epoch(self.leader_epoch)
+        self.epoch_start_offset = log.log_end_offset
+
+    def check_high_watermark_is_known(self) -> None:
+        """Reject a question for the end of the log, if this leader may not know yet what the leader before it had committed.
+
+        Until its high watermark reaches the start of its epoch, clients may have seen a higher one (KIP-207).
+
+        Raises:
+            KafkaError: OFFSET_NOT_AVAILABLE.
+        """
+        if self.log.high_watermark < self.epoch_start_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_NOT_AVAILABLE,
+                f"The high watermark of {self.topic.name}-{self.index} has not reached the start of leader epoch "
+                f"{self.leader_epoch}",
+            )
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Reject a request that this replica must not serve.
