@@ -319,6 +319,16 @@ class TestFollowers:
         assert offsets(only(waiting.result())) == [1]
         assert log.high_watermark == 0
 
+    def test_what_a_fetch_says_of_the_follower(self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+        said: list[Any] = []
+        monkeypatch.setattr(Partition, "update_follower", lambda self, *arguments: said.append(arguments))
+        hosting.create_topic("t", replicas=(NODE, 2))
+        for _ in range(3):
+            hosting.append("t", b"a")
+        read(hosting, wants(3, log_start_offset=1), replica_id=2, replica_epoch=5)
+        read(hosting, wants(2), replica_id=2)
+        assert said == [(2, 3, 1, 5), (2, 2, -1, -1)]
+
     def test_a_node_without_a_replica_reads_nothing(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))
         hosting.append("t", b"a")

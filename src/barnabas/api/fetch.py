@@ -88,7 +88,9 @@ def _fetch(
     services = context.services
     version = context.version
     uses_topic_ids = version >= TOPIC_ID_VERSION
-    replica_id = request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id
+    replica_id, replica_epoch = request.replica_id, -1
+    if version >= REPLICA_STATE_VERSION:
+        replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     session_epoch = request.session_epoch
     session = services.fetch_sessions.context(
         request.session_id,
@@ -116,6 +118,7 @@ def _fetch(
         max_bytes,
         request.isolation_level,
         session.session is not None,
+        replica_epoch=replica_epoch,
     )
 
     def throttled(read: FetchRead) -> FetchResponse | None:

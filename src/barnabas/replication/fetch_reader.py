@@ -122,6 +122,7 @@ class FetchParams(NamedTuple):
 
     Attributes:
         replica_id: the follower's node id, -1 for a consumer.
+        replica_epoch: the follower's broker epoch, -1 if unknown.
         only_changes: leave out partitions without changes (an incremental session).
         is_read_again: the request waits, and an earlier pass has recorded where the follower's logs end.
     """
@@ -134,6 +135,7 @@ class FetchParams(NamedTuple):
     isolation_level: int
     only_changes: bool = False
     is_read_again: bool = False
+    replica_epoch: int = -1
 
     def read_again(self) -> FetchParams:
         """Return the parameters of the next pass, after a wait."""
@@ -237,6 +239,7 @@ class _Reading:
         "_lookup",
         "_only_changes",
         "_records_progress",
+        "_replica_epoch",
         "_replica_id",
         "bytes_left",
         "bytes_read",
@@ -246,6 +249,7 @@ class _Reading:
     def __init__(self, params: FetchParams, lookup: PartitionLookup) -> None:
         self._lookup = lookup
         self._replica_id = params.replica_id
+        self._replica_epoch = params.replica_epoch
         self._records_progress = params.replica_id >= 0 and not params.is_read_again
         self._only_changes = params.only_changes
         self._committed_only = params.isolation_level == READ_COMMITTED
@@ -266,7 +270,7 @@ class _Reading:
         high_watermark = log.high_watermark
         end = high_watermark
         if self._replica_id >= 0:
-            partition.check_follower(self._replica_id, wanted.current_leader_epoch)
+            partition.check_follower(self._replica_id, wanted.current_leader_epoch, self._replica_epoch)
             end = log.log_end_offset
         elif self._committed_only:
             end = log.last_stable_offset
@@ -310,7 +314,9 @@ class _Reading:
         One that diverges, or that fetches outside this log, does not have them (KAFKA-13141). Each request counts once, when it arrives:
         after a wait the follower may have restarted with a shorter log.
         """
-        if partition.update_follower(self._replica_id, wanted.fetch_offset):
+        if partition.update_follower(
+            self._replica_id, wanted.fetch_offset, wanted.log_start_offset, self._replica_epoch
+        ):
             self._lookup.high_watermark_moved(partition)
 
     def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:

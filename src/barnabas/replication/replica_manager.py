@@ -39,6 +39,7 @@ from barnabas.replication.topic_traffic import TopicTraffic
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
     from barnabas.log.transaction_verification import VerificationGuard
+    from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
@@ -78,6 +79,7 @@ class ReplicaManager:
         now_ms: wall clock, epoch milliseconds.
         node_id: this broker.
         log_config_for: returns a topic's settings in an image.
+        lag_time_max_ms: replica.lag.time.max.ms.
 
     Attributes:
         topics, topics_by_id: the topics with a replica here.
@@ -92,12 +94,14 @@ class ReplicaManager:
         now_ms: Callable[[], int],
         node_id: int,
         log_config_for: Callable[[str, MetadataImage], LogConfig],
+        lag_time_max_ms: int = 30_000,
     ) -> None:
         self.topics: dict[str, HostedTopic] = {}
         self.topics_by_id: dict[bytes, HostedTopic] = {}
         self.image: MetadataImage | None = None
         self.log_manager = log_manager
         self.node_id = node_id
+        self.lag_time_max_ms = lag_time_max_ms
         self.departed_traffic = TopicTraffic()
         self.delayed_fetches = Purgatory("fetch", loop)
         self.delayed_produces = Purgatory("produce", loop)
@@ -204,8 +208,23 @@ class ReplicaManager:
 
         return self.log_manager.delete_unknown(is_known)
 
+    # For the partitions
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def broker_epoch(self, broker_id: int) -> int:
+        broker = self._broker(broker_id)
+        return -1 if broker is None else broker.epoch
+
+    def is_in_service(self, broker_id: int) -> bool:
+        broker = self._broker(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def _broker(self, broker_id: int) -> BrokerRegistration | None:
+        return None if self.image is None else self.image.cluster.brokers.get(broker_id)
+
     def open_log(self, partition: Partition) -> PartitionLog:
-        """Open a partition's log; called by the partition on first use."""
         topic = partition.topic
         return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
 
@@ -397,7 +416,7 @@ class ReplicaManager:
         """Return whether this broker leads the partition and has enough in-sync replicas for `append_internal`."""
         hosted = self.topics.get(topic)
         partition = None if hosted is None else hosted.partitions.get(index)
-        return partition is not None and partition.is_leader and len(partition.isr) >= partition.effective_min_isr
+        return partition is not None and partition.is_leader and not partition.is_under_min_isr
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
