@@ -25,7 +25,7 @@ def test_each_partition_is_where_it_concerns_somebody() -> None:
             TopicImage("b", B, {0: partition(1, "1", adding_replicas=(3,)), 1: partition(1, "1")}),
         ]
     )
-    assert image.index == {
+    assert image.partition_index == {
         1: {A: (0, 2), B: (0, 1)},
         2: {A: (0, 1)},
         3: {A: (1, 2)},
@@ -49,13 +49,13 @@ def test_the_index_is_what_a_look_at_every_partition_finds(records: list[Metadat
             for key in keys:
                 of_key = found.setdefault(key, {})
                 of_key[topic_id] = (*of_key.get(topic_id, ()), index)
-    assert topics.index == found
+    assert topics.partition_index == found
 
 
 def test_a_change_shares_what_it_does_not_touch() -> None:
     before = TopicsImage.of(
         [TopicImage("a", A, {0: partition(1, "12")}), TopicImage("b", B, {0: partition(1, "123")})]
-    ).index
+    ).partition_index
     delta = IndexDelta(before)
     delta.change(A, [(0, partition(1, "12"), partition(1, "13"))])
     assert repr(delta) == "<IndexDelta changed=[2, 3]>"

@@ -4,7 +4,7 @@
 image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
 costs one copy of the table of topics and one of that topic's partitions.
 
-- `by_name` and `by_id` hold the same `TopicImage` objects; `index` finds partitions by what concerns a broker.
+- `by_name` and `by_id` hold the same `TopicImage` objects; `partition_index` finds partitions by what concerns a broker.
 - A partition's `leader` is -1 if it has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
@@ -122,7 +122,7 @@ class TopicImage(NamedTuple):
 class TopicsImage(NamedTuple):
     by_name: Mapping[str, TopicImage] = NOTHING
     by_id: Mapping[bytes, TopicImage] = NOTHING
-    index: PartitionIndex = NOTHING
+    partition_index: PartitionIndex = NOTHING
 
     @classmethod
     def of(cls, topics: Iterable[TopicImage]) -> TopicsImage:
@@ -239,7 +239,7 @@ class TopicsDelta:
                     self._topic(topic_id, "ClearElrRecord").partition_changes[index] = cleared
 
     def apply(self) -> TopicsImage:
-        by_name, by_id, index = dict(self.image.by_name), dict(self.image.by_id), IndexDelta(self.image.index)
+        by_name, by_id, index = dict(self.image.by_name), dict(self.image.by_id), IndexDelta(self.image.partition_index)
         for topic_id, topic in self.deleted.items():
             index.change(topic_id, ((i, partition, None) for i, partition in topic.partitions.items()))
             del by_id[topic_id]
