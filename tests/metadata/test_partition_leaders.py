@@ -12,13 +12,11 @@ from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.controller_view import Batches, ControllerSettings, ControllerView
+from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED
 from barnabas.metadata.features_image import ELR_FEATURE, FeaturesImage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_leaders import (
-    LOST,
-    MIGRATING,
-    UNASSIGNED,
     Elections,
     Hosted,
     indexed,

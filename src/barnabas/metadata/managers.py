@@ -30,6 +30,10 @@ def manager_of(api_key: int) -> Manager | None:
             return cluster_control.unregister_broker
         case ApiKey.CONTROLLER_REGISTRATION:
             return cluster_control.register_controller
+        case ApiKey.ALTER_PARTITION:
+            from barnabas.metadata.alter_partition import alter_partition
+
+            return alter_partition
         case ApiKey.CREATE_TOPICS:
             from barnabas.metadata.create_topics import create_topics
 

@@ -20,17 +20,16 @@ from typing import NamedTuple
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import Batches, ControllerView, in_batches
+from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED, default_directory
 from barnabas.metadata.features_image import ELR_FEATURE
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
 from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import PartitionRegistration, TopicImage
-from barnabas.protocol.primitives import ZERO_UUID, Uuid
 
 NOBODY = -1
-# Reserved ids of directories: on its way to a directory, not assigned yet, and offline.
-MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
 
 
 class Hosted(NamedTuple):
@@ -54,6 +53,8 @@ class Elections:
         self._view = view
         self._gone, self._back, self._crashed = gone, back, crashed
         self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
+        level = view.image.features.metadata_version
+        self._metadata_version = LATEST_PRODUCTION if level is None else level
         self._settings: dict[str, tuple[int, bool]] = {}
 
     def __repr__(self) -> str:
@@ -64,8 +65,18 @@ class Elections:
         min_isr, is_unclean = self._settings_of(at.topic)
         if election is None:
             election = Election.UNCLEAN if is_unclean else Election.ONLINE
-        rules = ElectionRules(self._acceptor(at.partition), min_isr, self._elr_enabled, election)
+        rules = ElectionRules(
+            self._acceptor(at.partition),
+            min_isr,
+            self._elr_enabled,
+            election,
+            self._metadata_version,
+            self._default_directory,
+        )
         return PartitionChangeBuilder(at.partition, rules)
+
+    def _default_directory(self, broker_id: int) -> bytes:
+        return default_directory(self._view.image.cluster.brokers.get(broker_id))
 
     def changes(self, partitions: Iterable[Hosted]) -> Iterator[MetadataRecord | None]:
         """Yield the record of each partition after what happened to the broker; None if it stays as it is."""
