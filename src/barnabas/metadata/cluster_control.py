@@ -7,7 +7,11 @@
   every ISR and every ELR.
 - A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
-  nothing and the other active brokers have read of it.
+  nothing and the other active brokers have read of it. Until then it cannot lead, nor be in an ISR.
+
+Differences from Kafka, where a broker may stop at once in both cases
+- A broker that leads nothing, but is in ISRs, waits too: else leaders wait for it until they read of it.
+- After another controller has taken over, the brokers have to read all that it found appended.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
@@ -18,6 +22,7 @@ from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import Batches, ControllerResult, ControllerView
 from barnabas.metadata.partition_leaders import (
     is_active,
+    is_in_any_isr,
     leads_any,
     on_broker_back,
     on_broker_crashed,
@@ -66,8 +71,7 @@ def _new_incarnation(
     response: messages.BrokerRegistrationResponse,
 ) -> Batches:
     existing = view.image.cluster.brokers.get(request.broker_id)
-    # Before version 3 a request cannot say how the incarnation before it has ended.
-    stopped_in_order = view.version < 3 or (existing is not None and existing.epoch == request.previous_broker_epoch)
+    stopped_in_order = existing is not None and existing.epoch == request.previous_broker_epoch
     records = yield from (on_broker_gone if stopped_in_order else on_broker_crashed)(view, request.broker_id)
     view.sessions.forget(request.broker_id)
     response.broker_epoch = view.quorum.end_offset + len(records)
@@ -175,11 +179,14 @@ def _shut_down(view: ControllerView, broker: BrokerRegistration, *, want_fence: 
     """Return the changes of one step of an orderly shutdown, and whether the broker may stop after them."""
     if broker.fenced:
         return None, True
-    if not want_fence and leads_any(view, broker.id):
+    is_leaving, sessions = broker.in_controlled_shutdown, view.sessions
+    if not is_leaving and (want_fence or not is_in_any_isr(view, broker.id)):
+        return fence_broker(view, broker), True
+    if not is_leaving or leads_any(view, broker.id):
         return _hand_over(view, broker), False
-    handed_over = view.sessions.shut_down_offset.get(broker.id, -1)
-    others = [each.id for each in view.image.cluster.brokers.values() if is_active(each) and each.id != broker.id]
-    if broker.in_controlled_shutdown and any(view.sessions.applied.get(other, -1) < handed_over for other in others):
+    handed_over = sessions.shut_down_offset.setdefault(broker.id, view.quorum.end_offset - 1)
+    others = [each.id for each in view.image.cluster.brokers.values() if is_active(each)]
+    if any(sessions.applied.get(other, -1) < handed_over for other in others):
         return None, False
     return fence_broker(view, broker), True
 

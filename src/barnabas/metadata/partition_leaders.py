@@ -114,9 +114,9 @@ class Elections:
 
         def is_acceptable(replica: int) -> bool:
             broker = brokers.get(replica)
-            if broker is None or replica in (gone, crashed):
+            if broker is None or replica in (gone, crashed) or broker.in_controlled_shutdown:
                 return False
-            if replica != back and not is_active(broker):
+            if broker.fenced and replica != back:
                 return False
             return has_directory_online(broker, partition, replica)
 
@@ -152,6 +152,10 @@ def indexed(view: ControllerView, key: int) -> Iterator[Hosted]:
 def leads_any(view: ControllerView, broker_id: int) -> bool:
     """Return whether a broker leads a partition."""
     return any(at.partition.leader == broker_id for at in indexed(view, broker_id))
+
+
+def is_in_any_isr(view: ControllerView, broker_id: int) -> bool:
+    return any(broker_id in at.partition.isr for at in indexed(view, broker_id))
 
 
 def on_broker_gone(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
