@@ -92,6 +92,7 @@ def test_a_proposal_that_changes_nothing_is_answered_with_what_is() -> None:
         ({"by": 2, "leader_epoch": 1}, ErrorCode.FENCED_LEADER_EPOCH),
         ({"partition_index": 1}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ({"leader_recovery_state": LEADER_RECOVERING}, INVALID),
+        ({"leader_recovery_state": 2}, INVALID),
         ({}, ErrorCode.NONE),
     ],
 )

@@ -189,6 +189,32 @@ def test_requests_and_the_controllers_own_changes_wait_in_between(three: None) -
     assert harness.controller.image.cluster.brokers[2].fenced
 
 
+def test_leaders_of_all_partitions_are_elected_in_batches(three: None) -> None:
+    harness = cluster(4, 4)
+    beat(harness, 1, want_fence=True)
+    harness.loop.run_all()
+    beat(harness, 1)
+    for index in range(4):
+        topic_id = harness.controller.image.topics.by_name["t1"].topic_id
+        proposal = messages.AlterPartitionRequest.PartitionData(
+            partition_index=index, leader_epoch=1, partition_epoch=1, new_isr=[2, 1]
+        )
+        topic = messages.AlterPartitionRequest.TopicData(topic_id=topic_id, partitions=[proposal])
+        epoch = harness.controller.image.cluster.brokers[2].epoch
+        harness.later(
+            ApiKey.ALTER_PARTITION, messages.AlterPartitionRequest(broker_id=2, broker_epoch=epoch, topics=[topic])
+        )
+    end = harness.log.end_offset
+    request = messages.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1000)
+    future = harness.later(ApiKey.ELECT_LEADERS, request)
+    assert harness.loop.run_all() > 1
+    results = {each.topic: each.partition_result for each in future.result().replica_election_results}
+    expected = {"t0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "t1": ErrorCode.NONE}
+    for name, code in expected.items():
+        assert [(each.partition_id, each.error_code) for each in results[name]] == [(i, code) for i in range(4)]
+    assert sizes(harness, end) == [2, 2]
+
+
 def test_a_heartbeat_that_has_to_wait_keeps_its_session(three: None) -> None:
     harness = cluster(7)
     beat(harness, 2)

@@ -131,6 +131,8 @@ def _fault(
     is_repeated = len(isr) < max(len(proposal.new_isr_with_epochs), len(proposal.new_isr))
     if is_repeated or partition.leader not in isr or not isr.keys() <= {*partition.replicas}:
         return ErrorCode.INVALID_REQUEST
+    if proposal.leader_recovery_state not in (LEADER_RECOVERED, LEADER_RECOVERING):
+        return ErrorCode.INVALID_REQUEST
     is_recovering = proposal.leader_recovery_state == LEADER_RECOVERING
     if is_recovering and (len(isr) > 1 or partition.leader_recovery_state == LEADER_RECOVERED):
         return ErrorCode.INVALID_REQUEST
