@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import controller_view
+from barnabas.metadata import batches
 from barnabas.metadata.record_codec import encode_record
 from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING, PartitionRegistration
 from barnabas.protocol import messages
@@ -208,10 +208,10 @@ def test_a_replica_that_the_isr_loses_below_min_isr_is_eligible() -> None:
 
 def test_many_partitions_are_altered_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(partitions=7)
-    monkeypatch.setattr(controller_view, "PARTITIONS_PER_BATCH", 3)
-    batches = len(cluster.harness.log.batches)
+    monkeypatch.setattr(batches, "PARTITIONS_PER_BATCH", 3)
+    before = len(cluster.harness.log.batches)
     results = cluster.ask(*(cluster.proposal(1, 2, partition_index=index) for index in range(9)))
     expected = [ErrorCode.NONE] * 7 + [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     assert [(each.partition_index, each.error_code) for each in results] == list(enumerate(expected))
-    assert len(cluster.harness.log.batches) - batches == 3
+    assert len(cluster.harness.log.batches) - before == 3
     assert all(cluster.now(index).isr == (1, 2) for index in range(7))

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.configs_image import ConfigurationsImage
-from barnabas.metadata.controller_view import Batches, ControllerSettings, ControllerView
+from barnabas.metadata.controller_view import ControllerSettings, ControllerView
 from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED
 from barnabas.metadata.features_image import ELR_FEATURE, FeaturesImage
 from barnabas.metadata.image import MetadataImage

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from barnabas.metadata.batches import in_batches
 from barnabas.metadata.cluster_control import registered
-from barnabas.metadata.controller_view import ControllerResult, ControllerView, in_batches
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.partition_leaders import Elections, Hosted, is_active
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import (

@@ -18,8 +18,9 @@ Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatMana
 
 from __future__ import annotations
 
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.cluster_image import BrokerRegistration
-from barnabas.metadata.controller_view import Batches, ControllerResult, ControllerView
+from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.partition_leaders import (
     is_active,
     is_in_any_isr,

@@ -9,9 +9,9 @@ Sources: Kafka's `ControllerResult`, and the constructor arguments of its contro
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Iterable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
@@ -24,17 +24,7 @@ Response = TypeVar("Response")
 
 # An atomic change has to fit one batch; Kafka's controller stops at the same number.
 MAX_RECORDS_PER_REQUEST = 10_000
-PARTITIONS_PER_BATCH = 250
-"""How many partitions a batch of a larger change looks at: some 12 ms to compute, replay and encode. 8 MB leave 32 KB for each record."""
 RESERVED_UUIDS = (ZERO_UUID, ONE_UUID)
-
-
-Batches = Generator[list[MetadataRecord], None, list[MetadataRecord]]
-"""A change of any size: lists of records, the last of them returned. Each becomes a batch of its own, so it is not atomic.
-
-Each list is computed when it is asked for, from the view of the beginning, and is little enough work for one turn of the loop. Nothing else
-is appended in between. A controller that fails half-way leaves a change half done: order the records so that its successor finishes it.
-"""
 
 
 class ControllerResult(Generic[Response]):
@@ -54,23 +44,6 @@ class ControllerResult(Generic[Response]):
         self.response = response
         self.records: list[MetadataRecord] = [] if records is None else records
         self.batches = batches
-
-
-def in_batches(changes: Iterable[MetadataRecord | None], *first: MetadataRecord) -> Batches:
-    """Split the changes of partitions into batches; a change is None if its partition stays as it is.
-
-    Args:
-        first: begin the first batch.
-    """
-    batch, looked_at = [*first], 0
-    for change in changes:
-        if looked_at == PARTITIONS_PER_BATCH:
-            yield batch
-            batch, looked_at = [], 0
-        looked_at += 1
-        if change is not None:
-            batch.append(change)
-    return batch
 
 
 class ApiError(NamedTuple):

@@ -16,7 +16,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 
-from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView, in_batches
+from barnabas.metadata.batches import in_batches
+from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_leaders import Elections, Hosted
 from barnabas.metadata.record_codec import MetadataRecord

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from barnabas.metadata.batches import Batches, in_batches
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.controller_view import Batches, ControllerView, in_batches
+from barnabas.metadata.controller_view import ControllerView
 from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED, default_directory
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
-from barnabas.metadata.controller_view import Batches, ControllerView, in_batches
+from barnabas.metadata.batches import Batches, in_batches
+from barnabas.metadata.controller_view import ControllerView
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_index import NOT_PREFERRED, WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import Elections, Hosted, indexed

@@ -29,18 +29,18 @@ from __future__ import annotations
 import logging
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
+from barnabas.metadata.batches import Batches, append_batches, run
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import (
     MAX_RECORDS_PER_REQUEST,
-    Batches,
     ControllerResult,
     ControllerSettings,
     ControllerView,
@@ -274,7 +274,7 @@ class QuorumController:
             view = self._view(request.version, request.mutation_quota)
             result = _bounded(manager(view, request.body))
             if result.batches is not None:
-                self._run(self._answer_in_batches(request, result.response, result.batches))
+                run(self._answer_in_batches(request, result.response, result.batches), self._loop)
             elif len(result.records) > RECORDS_PER_TURN and self._loop is not None:
                 in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
@@ -322,36 +322,16 @@ class QuorumController:
         self._finish(request, _change(self._view(), ControllerResult(response, records)))
 
     async def _append_batches(self, batches: Batches) -> list[MetadataRecord]:
-        """Append the batches of a change, one in a turn of the loop, and return the records of the last, which is not appended yet.
-
-        Raises:
-            BatchTooLarge: a batch is too large; those before it were appended.
-            KafkaError: NOT_CONTROLLER, KAFKA_STORAGE_ERROR; likewise.
-        """
+        """As `append_batches`, for as long as this controller leads the epoch of now."""
         epoch = self.driver.node.epoch
-        while True:
-            try:
-                records = next(batches)
-            except StopIteration as last:
-                remaining: list[MetadataRecord] = last.value
-                return remaining
-            if records:
-                self._append(_change(self._view(), ControllerResult(None, records)), None)
-            if self._loop is not None:
-                await turn()
-            if not self.is_active or self.driver.node.epoch != epoch:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
 
-    def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine on the spot; in the background from its first `turn` on."""
-        if self._loop is not None:
-            in_background(coroutine, self._loop)
-            return
-        try:
-            coroutine.send(None)
-        except StopIteration:
-            return
-        raise AssertionError("without a loop nothing waits")
+        def append(records: list[MetadataRecord]) -> None:
+            self._append(_change(self._view(), ControllerResult(None, records)), None)
+
+        def may_go_on() -> bool:
+            return self.is_active and self.driver.node.epoch == epoch
+
+        return await append_batches(batches, append, may_go_on, self._loop)
 
     def _finish(self, request: _Request, change: _Change) -> None:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
@@ -537,7 +517,7 @@ class QuorumController:
             if pending.request is not None and pending.request.expires_ms < now_ms:
                 pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
         if self.is_active:
-            self._run(self._write_due())
+            run(self._write_due(), self._loop)
 
     async def _write_due(self) -> None:
         while self.is_active and not self._is_computing and (batches := self._due(self._view())) is not None:

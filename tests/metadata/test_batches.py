@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.metadata import controller_view
-from barnabas.metadata.controller_view import PARTITIONS_PER_BATCH, in_batches
+from barnabas.metadata import batches
+from barnabas.metadata.batches import PARTITIONS_PER_BATCH, in_batches
 from barnabas.metadata.partition_change_builder import PartitionChangeBuilder
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -79,7 +79,7 @@ def leaders(harness: ControllerHarness) -> set[int]:
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller_view, "PARTITIONS_PER_BATCH", 3)
+    monkeypatch.setattr(batches, "PARTITIONS_PER_BATCH", 3)
 
 
 def sizes(harness: ControllerHarness, since: int) -> list[int]:
