@@ -282,6 +282,16 @@ def test_the_controllers_own_changes_wait_for_a_long_request(apart: ControllerHa
     assert apart.controller.image.cluster.brokers[1].fenced
 
 
+def test_a_long_request_may_be_appended_in_batches(apart: ControllerHarness) -> None:
+    request = messages.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1000)
+    first = apart.later(ApiKey.ELECT_LEADERS, request, is_long=True)
+    second = apart.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert (first.done(), second.done()) == (False, False)
+    let_go(apart)
+    assert first.result().replica_election_results == []
+    assert second.result().topics[0].error_code == ErrorCode.NONE
+
+
 def test_a_long_request_fails_when_the_controller_closes(apart: ControllerHarness) -> None:
     first = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
     second = apart.later(ApiKey.CREATE_TOPICS, create("b"))

@@ -292,7 +292,7 @@ class QuorumController:
         try:
             view = self._view(request.version, request.mutation_quota)
             change = await loop.run_in_executor(None, compute, view)
-            if view.image is not self._latest or not self.is_active:
+            if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
             if request.future.done():
                 return
