@@ -114,7 +114,7 @@ class MemoryLog:
         raise NotImplementedError
 
     def truncate_to(self, offset: int) -> None:
-        raise NotImplementedError
+        self.batches = [batch for batch in self.batches if read_header(batch).next_offset <= offset]
 
     def set_high_watermark(self, offset: int) -> None:
         assert self.high_watermark <= offset <= self.end_offset
