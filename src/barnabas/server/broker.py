@@ -382,7 +382,6 @@ class BrokerServer:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         is_first = self._image.provenance.offset < 0
         self._image = image
-        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
