@@ -45,6 +45,7 @@ class TransactionHosting(GroupHosting):
                 self.coordinator,
                 now_ms=hosting.now_ms,
                 exists=lambda partition: hosting.image.topics.partition(*partition) is not None,
+                commit_timeout_ms=30_000,
             ),
             hosting.services.producer_ids,
             loop=self.loop,

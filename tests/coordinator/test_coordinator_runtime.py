@@ -144,6 +144,27 @@ def test_commit_that_takes_too_long() -> None:
     assert read.result() == 1, "the append itself came through"
 
 
+def test_a_stalled_commit_times_out_each_client_after_its_own_wait_and_costs_no_state() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    host.log.hold_commits = True
+    outcomes: list[Any] = []
+    waiting = [host.add(10, on_append=outcomes.append)]
+    for _ in range(20):
+        host.loop.advance(1000)
+        waiting += [host.total(), host.add(10)]
+        assert [answer.done() for answer in waiting] == [n < len(waiting) - 10 for n in range(len(waiting))]
+    assert {code(answer) for answer in waiting if answer.done()} == {ErrorCode.REQUEST_TIMED_OUT}
+    assert outcomes == [], "the operation itself has no time limit"
+    host.log.release()
+    host.loop.run_ready()
+    assert outcomes == [None]
+    assert waiting[-2].result() == 201, "read before the last write"
+    assert host.total().result() == 211
+    assert host.shards[0].events == ["loaded"]
+
+
 def test_an_operation_that_raises_writes_nothing() -> None:
     host = Hosted()
     host.elect()

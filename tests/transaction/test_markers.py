@@ -192,11 +192,20 @@ class TestLocal:
         loop = VirtualLoop()
         appended: list[Any] = []
         settled: list[Any] = []
+        limits: set[int | None] = set()
 
         class Replicas:
             def append_internal(
-                self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+                self,
+                topic: str,
+                index: int,
+                batch: bytearray,
+                *,
+                guard: Any = None,
+                transaction_version: int = 0,
+                timeout_ms: int | None = None,
             ) -> asyncio.Future[int]:
+                limits.add(timeout_ms)
                 if topic == "gone":
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                 (record,) = iter_records(batch)
@@ -217,6 +226,7 @@ class TestLocal:
             Groups(),
             now_ms=lambda: 5,
             exists=lambda partition: True,
+            commit_timeout_ms=30_000,
         )
         marker = Marker(5, 4, 7, True, 2)
         start(writer.write(marker, ("t", 1)), loop)
@@ -225,6 +235,7 @@ class TestLocal:
         start(writer.write(Marker(5, 4, 7, False, 2), ("t", 0)), loop)
         assert appended == [("t", 1, 4, ControlRecordType.COMMIT, 2), ("t", 0, 4, ControlRecordType.ABORT, 2)]
         assert settled == [(2, True, True)]
+        assert limits == {30_000}
         error = refused.exception()
         assert isinstance(error, KafkaError)
         assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -8,8 +8,10 @@ Older brokers wrote "the version of the key" in place of the type id, with the s
 start.
 `ReplicaCoordinatorLog` implements it with the replica manager's internal writer.
 
-Invariant: an append that raises has written nothing. If the future of an append fails, the batch may be in the log or not; only a
-reload tells.
+Invariants:
+- an append that raises has written nothing;
+- the future of an append is done when the batch is committed, which means that the high watermark has passed it, or fails when this
+  broker no longer leads the partition. It has no time limit. If it fails, the batch may be in the next leader's log or not.
 
 Sources: Kafka classes `CoordinatorRecordSerde`, `CoordinatorLoaderImpl`, `PartitionWriter`.
 """
@@ -45,7 +47,7 @@ class CoordinatorLog(Protocol):
             guard: proves that the transaction of a transactional batch includes the partition.
             transaction_version: of the transaction that a marker ends.
 
-        Returns: a future of the last offset, done when the batch is committed.
+        Returns: a future of the last offset, done when the batch is committed; it fails if the leadership is lost before.
         Raises: KafkaError if nothing was appended.
         """
         ...
@@ -70,6 +72,7 @@ class InternalLog(Protocol):
         *,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        timeout_ms: int | None = None,
     ) -> asyncio.Future[int]: ...
 
     def is_writable_internal(self, topic: str, index: int) -> bool: ...

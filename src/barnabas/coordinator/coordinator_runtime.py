@@ -29,13 +29,14 @@ is shared nothing waits.
 
 Invariants:
 - responses of one shard leave in the order of their batches;
-- if a batch turns out not to be committed after its append, or the log refuses an open batch, the memory holds records that the log may
-  not have: the runtime closes the context, fails its waiting responses, and reads the shard again from the log. It does the same if a
-  record cannot be replayed. If a shard fails while it is read, it is FAILED until the next election: the groups of one partition have no
-  coordinator, the rest of the broker goes on;
-- a closed context does nothing more: late commits and timers find it closed and return;
-- a client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its `on_append` is called
-  with the outcome.
+- a batch that is appended is never given up while this broker leads the partition, however long its in-sync replicas take: the shard's
+  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its
+  `on_append` is called with the outcome, and never with this error;
+- if the leadership is lost the shard is dropped, and its waiting responses are NOT_COORDINATOR;
+- if the log refuses an open batch, or a record cannot be replayed, the memory holds records that the log does not have: the runtime closes
+  the context, fails its waiting responses, and reads the shard again from the log. If a shard fails while it is read, it is FAILED until
+  the next election: the groups of one partition have no coordinator, the rest of the broker goes on;
+- a closed context does nothing more: late commits and timers find it closed and return.
 
 Sources: Kafka classes `CoordinatorRuntime`; KIP-848 (threading model).
 """
@@ -278,10 +279,13 @@ class CoordinatorRuntime(Generic[S]):
     def _settle_when_committed(
         self, context: ShardContext[S], result: CoordinatorResult[Any], future: asyncio.Future[Any] | None
     ) -> None:
-        if context.pending:
-            context.pending[-1].waiters.append((result, future))
-        else:
+        if not context.pending:
             settle(result, future, None)
+            return
+        write = context.pending[-1]
+        write.waiters.append((result, future))
+        if future is not None and write is not context.open_batch:
+            write.limit(self._loop, self._write_timeout_ms, len(write.waiters) - 1)
 
     def _append(self, context: ShardContext[S], result: CoordinatorResult[Any], transaction: _Transaction) -> None:
         """Append the records of a result, and move the state by them.
@@ -428,9 +432,10 @@ class CoordinatorRuntime(Generic[S]):
             context.next_offset += 1
 
     def _wait_for_commit(self, context: ShardContext[S], write: PendingWrite, appended: asyncio.Future[int]) -> None:
-        if type(write) is not OpenBatch:
+        if type(write) is OpenBatch:
+            write.limit(self._loop, self._write_timeout_ms)
+        else:
             context.pending.append(write)
-        write.timeout = self._loop.call_later(self._write_timeout_ms / 1000, write.expire)
         # Also if it is done: the caller has an operation's records in hand, and nothing may run between it and their append.
         appended.add_done_callback(lambda future: self._on_commit(context, write, future))
 
