@@ -176,6 +176,28 @@ def test_an_operation_that_raises_writes_nothing() -> None:
     assert host.log.batches == {}
 
 
+def test_an_error_that_rests_on_uncommitted_state_waits_like_an_answer() -> None:
+    host = Hosted()
+    host.elect()
+
+    def refuse(shard: Sum) -> CoordinatorResult[None]:
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+
+    host.log.hold_commits = True
+    host.add(1)
+    refused = host.runtime.schedule_write(0, refuse)
+    assert not refused.done()
+    host.log.release()
+    host.loop.run_ready()
+    assert code(refused) is ErrorCode.FENCED_INSTANCE_ID
+    host.log.hold_commits = True
+    lost = host.add(1), host.runtime.schedule_write(0, refuse)
+    host.runtime.schedule_write(0, refuse).cancel()
+    host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    host.loop.run_ready()
+    assert [code(answer) for answer in lost] == [ErrorCode.NOT_COORDINATOR] * 2, "nothing that was lost fences anybody"
+
+
 def test_a_bug_in_an_operation_is_not_an_answer() -> None:
     host = Hosted()
     host.elect()

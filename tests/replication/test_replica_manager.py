@@ -185,6 +185,25 @@ def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
     assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_the_commit_of_what_is_in_the_log(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    hosting.append("__consumer_offsets", b"a", b"b")
+    replicas, partition = hosting.replicas, hosting.replicas.partition("__consumer_offsets", 0)
+    partition.log.high_watermark = 1
+    assert replicas.committed_offset_internal("__consumer_offsets", 0) == 1
+    assert replicas.commit_of_internal("__consumer_offsets", 0, 0).result() == 0
+    waiting, other = (replicas.commit_of_internal("__consumer_offsets", 0, 1) for _ in range(2))
+    other.cancel()
+    hosting.advance(20_000)
+    assert not waiting.done()
+    hosting.change(id_, leader=2)
+    for lost in (waiting, replicas.commit_of_internal("__consumer_offsets", 0, 1)):
+        error = lost.exception()
+        assert isinstance(error, KafkaError)
+        assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert replicas.delayed_produces.watched == 0
+
+
 def test_internal_reads_yield_every_batch_from_the_offset(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(segment_bytes=300))
     for number in range(20):

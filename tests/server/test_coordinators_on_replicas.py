@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from barnabas.metadata.topic_names import GROUP_METADATA, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages import OffsetCommitRequest, OffsetFetchRequest
+from barnabas.protocol.messages import (
+    AllocateProducerIdsResponse,
+    FeatureLevelRecord,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from barnabas.steps import start
+from barnabas.transaction.transaction_coordinator import TransactionCoordinator
+from barnabas.transaction.transaction_shard import EndTxn, InitProducerId
+from barnabas.transaction.transaction_state import TransactionState
 from tests.replication.hosting import NODE, Hosting
 from tests.server.test_coordinators import Subject
+
+R = TypeVar("R")
 
 NUMBER = {GROUP_METADATA: 1, TRANSACTION_STATE: 2, "t": 3}
 
@@ -22,6 +34,7 @@ class Replicated(Subject):
 
     def __init__(self, hosting: Hosting) -> None:
         super().__init__(hosting)
+        self.replay(FeatureLevelRecord(name="transaction.version", feature_level=2))
         for name, number in NUMBER.items():
             self.create(name, number, NODE)
             self.follow(name)
@@ -38,6 +51,29 @@ class Replicated(Subject):
         """Elect a leader in the next epoch."""
         self.change(NUMBER[topic], leader=leader)
         self.hosting.spin()
+
+    def log_end(self, topic: str) -> int:
+        return self.hosting.replicas.partition(topic, 0).log.log_end_offset
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.coordinators.transaction
+
+    def run(self, request: Coroutine[Any, Any, R]) -> asyncio.Future[R]:
+        started = start(request, self.hosting.loop)
+        self.hosting.spin()
+        return started
+
+    def begin(self) -> tuple[int, int]:
+        """Open a transaction of partition t-0; returns the producer's id and epoch."""
+        self.producer_ids.set_result(AllocateProducerIdsResponse(producer_id_start=1000, producer_id_len=1000))
+        begun = self.run(self.transactions.init_producer_id(InitProducerId("tx", 60_000)))
+        self.follow(TRANSACTION_STATE)
+        producer = begun.result().producer_id, begun.result().producer_epoch
+        added = self.run(self.transactions.add_partitions("tx", *producer, frozenset({("t", 0)}), 2))
+        self.follow(TRANSACTION_STATE)
+        assert added.result() is None
+        return producer
 
     def commit(self, offset: int) -> Any:
         partition = OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
@@ -76,6 +112,49 @@ def replicated(tmp_path: Path) -> Iterator[Replicated]:
     made.coordinators.close()
     hosting.spin()
     hosting.close()
+
+
+class TestElection:
+    """A new leader whose high watermark is below its log end."""
+
+    def test_a_committed_offset_never_goes_back(self, replicated: Replicated) -> None:
+        replicated.commit(5)
+        replicated.follow(GROUP_METADATA)
+        above = replicated.commit(6)  # Another leader may have acknowledged it.
+        replicated.lead(GROUP_METADATA, 2)
+        assert code(above) is ErrorCode.NOT_COORDINATOR
+        replicated.lead(GROUP_METADATA)
+        for _ in range(20):
+            assert code(replicated.committed()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            replicated.hosting.advance(1000)
+        replicated.follow(GROUP_METADATA)
+        assert offset_of(replicated.committed()) == 6
+        assert replicated.hosting.replicas.delayed_produces.watched == 0
+
+    def test_leadership_lost_while_a_prepare_is_not_committed(self, replicated: Replicated) -> None:
+        producer = replicated.begin()
+        ended = replicated.run(replicated.transactions.end_transaction(EndTxn("tx", *producer, True, 2)))
+        for leader in (2, NODE, 2):
+            replicated.lead(TRANSACTION_STATE, leader)
+            replicated.hosting.advance(5_000)
+        assert code(ended) is ErrorCode.NOT_COORDINATOR
+        assert replicated.log_end("t") == 0, "no marker"
+        assert replicated.hosting.replicas.delayed_produces.watched == 0
+
+    def test_a_prepare_that_gets_committed_after_the_election_is_completed(self, replicated: Replicated) -> None:
+        producer = replicated.begin()
+        ended = replicated.run(replicated.transactions.end_transaction(EndTxn("tx", *producer, True, 2)))
+        replicated.lead(TRANSACTION_STATE, 2)
+        assert code(ended) is ErrorCode.NOT_COORDINATOR
+        replicated.lead(TRANSACTION_STATE)
+        replicated.hosting.advance(5_000)
+        assert replicated.log_end("t") == 0, "no marker yet"
+        replicated.follow(TRANSACTION_STATE)
+        assert replicated.log_end("t") == 1
+        replicated.follow("t")
+        replicated.follow(TRANSACTION_STATE)
+        described = replicated.run(replicated.transactions.describe("tx")).result()
+        assert described.state is TransactionState.COMPLETE_COMMIT
 
 
 class TestSlowFollower:

@@ -130,6 +130,59 @@ def test_an_outcome_that_was_not_committed_has_no_effect() -> None:
     assert subject.partitions.written == [(("t", 0), 1, False)]
 
 
+def test_a_prepare_above_the_high_watermark_has_no_marker_until_it_is_committed() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    subject.coordinator.on_resigned(0)
+    subject.loop.run_ready()
+    assert code(ended) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    subject.loop.advance(20_000)
+    assert subject.partitions.written == []
+    assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert code(subject.end(producer)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    subject.log.release()
+    subject.loop.run_ready()
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_a_prepare_above_the_high_watermark_that_is_lost_has_no_effect() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    subject.coordinator.on_resigned(0)
+    subject.loop.run_ready()
+    assert code(ended) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    subject.coordinator.on_resigned(0)
+    subject.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    subject.loop.advance(20_000)
+    assert subject.partitions.written == []
+    subject.elect(3)
+    assert subject.state() is TransactionState.ONGOING
+    assert subject.end(producer, commit=False).result().producer_epoch == 1
+    assert subject.partitions.written == [(("t", 0), 1, False)]
+
+
+def test_nobody_is_fenced_by_an_epoch_that_is_not_committed() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    begun = subject.init()  # Fences the producer, once it is committed.
+    added = subject.add(producer)
+    assert not added.done()
+    subject.coordinator.on_resigned(0)
+    subject.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    subject.loop.run_ready()
+    assert code(begun) is code(added) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    assert subject.add(producer).result() is None
+
+
 @pytest.mark.parametrize(
     ("refused", "told"),
     [

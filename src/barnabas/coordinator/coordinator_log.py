@@ -5,7 +5,7 @@
 
 Older brokers wrote "the version of the key" in place of the type id, with the same numbers, so both read each other's logs.
 `CoordinatorLog` is all that a coordinator knows of a partition: append one batch, ask if it would be accepted, read all batches from the
-start.
+start, and wait until they are committed.
 `ReplicaCoordinatorLog` implements it with the replica manager's internal writer.
 
 Invariants:
@@ -57,7 +57,21 @@ class CoordinatorLog(Protocol):
         ...
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """Return buffers of whole batches, from the log start to the log end."""
+        """Return buffers of whole batches, from the log start to the log end; the last ones may not be committed yet."""
+        ...
+
+    def committed_offset(self, partition: int) -> int:
+        """Return the high watermark: what is below it is committed, and no election can take it away.
+
+        Raises: KafkaError if the partition is not here.
+        """
+        ...
+
+    def commit_of(self, partition: int, last_offset: int) -> asyncio.Future[int]:
+        """Return the future that an append up to `last_offset` would have.
+
+        Raises: KafkaError if the partition is not here.
+        """
         ...
 
 
@@ -79,6 +93,10 @@ class InternalLog(Protocol):
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[Buffer]: ...
 
+    def committed_offset_internal(self, topic: str, index: int) -> int: ...
+
+    def commit_of_internal(self, topic: str, index: int, last_offset: int) -> asyncio.Future[int]: ...
+
 
 class ReplicaCoordinatorLog:
     """`CoordinatorLog` over the replicas of this broker."""
@@ -99,6 +117,12 @@ class ReplicaCoordinatorLog:
 
     def read(self, partition: int) -> Iterator[Buffer]:
         return self._replicas.read_internal(self._topic, partition, 0)
+
+    def committed_offset(self, partition: int) -> int:
+        return self._replicas.committed_offset_internal(self._topic, partition)
+
+    def commit_of(self, partition: int, last_offset: int) -> asyncio.Future[int]:
+        return self._replicas.commit_of_internal(self._topic, partition, last_offset)
 
 
 class UnknownRecordType(Exception):

@@ -23,9 +23,9 @@ append that is refused for want of replicas must not cost a group the members th
 disk error can refuse the batch; if the log does, the shard's operations have batches of their own until the next election. Operations
 never share a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
 
-An operation without records (a read, a heartbeat) computes its answer at once. The client gets it when everything before it is
-committed, so nobody sees state that could still be lost. On one replica the log commits a batch as it appends it, and unless the batch
-is shared nothing waits.
+An operation without records (a read, a heartbeat) computes its answer at once, also an operation that rejects its request. The client gets
+the answer or the error when everything before it is committed, so nobody sees state that could still be lost. On one replica the log
+commits a batch as it appends it, and unless the batch is shared nothing waits.
 
 Invariants:
 - responses of one shard leave in the order of their batches;
@@ -229,12 +229,25 @@ class CoordinatorRuntime(Generic[S]):
         future: asyncio.Future[R] = self._loop.create_future()
         try:
             context = self._active(partition)
-            result = operation(context.shard)
         except KafkaError as error:
             future.set_exception(error)
+            return future
+        try:
+            result = operation(context.shard)
+        except KafkaError as error:
+            self._reject(context, error, future)
         else:
             self._write(context, result, future, transaction)
         return future
+
+    def _reject(self, context: ShardContext[S], error: KafkaError, future: asyncio.Future[Any]) -> None:
+        """Give out an operation's error when the state that it rests on is committed."""
+
+        def fail(lost: KafkaError | None) -> None:
+            if not future.done():
+                future.set_exception(lost or error)
+
+        self._settle_when_committed(context, CoordinatorResult(None, on_append=fail), future)
 
     def schedule_read(self, partition: int, operation: Callable[[S], R]) -> asyncio.Future[R]:
         """Compute an answer from the state; it is there when all that it rests on is committed."""

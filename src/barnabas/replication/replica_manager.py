@@ -380,9 +380,30 @@ class ReplicaManager:
             future: asyncio.Future[int] = self._loop.create_future()
             future.set_result(last_offset)
             return future
+        return self._commit_of(partition, last_offset, timeout_ms)
+
+    def _commit_of(self, partition: Partition, last_offset: int, timeout_ms: int | None) -> asyncio.Future[int]:
         operation = DelayedCommit(self._loop, partition, last_offset)
-        self.delayed_produces.watch(operation, (partition,), timeout_ms)
+        operation.notified(0)
+        if not operation.is_finished:
+            self.delayed_produces.watch(operation, (partition,), timeout_ms)
         return operation.future
+
+    def committed_offset_internal(self, topic: str, index: int) -> int:
+        """Return the high watermark of a partition.
+
+        Raises:
+            KafkaError: the replica is not here, or its log cannot be opened.
+        """
+        return self.partition(topic, index).log.high_watermark
+
+    def commit_of_internal(self, topic: str, index: int, last_offset: int) -> asyncio.Future[int]:
+        """Return the future that `append_internal` would return for an append up to `last_offset`.
+
+        Raises:
+            KafkaError: the replica is not here.
+        """
+        return self._commit_of(self.partition(topic, index), last_offset, None)
 
     def is_writable_internal(self, topic: str, index: int) -> bool:
         """Return whether this broker leads the partition and has enough in-sync replicas for `append_internal`."""
@@ -393,7 +414,8 @@ class ReplicaManager:
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
 
-        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once.
+        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once. It
+        uses what it has read when that is committed (`commit_of_internal`).
 
         Raises:
             KafkaError: the replica is not here, or reading the log failed.
