@@ -67,6 +67,7 @@ class TransactionHosting(GroupHosting):
     def elect_again(self, epoch: int = 1) -> None:
         """Forget everything in memory, and read it from the logs."""
         for partition in range(TRANSACTION_PARTITIONS):
+            self.transactions.on_resigned(partition)
             self.transactions.on_elected(partition, epoch)
         self.hosting.spin()
 

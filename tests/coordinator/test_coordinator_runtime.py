@@ -71,7 +71,7 @@ def test_batches_are_compressed_as_configured() -> None:
     host.elect()
     host.add(1)
     assert check_batch(host.log.batches[0][0], 0).compression == Compression.ZSTD
-    host.elect(epoch=1)
+    host.load_again()
     assert host.total().result() == 1
 
 
@@ -210,7 +210,7 @@ def test_state_moved_already_is_not_replayed() -> None:
     host.elect()
     host.add(5, replay=False)
     assert host.total().result() == 0
-    host.elect(epoch=1)
+    host.load_again()
     assert host.total().result() == 5
 
 
@@ -225,11 +225,40 @@ def test_states_and_epochs() -> None:
     assert len(host.shards) == 1, "the same and older epochs change nothing"
     host.runtime.on_resigned(0, 2)
     assert host.runtime.state(0) is ContextState.ACTIVE
-    host.elect(epoch=4)
-    assert (len(host.shards), host.shards[0].events) == (2, ["loaded", "unloaded"])
     host.runtime.on_resigned(0, 4)
+    assert host.shards[0].events == ["loaded", "unloaded"]
     assert code(host.total()) is ErrorCode.NOT_COORDINATOR
     assert host.runtime.state(0) is None
+
+
+class TestSameLeader:
+    """The leader of a partition is elected again, in a higher epoch."""
+
+    def test_its_shard_stays(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.hold_commits = True
+        waiting = host.add(1)
+        host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(10)]))
+        host.elect(epoch=4)
+        assert host.runtime.epoch(0) == 4
+        assert not waiting.done()
+        assert not host.total().done(), "it is active"
+        host.loop.advance(100)
+        host.log.release()
+        host.loop.run_ready()
+        assert waiting.result() == 1
+        assert host.total().result() == 11
+        assert host.shards[0].events == ["loaded"]
+        host.runtime.on_resigned(0, 3)
+        assert host.runtime.epoch(0) == 4, "a resignation of an older epoch is too late"
+
+    def test_a_shard_that_is_loading_goes_on(self) -> None:
+        host = Hosted()
+        host.runtime.on_elected(0, 0)
+        host.elect(epoch=1)
+        assert host.runtime.active_partitions() == [0]
+        assert (host.runtime.epoch(0), len(host.shards)) == (1, 1)
 
 
 def test_operations_on_all_shards() -> None:
@@ -355,7 +384,7 @@ class TestTransactions:
         assert self.end(host, committed=False).result() is None
         assert host.log.last_options == (None, 2)
         host.add(1)
-        host.elect(0, 1)
+        host.load_again()
         for shard in host.shards:
             assert "abort 7" in shard.events
             assert shard.replayed == [(0, 7), (2, -1)]
@@ -365,7 +394,7 @@ class TestTransactions:
         host.elect()
         self.add(host, 5)
         assert self.end(host).result() is None
-        host.elect(0, 1)
+        host.load_again()
         for shard in host.shards:
             assert "commit 7" in shard.events
 

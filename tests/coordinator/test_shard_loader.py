@@ -17,6 +17,7 @@ def test_loading_lets_the_loop_turn() -> None:
     for _ in range(3):
         host.add(*([1] * LOAD_RECORDS_PER_TURN))
     host.loop.run_ready()
+    host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     turns = 0
     while host.runtime.state(0) is ContextState.LOADING:
@@ -30,6 +31,7 @@ def test_resignation_while_loading() -> None:
     host = Hosted()
     host.elect()
     host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
+    host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     host.loop._ready.popleft().run()
     host.runtime.on_resigned(0, 1)
@@ -42,7 +44,7 @@ def test_offsets_go_on_after_a_load() -> None:
     host = Hosted()
     host.elect()
     host.add(1, 2)
-    host.elect(epoch=1)
+    host.load_again()
     host.add(3)
     assert [offset for offset, _ in host.shards[1].replayed] == [0, 1, 2]
 

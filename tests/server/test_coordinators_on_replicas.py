@@ -157,6 +157,33 @@ class TestElection:
         assert described.state is TransactionState.COMPLETE_COMMIT
 
 
+class TestSameLeader:
+    """The leader epoch of a partition rises, and its leader stays."""
+
+    def test_groups_and_their_waiting_clients_stay(self, replicated: Replicated) -> None:
+        (shard,) = replicated.coordinators.group.active_shards()
+        written = replicated.commit(5)
+        replicated.lead(GROUP_METADATA)
+        assert replicated.coordinators.group.active_shards() == [shard]
+        assert not written.done()
+        replicated.follow(GROUP_METADATA)
+        assert written.result().topics[0].partitions[0].error_code == 0
+        assert offset_of(replicated.committed()) == 5
+
+    def test_a_transaction_ends_while_the_epoch_rises(self, replicated: Replicated) -> None:
+        producer = replicated.begin()
+        ended = replicated.run(replicated.transactions.end_transaction(EndTxn("tx", *producer, True, 2)))
+        for topic in (TRANSACTION_STATE, "t", TRANSACTION_STATE):  # With Prepare, marker and Complete waiting.
+            replicated.lead(TRANSACTION_STATE)
+            replicated.lead("t")
+            replicated.follow(topic)
+        assert ended.result().producer_epoch == producer[1] + 1
+        assert replicated.log_end("t") == 1
+        described = replicated.run(replicated.transactions.describe("tx")).result()
+        assert described.state is TransactionState.COMPLETE_COMMIT
+        assert replicated.hosting.replicas.delayed_produces.watched == 0
+
+
 class TestSlowFollower:
     """A follower that stays in the ISR and fetches nothing for 20 seconds."""
 

@@ -134,13 +134,19 @@ class CoordinatorRuntime(Generic[S]):
     # Elections
 
     def on_elected(self, partition: int, epoch: int) -> None:
-        """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored."""
+        """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored.
+
+        A broker that goes on leading in a higher epoch keeps its shard: its log has not changed.
+        """
         context = self._contexts.get(partition)
-        if context is not None:
-            if context.epoch >= epoch and context.state is not ContextState.FAILED:
-                return
+        if context is None:
+            self._open(partition, epoch)
+        elif context.state is ContextState.FAILED:
             self._close(context)
-        self._open(partition, epoch)
+            self._open(partition, epoch)
+        elif context.epoch < epoch:
+            context.epoch = epoch
+            context.may_share = True
 
     def on_resigned(self, partition: int, epoch: int | None = None) -> None:
         """Drop the shard of a partition that this broker no longer leads; with an epoch, only if the shard's is at most that."""
@@ -162,7 +168,7 @@ class CoordinatorRuntime(Generic[S]):
         return [self._contexts[partition].shard for partition in self.active_partitions()]
 
     def epoch(self, partition: int) -> int | None:
-        """Return the leader epoch in which this broker coordinates a partition, None if it does not."""
+        """Return the leader epoch in which this broker coordinates a partition now, None if it does not."""
         context = self._contexts.get(partition)
         return None if context is None else context.epoch
 
@@ -475,12 +481,9 @@ class CoordinatorRuntime(Generic[S]):
 
     # Timers
 
-    def _run_timer(self, partition: int, epoch: int, key: str, operation: TimerOperation) -> None:
-        context = self._contexts.get(partition)
-        assert context is not None, f"timer {key} outlived its shard"
-        assert context.epoch == epoch, f"timer {key} of epoch {epoch} fires in {context!r}"
+    def _run_timer(self, context: ShardContext[S], key: str, operation: TimerOperation) -> None:
+        assert self._contexts.get(context.partition) is context, f"timer {key} outlived its shard"
         result = operation()
-
         if result.on_append is None:
             result = result._replace(on_append=partial(self._warn_not_written, key))
         self._write(context, result, None)
@@ -492,7 +495,7 @@ class CoordinatorRuntime(Generic[S]):
     # Loading and closing
 
     def _open(self, partition: int, epoch: int) -> None:
-        timer = CoordinatorTimer(self._loop, lambda key, operation: self._run_timer(partition, epoch, key, operation))
+        timer = CoordinatorTimer(self._loop, lambda key, operation: self._run_timer(context, key, operation))
         context = ShardContext(partition, epoch, self._new_shard(partition, timer), timer)
         self._contexts[partition] = context
         self._loader.load(context)

@@ -1,7 +1,8 @@
 """Appends that wait until their records are committed: a Produce with acks=all, and an append of the broker itself.
 
-Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if its leader changes, UNKNOWN_TOPIC_OR_PARTITION if its
-replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A sole replica commits at once and never waits.
+Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if this broker no longer leads it, UNKNOWN_TOPIC_OR_PARTITION
+if its replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A higher leader epoch of the same leader ends
+nothing: only a follower truncates its log. A sole replica commits at once and never waits.
 
 The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or the leadership is lost. Its writer holds state that
 rests on the records, so a time limit would settle nothing: the records stay in the log and may be committed later.
@@ -25,12 +26,11 @@ __all__ = ["AwaitedCommit", "DelayedCommit", "DelayedProduce", "settle_all"]
 class AwaitedCommit:
     """One partition's part: the high watermark must reach `required_offset`; `error_code` is None until then."""
 
-    __slots__ = ("error_code", "leader_epoch", "partition", "required_offset")
+    __slots__ = ("error_code", "partition", "required_offset")
 
     def __init__(self, partition: Partition, required_offset: int) -> None:
         self.partition = partition
         self.required_offset = required_offset
-        self.leader_epoch = partition.leader_epoch
         self.error_code: ErrorCode | None = None
 
     def settle(self) -> bool:
@@ -40,7 +40,7 @@ class AwaitedCommit:
         partition = self.partition
         if partition.is_deleted:
             self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not partition.is_leader or partition.leader_epoch != self.leader_epoch:
+        elif not partition.is_leader:
             self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif partition.log.high_watermark >= self.required_offset:
             enough = len(partition.isr) >= partition.effective_min_isr
