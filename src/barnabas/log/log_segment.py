@@ -21,7 +21,7 @@ Source: Kafka's `LogSegment`, `FileRecords`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from barnabas.log import log_files
 from barnabas.log.disk import Buffer, Disk, DiskFile, write_fully
@@ -415,10 +415,12 @@ class LogSegment:
 
     # Cutting and rebuilding
 
-    def rebuild(self, *, end_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
+    def rebuild(
+        self, *, end_offset: int | None = None, follows: Callable[[BatchHeader], bool] | None = None
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Read the segment from the start, rebuild its indexes, and cut the file behind the last good batch.
 
-        Yields each good batch; the caller must exhaust the iterator.
+        Yields each good batch; the caller must exhaust the iterator. A batch that `follows` rejects is bad.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -429,6 +431,8 @@ class LogSegment:
         self.first_timestamp = None
         good = 0
         for position, header, view in self.checked_batches(end_offset=end_offset):
+            if follows is not None and not follows(header):
+                break
             self.note_batch(position, header.size, header.base_offset, header.last_offset, header.max_timestamp)
             good = position + header.size
             yield header, view
