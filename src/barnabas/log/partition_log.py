@@ -47,7 +47,7 @@ from barnabas.log.log_slice import LogSlice
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.log.recovery import LogLoader, replay_producers
+from barnabas.log.recovery import LogLoader, reload_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
 from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
@@ -197,14 +197,18 @@ class PartitionLog:
         info.log_start_offset = self.log_start_offset
         return info
 
-    def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
+    def append_as_follower(self, records: memoryview | bytes | bytearray, leader_epoch: int) -> AppendInfo:
         """Append batches that a leader has given offsets and epochs; a truncated batch at the end is left out.
 
+        Args:
+            leader_epoch: that the Fetch request named. Batches from the first newer one on are left out: the leader has lost its
+                leadership meanwhile, and its file has changed while it was sent (KAFKA-18723).
+
         Raises:
-            CorruptRecord: a batch fails its checks, or its offsets do not ascend from the log's end.
+            CorruptRecord: a batch fails its checks, or its offset or leader epoch is below that of the batch before.
             KafkaStorageError: the disk failed; nothing was appended.
         """
-        info = self._appender.append_as_follower(records)
+        info = self._appender.append_as_follower(records, leader_epoch)
         info.log_start_offset = self.log_start_offset
         return info
 
@@ -386,6 +390,7 @@ class PartitionLog:
             KafkaStorageError: the disk failed.
         """
         if offset >= self.log_end_offset:
+            self._appender.forget_empty_epochs()
             return False
         if self.on_truncate is not None:
             self.on_truncate(offset)
@@ -396,18 +401,15 @@ class PartitionLog:
         try:
             self._local.truncate_to(offset)
             self._epochs.truncate_from_end(self.log_end_offset)
-            self._reload_producers()
+            reload_producers(
+                self._segments, self._producers, self.log_start_offset, self.log_end_offset, self._now_ms()
+            )
         except OSError as error:
             raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
         self._flusher.truncated(self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         return True
-
-    def _reload_producers(self) -> None:
-        self._producers.load_snapshot(self.log_start_offset, self.log_end_offset, self._now_ms())
-        if self._producers.map_end_offset < self.log_end_offset:
-            replay_producers(list(self._segments), self._producers, self.log_end_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Remove everything; the next record gets `offset`.

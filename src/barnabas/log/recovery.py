@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -335,9 +335,7 @@ class LogLoader:
         newest = snapshots[-1] if snapshots else -1
         # Snapshots of segments that are gone are useless, except the newest.
         producers.remove_snapshots(lambda offset: offset not in bases and offset != newest)
-        producers.load_snapshot(log_start, log_end, self._now_ms)
-        if producers.map_end_offset < log_end:
-            replay_producers(segments, producers, log_end)
+        if reload_producers(segments, producers, log_start, log_end, self._now_ms):
             producers.expire(self._now_ms)
         producers.map_end_offset = log_end
         if self._saw_marker:
@@ -361,7 +359,18 @@ def _marker_bytes(segment: LogSegment, position: int, header: BatchHeader) -> Ca
     return lambda: segment.read_batch(position, header)
 
 
-def replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
+def reload_producers(
+    segments: Iterable[LogSegment], producers: ProducerStateManager, log_start: int, log_end: int, now_ms: int
+) -> bool:
+    """Replace the producers' state by what the log says; return whether the snapshots ended before the log."""
+    producers.load_snapshot(log_start, log_end, now_ms)
+    if producers.map_end_offset >= log_end:
+        return False
+    _replay_producers(list(segments), producers, log_end)
+    return True
+
+
+def _replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
     """Apply the batches from `map_end_offset` on to the producers' state."""
     start_offset = producers.map_end_offset
     for index, segment in enumerate(segments):
