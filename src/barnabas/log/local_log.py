@@ -129,6 +129,7 @@ class LocalLog:
         segments = self.segments
         while segments.active.base_offset > offset:
             self._drop(segments.pop_active())
+            self._flusher.names_changed()
         segments.active.truncate_to(offset)
         segments.active.transaction_index.truncate_to(offset)
         self.log_end_offset = segments.active.next_offset()

@@ -270,6 +270,8 @@ class LogAppender:
     ) -> None:
         """Write a checked and patched set, into a new segment if need be, and account for it in memory."""
         config = self._config
+        if not self._flusher.is_settled:
+            self._flusher.settle()
         segment = self._segments.active
         if should_roll(segment, config, len(view), next_offset - 1, max_timestamp, now_ms):
             segment = self.roll(first_offset, now_ms)
@@ -322,6 +324,7 @@ class LogAppender:
         old = self._segments.active
         if not old.size and old.base_offset == base_offset:
             return old
+        self._flusher.settle()
         segment = self._local.create_segment(base_offset, self._config, now_ms)
         self._producers.map_end_offset = self._local.log_end_offset
         try:

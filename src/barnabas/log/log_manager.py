@@ -303,9 +303,13 @@ class LogManager:
             clean=clean,
             cleaned_to=self.cleaner.cleaned_to(key),
         )
-        log.on_truncate = lambda offset: self.cleaner.truncated(key, offset)
+        log.on_truncate = lambda offset: self._truncating(key, offset)
         self._logs[key] = log
         return log
+
+    def _truncating(self, key: Key, offset: int) -> None:
+        self.cleaner.truncated(key, offset)
+        self._checkpoints.lower_recovery_point(key, offset)
 
     # Logs
 

@@ -517,17 +517,18 @@ class LogSegment:
         return offset
 
     def truncate_to(self, offset: int) -> None:
-        """Cut off the batch that holds `offset` and all after it. The segment is active again."""
+        """Cut off the batch that holds `offset` and all after it. The segment is active again.
+
+        Raises:
+            OSError: the disk failed.
+        """
         if self.offset_index.is_sealed:
             self.offset_index.load()
             self.time_index.load()
         position = self.locate(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
-        try:
-            self.file().truncate(position)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.path}: {error.strerror or error}") from error
+        self.file().truncate(position)
         self.size = position
         self._positions.clear()
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry()

@@ -28,8 +28,9 @@ Source: Kafka's `UnifiedLog`, `LocalLog`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendOrigin, Opened
@@ -67,7 +68,7 @@ class PartitionLog:
         config: the settings; `reconfigure` changes them.
         high_watermark: moved by the partition; at most the log's end.
         recovered: what recovery read and cut off when the log was opened.
-        on_truncate: called before a truncation removes anything. Compaction then does not put the removed records back.
+        on_truncate: called before a truncation removes anything; may raise OSError. It lowers the checkpoints of this log.
     """
 
     __slots__ = (
@@ -348,14 +349,7 @@ class PartitionLog:
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
-        found: list[AbortedTransaction] = []
-        for segment in self._segments.starting_with(start):
-            for entry in segment.transaction_index.ending_at_or_after(start):
-                if entry.first_offset < end:
-                    found.append(entry)
-                if entry.last_stable_offset >= end:
-                    return found
-        return found
+        return self._segments.aborted_transactions(start, end)
 
     # Cutting
 
@@ -392,21 +386,16 @@ class PartitionLog:
         if offset >= self.log_end_offset:
             self._appender.forget_empty_epochs()
             return False
-        if self.on_truncate is not None:
-            self.on_truncate(offset)
         if offset < self._segments.first_base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self._flusher.truncated(offset)
-        try:
+        with self._truncation(offset):
             self._local.truncate_to(offset)
-            self._epochs.truncate_from_end(self.log_end_offset)
+            self._appender.forget_empty_epochs()
             reload_producers(
                 self._segments, self._producers, self.log_start_offset, self.log_end_offset, self._now_ms()
             )
-        except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self._flusher.truncated(self.log_end_offset)
+            self._flusher.truncated(self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         return True
@@ -417,17 +406,28 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
-        if self.on_truncate is not None:
-            self.on_truncate(offset)
-        self._flusher.truncated(0)
         first = self._local.create_segment(offset, self.config, self._now_ms())
-        try:
+        with self._truncation(offset):
+            self._flusher.truncated(0)
             self._local.restart_at(first)
             self._epochs.clear()
             self._producers.clear(offset)
+        self.log_start_offset = self.high_watermark = offset
+
+    @contextlib.contextmanager
+    def _truncation(self, offset: int) -> Iterator[None]:
+        try:
+            if self.on_truncate is not None:
+                self.on_truncate(offset)
         except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self.log_start_offset = self.high_watermark = self._flusher.recovery_point = offset
+            raise KafkaStorageError(f"cannot truncate {self.name}: {in_words(error)}") from error
+        self._flusher.truncated(offset)
+        try:
+            yield
+        except OSError as error:
+            # Some segments may be gone, others not.
+            raise self._flusher.failed(error, "a truncation") from error
+        self._flusher.settle_elsewhere()
 
     # Retention
 
@@ -558,6 +558,7 @@ class PartitionLog:
             self._segments.active.write_indexes()
             self._producers.map_end_offset = self.log_end_offset
             self._producers.take_snapshot()
+            self._flusher.settle()
             if self.recovery_point < self.log_end_offset:
                 self.flush()
             self.remove_deleted_files(at_once=True)
