@@ -222,6 +222,10 @@ class PartitionLog:
             producer_id, sequence, producer_epoch, now_ms, supports_epoch_bump=bump
         )
 
+    def forget_verifications(self) -> None:
+        """Discard the verifications of a replica that no longer leads."""
+        self._producers.verifications.clear()
+
     def roll(self) -> None:
         """Begin a new segment, unless the active one is empty."""
         if self._segments.active.size:
@@ -488,16 +492,9 @@ class PartitionLog:
             group,
             due_ms=now_ms + self.config.file_delete_delay_ms,
             run_blocking=self._run_blocking,
-            on_swap=lambda: self._remove_snapshots_of(gone),
+            on_swap=lambda: self._producers.remove_snapshots_of(gone),
             on_end=on_end,
         )
-
-    def _remove_snapshots_of(self, bases: frozenset[int]) -> None:
-        """Remove the producers' snapshots of segments that are gone; a failure is only logged."""
-        try:
-            self._producers.remove_snapshots(lambda offset: offset in bases)
-        except OSError as error:
-            logger.warning("%s: the next start will remove old snapshots: %s", self.directory, in_words(error))
 
     @property
     def has_deleted_files(self) -> bool:

@@ -100,6 +100,8 @@ class Partition:
         self.is_leader = registration.leader == self._node_id
         self._min_isr = -1
         self._is_sole_replica = self._commits_alone()
+        if not self.is_leader and self._log is not None:
+            self._log.forget_verifications()
         if is_new_epoch:
             self._follower_ends = None
         if self._log is not None:
