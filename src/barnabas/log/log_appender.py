@@ -338,6 +338,7 @@ class LogAppender:
         self._flusher.names_changed()
         # Name the sealed segment: a flush may have moved the recovery point to its end before its indexes were complete.
         self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
+        old.transaction_index.is_synced = True
         return segment
 
 

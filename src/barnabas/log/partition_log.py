@@ -551,8 +551,10 @@ class PartitionLog:
         if self._flusher.failure is not None:
             raise KafkaStorageError(self._flusher.failure)
         try:
-            # Neither indexes nor snapshot are synced: the next start checks them, and rebuilds them if they do not fit.
+            # Neither the other indexes nor the snapshot are synced: the next start checks them, and rebuilds what does not fit.
             self._segments.active.write_indexes()
+            for segment in self._segments:
+                segment.transaction_index.sync()
             self._producers.map_end_offset = self.log_end_offset
             self._producers.take_snapshot()
             self._flusher.settle()
