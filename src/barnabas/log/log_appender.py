@@ -270,8 +270,6 @@ class LogAppender:
     ) -> None:
         """Write a checked and patched set, into a new segment if need be, and account for it in memory."""
         config = self._config
-        if not self._flusher.is_settled:
-            self._flusher.settle()
         segment = self._segments.active
         if should_roll(segment, config, len(view), next_offset - 1, max_timestamp, now_ms):
             segment = self.roll(first_offset, now_ms)

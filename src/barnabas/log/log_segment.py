@@ -57,10 +57,10 @@ class LogSegment:
         "_bytes_since_index_entry",
         "_disk",
         "_file",
-        "_must_cut",
         "_open_files",
         "_positions",
         "base_offset",
+        "before_write",
         "created_ms",
         "first_timestamp",
         "index_interval_bytes",
@@ -107,7 +107,8 @@ class LogSegment:
         self.first_timestamp: int | None = None
         self.recently_used = False
         self._file: DiskFile | None = None
-        self._must_cut = False
+        # What has to succeed before the next write; it is called once.
+        self.before_write: Callable[[], None] | None = None
         self._bytes_since_index_entry = 0
         # Offsets whose position is known because a read or a write ended there.
         self._positions: dict[int, int] = {}
@@ -191,9 +192,9 @@ class LogSegment:
         position = self.size
         length = len(data)
         try:
-            if self._must_cut:
-                self.file().truncate(position)
-                self._must_cut = False
+            if self.before_write is not None:
+                self.before_write()
+                self.before_write = None
             file = self._file or self._open(create=False)
             self.recently_used = True
             written = file.pwrite(data, position)
@@ -206,10 +207,13 @@ class LogSegment:
         return position
 
     def _cut_back(self) -> None:
-        self._must_cut = True
+        self.before_write = self._cut
         with contextlib.suppress(OSError):
-            self.file().truncate(self.size)
-            self._must_cut = False
+            self._cut()
+            self.before_write = None
+
+    def _cut(self) -> None:
+        self.file().truncate(self.size)
 
     def note_batch(self, position: int, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Account for a batch at `position`: its largest timestamp, and an index entry if one is due."""
