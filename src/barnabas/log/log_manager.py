@@ -411,8 +411,8 @@ class LogManager:
         if targets:
             named = ", ".join(target.rpartition("/")[2] for target in targets[:STRAYS_NAMED])
             more = f" and {len(targets) - STRAYS_NAMED} more" if len(targets) > STRAYS_NAMED else ""
-            what = "%s: the metadata assigns %d of the logs here to no replica of this broker; kept as %s%s"
-            logger.warning(what, self.root_dir, len(targets), named, more)
+            what = "%s: these logs belong to no partition of this broker; they are set aside and kept: %s%s"
+            logger.warning(what, self.root_dir, named, more)
         return strays
 
     def disk_usage(self) -> DiskUsage:
