@@ -214,11 +214,11 @@ def test_internal_reads_yield_every_batch_from_the_offset(hosting: Hosting) -> N
     assert list(hosting.replicas.read_internal("t", 0, 40)) == []
 
 
-def test_logs_that_the_metadata_does_not_assign_are_deleted(hosting: Hosting) -> None:
+def test_logs_that_the_metadata_does_not_assign_are_set_aside(hosting: Hosting) -> None:
     hosting.logs.get_or_create("gone", 0, topic_id(99), LogConfig())
     hosting.create_topic("t")
     hosting.append("t", b"v")
-    assert hosting.replicas.delete_strays() == [("gone", 0)]
+    assert hosting.replicas.set_strays_aside() == [("gone", 0)]
     assert list(hosting.logs.logs) == [("t", 0)]
 
 

@@ -168,7 +168,7 @@ class ReplicaManager:
         try:
             self.log_manager.delete(topic.name, partition.index)
         except KafkaError as error:
-            # The replica is deleted all the same; at the next start `delete_strays` deletes its files.
+            # The replica is deleted all the same; the next start sets its files aside.
             logger.error("%s-%d: %s", topic.name, partition.index, error.message)
         self._notify_changed(partition)
 
@@ -193,18 +193,18 @@ class ReplicaManager:
         assert self.image is not None
         return self._log_config_for(name, self.image)
 
-    def delete_strays(self) -> list[tuple[str, int]]:
-        """Delete the logs of partitions that the metadata does not assign to this broker; once, after the first image.
+    def set_strays_aside(self) -> list[tuple[str, int]]:
+        """Set aside the logs of partitions that the metadata does not assign to this broker; once, after the first image.
 
         Returns:
-            Topic and index of each deleted log.
+            Topic and index of each such log.
         """
 
-        def is_known(topic: str, index: int, topic_id: bytes | None) -> bool:
+        def is_assigned(topic: str, index: int, topic_id: bytes | None) -> bool:
             hosted = self.topics.get(topic)
             return hosted is not None and index in hosted.partitions and topic_id in (None, hosted.topic_id)
 
-        return self.log_manager.delete_unknown(is_known)
+        return self.log_manager.set_strays_aside(is_assigned)
 
     # For the partitions
 
