@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.server.broker import BrokerServer
 from barnabas.server.config import BrokerConfig
+from tests.simulation.disk import SimDisk
 from tests.simulation.node import Node
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ class BrokerNode(Node):
 
     server: BrokerServer
 
-    def __init__(self, world: World, name: str, host: str, properties: dict[str, str]) -> None:
-        super().__init__(world, name, host)
+    def __init__(
+        self, world: World, name: str, host: str, properties: dict[str, str], disk: SimDisk | None = None
+    ) -> None:
+        super().__init__(world, name, host, disk)
         self.address = (host, PORT)
         self.properties = {
             "node.id": "1",

@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from tests.simulation.disk import SimDisk
+
 Work = Callable[[], Any]
 THREADS = 16
 """As many as the server has for syncs."""
@@ -25,7 +27,8 @@ class Executor:
     """The threads of one incarnation of a node.
 
     Args:
-        max_seconds: how long a piece of work takes at most; 0 does it in the turn of the loop that submits it.
+        max_seconds: how long a piece of work takes at most, beside what it waits for the disk; 0 does it in the turn of the loop that
+            submits it.
 
     Attributes:
         duration: asked for the seconds that the next piece of work takes; a test may replace it.
@@ -35,11 +38,12 @@ class Executor:
         self,
         loop: asyncio.AbstractEventLoop,
         rng: random.Random,
+        disk: SimDisk,
         *,
         max_seconds: float = 0.0,
         threads: int = THREADS,
     ) -> None:
-        self._loop, self._rng = loop, rng
+        self._loop, self._rng, self._disk = loop, rng, disk
         self._idle_threads = threads
         self._waiting: deque[tuple[Work, asyncio.Future[Any]]] = deque()
         self.max_seconds = max_seconds
@@ -70,6 +74,8 @@ class Executor:
 
     def _do(self, work: Work, future: asyncio.Future[Any], rest_seconds: float) -> None:
         result, failure = None, None
+        # What its caller has waited for the disk is not this work's time, and the other way round.
+        before, self._disk.seconds_spent = self._disk.seconds_spent, 0.0
         # No loop runs in the thread of an executor.
         running = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
@@ -79,6 +85,8 @@ class Executor:
             failure = error
         finally:
             asyncio._set_running_loop(running)
+            rest_seconds += self._disk.take_seconds()
+            self._disk.seconds_spent = before
         if rest_seconds > 0:
             self._loop.call_later(rest_seconds, self._end, future, result, failure)
         else:

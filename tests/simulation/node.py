@@ -36,18 +36,21 @@ class NodeDied(Exception):
 class Node:
     """A machine and its present process, which starts with it.
 
+    Args:
+        disk: one that another machine has written; None for an empty one.
+
     Attributes:
         network: the network that it is connected to.
         loop: the loop of its present process.
         executor_seconds: how long work for threads takes at most, for this process and those after it.
     """
 
-    def __init__(self, world: World, name: str, host: str) -> None:
+    def __init__(self, world: World, name: str, host: str, disk: SimDisk | None = None) -> None:
         self.name, self.host = name, host
         self.network = world.network
         self.clock_jumped_ms = 0
         self.executor_seconds = 0.0
-        self.disk = SimDisk(world.random(f"disk of {name}").getrandbits(32), now_ms=self.now_ms)
+        self.disk = disk or SimDisk(world.random(f"disk of {name}").getrandbits(32), now_ms=self.now_ms)
         self.is_up = False
         self._world = world
         self._rng = world.random(f"process of {name}")
@@ -64,10 +67,10 @@ class Node:
 
     def now_ms(self) -> int:
         """The wall clock of this machine, in epoch milliseconds."""
-        return EPOCH_MS + int(self._world.loop.time() * 1000) + self.clock_jumped_ms
+        return EPOCH_MS + int((self._world.loop.time() + self.disk.seconds_spent) * 1000) + self.clock_jumped_ms
 
     def monotonic_ns(self) -> int:
-        return int(self._world.loop.time() * 1e9)
+        return int((self._world.loop.time() + self.disk.seconds_spent) * 1e9)
 
     # What it runs
 
@@ -99,7 +102,9 @@ class Node:
         assert not self.is_up, f"{self.name} is up"
         self.is_up = True
         self.loop = NodeLoop(self._world.loop, self)
-        self.executor = self.loop.executor = Executor(self.loop, self._rng, max_seconds=self.executor_seconds)
+        self.executor = self.loop.executor = Executor(
+            self.loop, self._rng, self.disk, max_seconds=self.executor_seconds
+        )
         self.network.power_is_back(self.host)
 
     # Faults

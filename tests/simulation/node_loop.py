@@ -5,6 +5,7 @@ the node can end or stand still while the others go on:
 
 - `end`: nothing of it runs any more, and no `finally` either: a process that is killed does not clean up.
 - `pause`: what falls due is kept, in order, until `go_on`.
+- A call to a slow disk that blocks: what follows in the same callback happens so much later, and what falls due meanwhile is kept.
 
 While a callback of the node runs, this is the running loop, so that `asyncio.sleep` and all that is like it wait on the node's own
 timers. A future of one node cannot be awaited by another: asyncio refuses it, and so two nodes can only meet through the network.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
     """One incarnation of a node's process.
 
     Attributes:
+        is_paused: whether the process stands still.
         errors: what reached the exception handler.
         executor: set by the node that owns this loop.
     """
@@ -54,8 +57,10 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     def __init__(self, world: VirtualLoop, node: Node) -> None:
         self._world, self._node = world, node
-        self._held: list[asyncio.Handle] | None = None
+        self._held: list[asyncio.Handle] = []
+        self._is_blocked = False
         self._has_ended = False
+        self.is_paused = False
         self._left_behind: list[object] = []
         self.errors: list[dict[str, Any]] = []
 
@@ -65,18 +70,21 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     # Life and death
 
-    @property
-    def is_paused(self) -> bool:
-        return self._held is not None
-
     def pause(self) -> None:
-        if self._held is None:
-            self._held = []
+        self.is_paused = True
 
     def go_on(self) -> None:
-        held, self._held = self._held or [], None
-        for handle in held:
-            self._world.put(handle)
+        self.is_paused = False
+        self._catch_up()
+
+    def _unblock(self) -> None:
+        self._is_blocked = False
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if not self.is_paused and not self._is_blocked:
+            held, self._held = self._held, []
+            self._world.put_first(held)
 
     def end(self) -> None:
         """Run nothing of this node from now on.
@@ -87,6 +95,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self._left_behind += asyncio.all_tasks(self)
         for task in asyncio.all_tasks(self):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
+            coroutine = task.get_coro()
+            if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                coroutine.close()  # It has not begun, so nothing of it runs here.
         for handle in self._world.handles_of(self):
             self._left_behind.append((handle._callback, handle._args))  # type: ignore[attr-defined]
             handle.cancel()
@@ -95,7 +106,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
         """Run what fell due, or keep it while the node is paused."""
         if self._has_ended:
             return
-        if self._held is not None:
+        if self.is_paused or self._is_blocked:
             self._held.append(handle)
             return
         outer = asyncio._get_running_loop()
@@ -106,6 +117,10 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._node.kill("ends in the midst of a write")
         finally:
             asyncio._set_running_loop(outer)
+            seconds = self._node.disk.take_seconds()
+            if seconds > 0 and not self._has_ended:
+                self._is_blocked = True
+                self._world.call_later(seconds, self._unblock)
 
     # What asyncio and the node call
 
@@ -136,7 +151,8 @@ class NodeLoop(asyncio.AbstractEventLoop):
         self._world._timer_handle_cancelled(timer)  # type: ignore[attr-defined]
 
     def time(self) -> float:
-        return self._world.time()
+        """Return the world's time; later by what this callback has waited for the disk."""
+        return self._world.time() + self._node.disk.seconds_spent
 
     def now_ms(self) -> int:
         """This node's wall clock."""

@@ -44,6 +44,8 @@ from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
 EARLIEST, LATEST = -2, -1
+SECONDS = 3600.0
+"""Far more than any run lasts that does not hang."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Plan:
     transactors: int
     executor_seconds: float
     pause_every_seconds: float
+    sync_seconds: float
 
     @staticmethod
     def draw(seed: int) -> Plan:
@@ -87,6 +90,7 @@ class Plan:
             transactors=rng.choice((0, 1, 2)),
             executor_seconds=rng.choice((0.0, 0.0, 0.01, 0.3)),
             pause_every_seconds=rng.choice((1.0, 1000.0, 1000.0)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
         )
 
 
@@ -119,6 +123,8 @@ class OneBroker:
         self.rng = self.world.random("faults")
         self.broker = self.world.add_broker("broker", self.properties())
         self.broker.executor_seconds = plan.executor_seconds
+        if plan.sync_seconds:
+            self.broker.disk.duration = lambda call, _: plan.sync_seconds if call.startswith("sync") else 0.0
         self.clients = self.world.add_node("clients")
         self.work: asyncio.Future[Any] | None = None
         self.history = History()
@@ -333,7 +339,7 @@ def run(seed: int, bug: str | None = None) -> Result:
         if bug is not None:
             stack.enter_context(BUGS[bug]())
         try:
-            played.world.play(played.story())
+            played.world.play(played.story(), seconds=SECONDS)
         except Stuck as stuck:
             history.errors.append(str(stuck))
         except (AssertionError, KafkaError, Refused, *LOST) as error:

@@ -62,8 +62,7 @@ class Told:
 def play(disk: SimDisk, began: float, story: Play) -> float:
     """Run a broker over the disk until the story ends, or the broker does; returns the time of the end."""
     world = World(1, began)
-    broker, client = world.add_broker("broker", PROPERTIES), world.add_node("client")
-    broker.disk = disk
+    broker, client = world.add_broker("broker", PROPERTIES, disk), world.add_node("client")
 
     async def live() -> None:
         await broker.start()

@@ -92,7 +92,7 @@ class MemoryTransport(asyncio.Transport):
     def _send(self, segment: bytes | Ending) -> None:
         network = self._network
         delay = network.delay(self.here[0], self.there[0])
-        self._arrives_at = max(self._arrives_at, network.loop.time() + delay)
+        self._arrives_at = max(self._arrives_at, self.loop.time() + delay)
         self._under_way.append(segment)
         # Timers of the same moment fire in no particular order, so each delivers whatever is next.
         network.loop.call_at(self._arrives_at, self._deliver)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import selectors
 from collections.abc import Mapping
 from typing import Any
 
 
 class Stuck(SystemExit):
-    """Nothing is scheduled and nothing is ready, yet somebody still waits."""
+    """Nothing is scheduled and nothing is ready, yet somebody still waits; or the world has gone on for longer than it may."""
 
 
 class Crash(SystemExit):
@@ -49,10 +50,15 @@ class _NeverWaits(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """The one loop of a simulated world. It has no sockets and no threads: those belong to nodes."""
+    """The one loop of a simulated world. It has no sockets and no threads: those belong to nodes.
+
+    Attributes:
+        ends_at: when the world is taken for stuck.
+    """
 
     def __init__(self, began: float = 0.0) -> None:
         self._now = began
+        self.ends_at = math.inf
         selector = _NeverWaits()
         super().__init__(selector)
         selector.loop = self
@@ -64,11 +70,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def advance(self, seconds: float) -> None:
         self._now += seconds
+        if self._now > self.ends_at:
+            raise Stuck(f"the simulation still goes on at {self._now:.0f} s")
 
     # A node's loop schedules handles of its own, which know how to run.
 
     def put(self, handle: asyncio.Handle) -> None:
         self._ready.append(handle)  # type: ignore[attr-defined]
+
+    def put_first(self, handles: list[asyncio.Handle]) -> None:
+        """Put handles before all others, so that they keep their order."""
+        self._ready.extendleft(reversed(handles))  # type: ignore[attr-defined]
 
     def put_at(self, timer: asyncio.TimerHandle) -> None:
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from tests.simulation.broker_node import BrokerNode
+from tests.simulation.disk import SimDisk
 from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.timeline import Timeline
@@ -61,9 +62,11 @@ class World:
         """Add a machine with a process that does nothing until it is asked to, as clients are."""
         return self._add(Node(self, name, self._next_host()))
 
-    def add_broker(self, name: str, properties: dict[str, str] | None = None) -> BrokerNode:
+    def add_broker(
+        self, name: str, properties: dict[str, str] | None = None, disk: SimDisk | None = None
+    ) -> BrokerNode:
         """Add a machine for a broker; `start` starts it."""
-        return self._add(BrokerNode(self, name, self._next_host(), properties or {}))
+        return self._add(BrokerNode(self, name, self._next_host(), properties or {}, disk))
 
     def _next_host(self) -> str:
         return f"127.0.0.{len(self.nodes) + 1}"
@@ -76,11 +79,11 @@ class World:
         """Let the world go on until its story ends, and end the world.
 
         Raises:
-            TimeoutError: it takes longer than so many virtual seconds.
-            Stuck: nothing will ever happen again, and the story still waits.
+            Stuck: nothing will ever happen again, or it takes longer than so many virtual seconds.
         """
+        self.loop.ends_at = self.loop.time() + seconds
         try:
-            return self.loop.run_until_complete(asyncio.wait_for(story, seconds))
+            return self.loop.run_until_complete(story)
         finally:
             self._end()
 
