@@ -150,6 +150,7 @@ class SimDisk:
         self.error_rate = error_rate
         self.now_ms = now_ms
         self.on_call: Callable[[str, str], OSError | None] | None = None
+        self.on_failure: Callable[[str, str], None] = lambda call, path: None
         self.duration: Callable[[str, str], float] | None = None
         self.seconds_spent = 0.0
         # Asked at every write; what it returns is raised when a part of the write is done: the process ends in its midst.
@@ -210,13 +211,17 @@ class SimDisk:
             self.seconds_spent += self.duration(call, path)
         if self._fail_at is not None and self.calls >= self._fail_at:
             self._fail_at = None
-            raise OSError(errno.EIO, "simulated failure", path)
+            raise self._failure(call, path)
         if self.on_call is not None:
             error = self.on_call(call, path)
             if error is not None:
                 raise error
         if self.error_rate and call in MUTATIONS and self.random.random() < self.error_rate:
-            raise OSError(errno.EIO, "simulated failure", path)
+            raise self._failure(call, path)
+
+    def _failure(self, call: str, path: str) -> OSError:
+        self.on_failure(call, path)
+        return OSError(errno.EIO, "simulated failure", path)
 
     def take_seconds(self) -> float:
         """Return how long the calls since the last time took."""

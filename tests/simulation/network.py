@@ -78,9 +78,17 @@ class Network:
         self._cut: set[tuple[str, str]] = set()
         self._slow: dict[tuple[str, str], float] = {}
         self._off: set[str] = set()
+        self._names: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<Network listeners={len(self.listeners)} connections={len(self._open) // 2} cut={sorted(self._cut)}>"
+
+    def name(self, host: str, name: str) -> None:
+        """Say who has an address, for the timeline."""
+        self._names[host] = name
+
+    def _note(self, what: str, *hosts: str) -> None:
+        self.timeline.note("network", what.format(*(self._names.get(host, host) for host in hosts)))
 
     # The weather
 
@@ -97,29 +105,30 @@ class Network:
 
     def slow_down(self, source: str, target: str, seconds: float) -> None:
         """Let everything from one host to the other travel so much longer; 0 ends it."""
-        self.timeline.note("network", f"{source} to {target} takes {seconds:g} s more")
+        self._note(f"{{}} to {{}} takes {seconds:g} s more", source, target)
         self._slow[source, target] = seconds
 
     def cut(self, source: str, target: str) -> None:
         """Cut one way; answers on the other still travel."""
-        self.timeline.note("network", f"{source} to {target} is cut")
+        self._note("{} to {} is cut", source, target)
         self._cut.add((source, target))
 
     def heal(self, source: str, target: str) -> None:
-        self.timeline.note("network", f"{source} to {target} heals")
+        self._note("{} to {} heals", source, target)
         self._cut.discard((source, target))
         self._release()
 
     def part(self, half: Iterable[str], other_half: Iterable[str]) -> None:
         """Cut both ways between every host of one half and every host of the other."""
         half, other_half = list(half), list(other_half)
-        self.timeline.note("network", f"parts {', '.join(half)} from {', '.join(other_half)}")
+        names = [", ".join(["{}"] * len(hosts)) for hosts in (half, other_half)]
+        self._note(f"{names[0]} and {names[1]} are parted", *half, *other_half)
         for one in half:
             for other in other_half:
                 self._cut |= {(one, other), (other, one)}
 
     def heal_all(self) -> None:
-        self.timeline.note("network", "heals everywhere")
+        self._note("all ways heal")
         self._cut.clear()
         self._slow.clear()
         self._release()
@@ -138,7 +147,7 @@ class Network:
         """Break one connection, whichever the seed picks."""
         if self._open:
             transport = self._rng.choice(list(self._open))
-            self.timeline.note("network", f"resets the connection from {transport.here[0]} to {transport.there[0]}")
+            self._note("a connection of {} and {} is reset", transport.here[0], transport.there[0])
             transport.abort()
 
     # Nodes that end

@@ -48,9 +48,11 @@ class Node:
     def __init__(self, world: World, name: str, host: str, disk: SimDisk | None = None) -> None:
         self.name, self.host = name, host
         self.network = world.network
+        self.network.name(host, name)
         self.clock_jumped_ms = 0
         self.executor_seconds = 0.0
         self.disk = disk or SimDisk(world.random(f"disk of {name}").getrandbits(32), now_ms=self.now_ms)
+        self.disk.on_failure = lambda call, path: self.note(f"its disk fails to {call} {path}")
         self.is_up = False
         self._world = world
         self._rng = world.random(f"process of {name}")
@@ -64,6 +66,10 @@ class Node:
 
     def note(self, what: str, *, is_detail: bool = False) -> None:
         self._world.timeline.note(self.name, what, is_detail=is_detail)
+
+    def remark(self, what: str) -> None:
+        """As `note`, for what is said rather than what happens."""
+        self._world.timeline.remark(self.name, what)
 
     def now_ms(self) -> int:
         """The wall clock of this machine, in epoch milliseconds."""

@@ -162,6 +162,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
         """Write a line about this node into the world's timeline."""
         self._node.note(what, is_detail=is_detail)
 
+    def remark(self, what: str) -> None:
+        self._node.remark(what)
+
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tests.simulation.timeline import Timeline
+import contextlib
+import logging
+
+from tests.simulation.timeline import LogLines, Timeline
+from tests.simulation.world import World
 
 PAGE = """\
      seconds  who         what
     0.000000  broker      starts
-    1.500000  network     127.0.0.1 to 127.0.0.2 is cut
+    1.500000  network     broker to clients is cut
     2.000000  broker      is killed"""
 
 
@@ -18,7 +22,7 @@ def told() -> tuple[Timeline, list[float]]:
     now[0] = 1.0
     timeline.note("clients", "p0: PRODUCE took 3.0 ms", is_detail=True)
     now[0] = 1.5
-    timeline.note("network", "127.0.0.1 to 127.0.0.2 is cut")
+    timeline.note("network", "broker to clients is cut")
     now[0] = 2.0
     timeline.note("broker", "is killed")
     return timeline, now
@@ -52,3 +56,51 @@ def test_equal_stories_have_equal_hashes_and_others_do_not() -> None:
     now[0] = 4.0
     again.witness("a", "b", 17)
     assert again.digest() != seen
+
+
+def test_a_node_logs_into_the_timeline_without_changing_the_hash() -> None:
+    logger = logging.Logger("a logger")
+    logger.addHandler(LogLines(logging.WARNING))
+
+    async def work() -> None:
+        logger.warning("the %s is %s", "disk", "full")
+        logger.info("all is well")
+
+    world = World(1)
+    node = world.add_node("clients")
+
+    async def story() -> str:
+        logger.warning("nobody says this")
+        before = world.timeline.digest()
+        await node.run(work())
+        assert world.timeline.digest() == before
+        return world.timeline.page()
+
+    assert world.play(story(), seconds=1).splitlines()[1:] == [
+        "    0.000000  clients     warning: the disk is full",
+    ]
+
+
+def test_the_network_and_the_disk_say_what_fails_by_name() -> None:
+    world = World(1)
+    one, other = world.add_node("one"), world.add_node("other")
+
+    async def story() -> None:
+        world.network.cut(one.host, other.host)
+        world.network.slow_down(other.host, one.host, 0.25)
+        world.network.part([one.host], [other.host])
+        world.network.heal(one.host, other.host)
+        world.network.heal_all()
+        one.disk.fail_call(1)
+        with contextlib.suppress(OSError):
+            one.disk.mkdir("/data")
+
+    world.play(story(), seconds=1)
+    assert [(entry.who, entry.what) for entry in world.timeline.entries] == [
+        ("network", "one to other is cut"),
+        ("network", "other to one takes 0.25 s more"),
+        ("network", "one and other are parted"),
+        ("network", "one to other heals"),
+        ("network", "all ways heal"),
+        ("one", "its disk fails to mkdir /data"),
+    ]

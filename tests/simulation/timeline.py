@@ -1,12 +1,15 @@
 """What happened in a simulated world, when and to whom: a page to read after a failure, and a hash that two equal runs share.
 
 `note` writes a line that is read. `witness` only goes into the hash, as every delivery of bytes does: two runs that differ anywhere
-have different hashes. Times are virtual seconds since the world began.
+have different hashes. `remark` writes a line that is not hashed; `LogLines` makes one of each line that a node logs. Times are
+virtual seconds since the world began.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -46,6 +49,10 @@ class Timeline:
         self.entries.append(entry)
         self._hash.update(repr(entry).encode())
 
+    def remark(self, who: str, what: str) -> None:
+        """Write a line that says nothing of what happened, so that the hash stays the same with and without it."""
+        self.entries.append(Entry(self._time(), who, what, False))
+
     def witness(self, *values: object) -> None:
         """Put something into the hash only."""
         self._hash.update(repr((self._time(), *values)).encode())
@@ -61,3 +68,12 @@ class Timeline:
         if len(shown) > last:
             head.append(f"{'…':>12}  {len(shown) - last:,} earlier lines")
         return "\n".join([*head, *map(str, shown[-last:])])
+
+
+class LogLines(logging.Handler):
+    """Gives what is logged to the node that is running."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        remark = getattr(asyncio._get_running_loop(), "remark", None)
+        if remark is not None:
+            remark(f"{record.levelname.lower()}: {record.getMessage()}")
