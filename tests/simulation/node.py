@@ -107,7 +107,7 @@ class Node:
         """Begin a new process, and switch the power on if it is off."""
         assert not self.is_up, f"{self.name} is up"
         self.is_up = True
-        self.loop = NodeLoop(self._world.loop, self)
+        self.loop = NodeLoop(self._world.loop, self)  # type: ignore[abstract]  # what nobody calls is not there
         self.executor = self.loop.executor = Executor(
             self.loop, self._rng, self.disk, max_seconds=self.executor_seconds
         )

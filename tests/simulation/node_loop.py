@@ -124,7 +124,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
 
     # What asyncio and the node call
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         handle = _Handle(callback, args, self, context)
@@ -132,9 +132,9 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._world.put(handle)
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         timer = _Timer(when, callback, args, self, context)
@@ -142,7 +142,7 @@ class NodeLoop(asyncio.AbstractEventLoop):
             self._world.put_at(timer)
         return timer
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
@@ -174,10 +174,10 @@ class NodeLoop(asyncio.AbstractEventLoop):
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         return self.executor.submit(lambda: func(*args))
 
-    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:  # type: ignore[override]
+    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         return self._node.network.listen(self, protocol_factory, host or self._node.host, port or 0)
 
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:  # type: ignore[override]
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
         return await self._node.network.connect(self, protocol_factory, host, port)
 
     @property

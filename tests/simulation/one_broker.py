@@ -220,7 +220,7 @@ class OneBroker:
     async def workers(self) -> None:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
-        workers = [*self.producers, *self.committers, *self.transactors, *readers]
+        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers]
         if self.transactors:
             workers.append(CommittedReader(self.shared, self.history))
         loop = asyncio.get_running_loop()

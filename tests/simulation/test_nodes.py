@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.channel import Channel
+from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import (
@@ -281,6 +283,35 @@ def test_each_connection_comes_from_its_nodes_address() -> None:
         peers = [{c.info.peer_host for c in side.broker.server.listeners[0].connections} for side in (a, b)]
         assert peers == [{a.node.host}, {b.node.host}]
         assert len({node.host for node in world.nodes}) == 4
+
+    played(story)
+
+
+def test_one_broker_asks_another_through_its_channel() -> None:
+    async def story(world: World, a: Side, b: Side) -> None:
+        channel = Channel(a.broker.loop, *b.broker.address, client_id="a", timeout_ms=5_000)
+
+        def ask() -> asyncio.Future[Any]:
+            return a.broker.run(channel.request(MetadataRequest(topics=[])))
+
+        assert (await ask()).brokers[0].port == b.broker.address[1]
+        assert a.broker.host in {c.info.peer_host for c in b.broker.server.listeners[0].connections}
+        b.broker.pause()
+        with pytest.raises(RequestTimedOut):
+            await ask()
+        b.broker.kill()
+        with pytest.raises(BrokerNotAvailable, match="connection refused"):
+            await ask()
+        world.network.part([a.broker.host], [b.broker.host])
+        with pytest.raises(BrokerNotAvailable, match="no answer within 5000 ms"):
+            await ask()
+        world.network.heal_all()
+        await b.broker.start()
+        assert (await ask()).brokers[0].port == b.broker.address[1]
+        waiting = ask()
+        b.broker.kill()
+        with pytest.raises(ConnectionLost):
+            await waiting
 
     played(story)
 

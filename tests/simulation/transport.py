@@ -170,7 +170,7 @@ class MemoryTransport(asyncio.Transport):
         if isinstance(self._protocol, asyncio.BufferedProtocol):
             rest = segment
             while rest and not self._lost:
-                buffer = self._protocol.get_buffer(len(rest))
+                buffer: Any = self._protocol.get_buffer(len(rest))
                 size = min(len(buffer), len(rest))
                 buffer[:size] = rest[:size]
                 self._protocol.buffer_updated(size)

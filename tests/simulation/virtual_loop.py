@@ -84,7 +84,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def put_at(self, timer: asyncio.TimerHandle) -> None:
         heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
-        timer._scheduled = True
+        timer._scheduled = True  # type: ignore[attr-defined]
 
     def handles_of(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Handle]:
         """Return what a node's loop has scheduled here."""
