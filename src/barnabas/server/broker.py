@@ -410,7 +410,6 @@ class BrokerServer:
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         self._image = image
-        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
