@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from barnabas.metadata.cluster_image import Endpoint, VersionRange
+from barnabas.metadata.directory_ids import UNASSIGNED
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -57,6 +58,13 @@ def test_a_registration_is_kept_whole_and_fenced() -> None:
     assert (broker.epoch, broker.incarnation_id, broker.rack) == (end, INCARNATION, "r")
     assert (broker.fenced, broker.in_controlled_shutdown) == (True, False)
     assert broker.directories == (b"a" * 16, b"z" * 16)
+
+
+def test_a_broker_with_several_directories_chooses_one_for_each_replica_later() -> None:
+    harness = ControllerHarness()
+    harness.heartbeat(2, register(harness))
+    harness.create("a")
+    assert harness.controller.image.topics.by_name["a"].partitions[0].directories == (UNASSIGNED,)
 
 
 def test_a_broker_of_another_cluster_is_rejected() -> None:

@@ -271,13 +271,25 @@ def test_later_requests_wait_for_a_long_one(apart: ControllerHarness) -> None:
     assert second.result().topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-def test_a_long_request_is_computed_again_when_the_controller_has_written_meanwhile(apart: ControllerHarness) -> None:
+def test_the_controllers_own_changes_wait_for_a_long_request(apart: ControllerHarness) -> None:
     future = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
     apart.now_ms += 60_000
-    apart.controller.tick()  # Fences the broker, whose session is over.
+    apart.controller.tick()
+    assert not apart.controller.image.cluster.brokers[1].fenced
     let_go(apart)
-    assert len(apart.loop.apart) == 2
-    assert future.result().topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert future.result().topics[0].error_code == ErrorCode.NONE
+    apart.controller.tick()  # Fences the broker, whose session is over.
+    assert apart.controller.image.cluster.brokers[1].fenced
+
+
+def test_a_long_request_may_be_appended_in_batches(apart: ControllerHarness) -> None:
+    request = messages.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1000)
+    first = apart.later(ApiKey.ELECT_LEADERS, request, is_long=True)
+    second = apart.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert (first.done(), second.done()) == (False, False)
+    let_go(apart)
+    assert first.result().replica_election_results == []
+    assert second.result().topics[0].error_code == ErrorCode.NONE
 
 
 def test_a_long_request_fails_when_the_controller_closes(apart: ControllerHarness) -> None:

@@ -1,7 +1,8 @@
 """The active controller: it turns requests into metadata records, and answers when they are committed.
 
 `handle` asks a manager for a `ControllerResult`, appends its records through the quorum as one atomic batch,
-and answers when the high watermark has passed them. The managers see the state after everything appended so far, also
+and answers when the high watermark has passed them. A change of any size is appended batch by batch, in as many turns of
+the loop. The managers see the state after everything appended so far, also
 what is not committed yet, so two requests in a row cannot both create one topic; readers and listeners see only what is
 committed. Both states are images, so giving up the uncommitted one costs nothing.
 
@@ -9,15 +10,16 @@ Invariants
 - State moves only by replaying records, in the order of their offsets.
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
-- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes.
+- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes. Until its last batch is
+  appended, other requests and the controller's own changes wait; a heartbeat that waits counts for its session.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
   first `tick` after its time is over, or with NOT_CONTROLLER when the controller closes.
 - Listeners receive each commit once and in order, with the delta and the image it led to.
 - The controller does not survive a failure to replay, nor one that leaves the end of the log unknown: `on_fault` is
   called and the process has to stop, because a replica that skips a record has another state than the log.
 
-Limits: no metadata transaction is ever begun (every change fits one batch, at most 10,000 records); the other voters'
-and brokers' requests (Vote, Fetch, AlterPartition, …) come with replication. No NoOpRecord is written while idle.
+Limits: no metadata transaction is ever begun (what has to be atomic fits one batch, at most 10,000 records); the other voters' requests
+(Vote, Fetch, …) come with replication. No NoOpRecord is written while idle.
 
 Sources: KIP-500, KIP-631; Kafka's `QuorumController`, `MetadataPublisher`.
 """
@@ -28,10 +30,11 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
+from barnabas.metadata.batches import Batches, append_batches, run
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
@@ -50,15 +53,18 @@ from barnabas.metadata.metadata_loader import MetadataLoader, load_snapshot
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
 from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
+from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
 from barnabas.raft.seams import SnapshotId
-from barnabas.steps import in_background
+from barnabas.steps import in_background, turn
 
 if TYPE_CHECKING:
     import asyncio
+
+    from barnabas.protocol.messages import BrokerHeartbeatRequest
 
 logger = logging.getLogger(__name__)
 
@@ -249,6 +255,8 @@ class QuorumController:
         if request.future.done():
             return
         if self._is_computing and not self._closed:
+            if request.api_key == ApiKey.BROKER_HEARTBEAT:
+                cluster_control.keep_session(self._view(), cast("BrokerHeartbeatRequest", request.body))
             self._early.append(request)
             return
         try:
@@ -265,7 +273,9 @@ class QuorumController:
                 return
             view = self._view(request.version, request.mutation_quota)
             result = _bounded(manager(view, request.body))
-            if len(result.records) > RECORDS_PER_TURN and self._loop is not None:
+            if result.batches is not None:
+                run(self._answer_in_batches(request, result.response, result.batches), self._loop)
+            elif len(result.records) > RECORDS_PER_TURN and self._loop is not None:
                 in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
                 self._finish(request, _change(view, result))
@@ -280,20 +290,48 @@ class QuorumController:
 
         self._is_computing = True
         try:
-            view = None
-            # Again if the controller's own records came between: the answer must follow from the latest state.
-            while view is None or (view.image is not self._latest and self.is_active):
-                view = self._view(request.version, request.mutation_quota)
-                change = await loop.run_in_executor(None, compute, view)
+            view = self._view(request.version, request.mutation_quota)
+            change = await loop.run_in_executor(None, compute, view)
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if not request.future.done():
+            if request.future.done():
+                return
+            if change.result.batches is not None:
+                await self._finish_in_batches(request, change.result.response, change.result.batches)
+            else:
                 self._finish(request, change)
         except Exception as error:
             request.fail(error)
         finally:
             self._is_computing = False
             self._answer_early()
+
+    async def _answer_in_batches(self, request: _Request, response: Message, batches: Batches) -> None:
+        """Answer a request whose change has any size; later requests wait until it is appended."""
+        self._is_computing = True
+        try:
+            await self._finish_in_batches(request, response, batches)
+        except Exception as error:
+            request.fail(error)
+        finally:
+            self._is_computing = False
+            self._answer_early()
+
+    async def _finish_in_batches(self, request: _Request, response: Message, batches: Batches) -> None:
+        records = await self._append_batches(batches)
+        self._finish(request, _change(self._view(), ControllerResult(response, records)))
+
+    async def _append_batches(self, batches: Batches) -> list[MetadataRecord]:
+        """As `append_batches`, for as long as this controller leads the epoch of now."""
+        epoch = self.driver.node.epoch
+
+        def append(records: list[MetadataRecord]) -> None:
+            self._append(_change(self._view(), ControllerResult(None, records)), None)
+
+        def may_go_on() -> bool:
+            return self.is_active and self.driver.node.epoch == epoch
+
+        return await append_batches(batches, append, may_go_on, self._loop)
 
     def _finish(self, request: _Request, change: _Change) -> None:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
@@ -478,14 +516,27 @@ class QuorumController:
         for pending in self._pending:
             if pending.request is not None and pending.request.expires_ms < now_ms:
                 pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
-        while self.is_active and (records := self._due(view := self._view())):
-            try:
-                self._append(_change(view, ControllerResult(None, records)), None)
-            except KafkaError as error:
-                logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
-                return
+        if self.is_active:
+            run(self._write_due(), self._loop)
 
-    def _due(self, view: ControllerView) -> list[MetadataRecord]:
+    async def _write_due(self) -> None:
+        while self.is_active and not self._is_computing and (batches := self._due(self._view())) is not None:
+            self._is_computing = True
+            try:
+                records = await self._append_batches(batches)
+                if records:
+                    self._append(_change(self._view(), ControllerResult(None, records)), None)
+            except (KafkaError, BatchTooLarge) as error:
+                if self.is_active:
+                    logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
+                return
+            finally:
+                self._is_computing = False
+                self._answer_early()
+            if self._loop is not None:
+                await turn()
+
+    def _due(self, view: ControllerView) -> Batches | None:
         return cluster_control.fence_stale(view) or self._elections.due(view)
 
     def close(self) -> None:
