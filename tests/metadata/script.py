@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from barnabas.metadata.metadata_loader import MetadataLoader
+from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader
 from barnabas.metadata.record_codec import encode_record
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -66,7 +66,7 @@ class ScriptRunner:
         self.seen = self.harness.log.end_offset
 
     def new_records(self) -> Iterator[str]:
-        loader = MetadataLoader()
+        loader = MetadataBatchLoader()
         for loaded in loader.load(self.harness.log.read(self.seen, self.harness.log.end_offset)):
             for record in loaded.records:
                 yield f"log {record.NAME} {self.fields(record)}".rstrip()

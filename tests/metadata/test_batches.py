@@ -60,7 +60,7 @@ def cluster(*topics: int, assigned: tuple[int, ...] = (1, 2)) -> ControllerHarne
         assignments = [replicas(partition_index=i, broker_ids=list(assigned)) for i in range(partitions)]
         created = topic(name=f"t{number}", num_partitions=-1, replication_factor=-1, assignments=assignments)
         harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[created]))
-    harness.loop = harness.controller._loop = Turns()  # type: ignore[assignment]
+    harness.loop = harness.controller._loop = harness.active._loop = Turns()  # type: ignore[assignment]
     return harness
 
 
@@ -224,7 +224,7 @@ def test_a_heartbeat_that_has_to_wait_keeps_its_session(three: None) -> None:
     waiting = beat(harness, 2)
     stale = messages.BrokerHeartbeatRequest(broker_id=1, broker_epoch=0)
     refused = harness.later(ApiKey.BROKER_HEARTBEAT, stale)
-    sessions = harness.controller.sessions.last_contact_ms
+    sessions = harness.active.sessions.last_contact_ms
     assert sessions[2] == harness.now_ms
     harness.loop.run_all()
     assert not waiting.result().is_fenced
@@ -270,7 +270,7 @@ def test_a_log_that_fails_half_way_fails_the_request_alone(three: None, caplog: 
 def test_a_controller_that_resigned_in_between_appends_nothing_more(three: None) -> None:
     harness = cluster(7)
     future = beat(harness, 1, want_fence=True)
-    harness.controller.is_active = False
+    harness.driver.resign()
     end = harness.log.end_offset
     harness.loop.run_all()
     assert future.exception().code is ErrorCode.NOT_CONTROLLER

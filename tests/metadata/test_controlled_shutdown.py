@@ -159,7 +159,7 @@ def test_a_broker_that_was_fenced_in_its_shutdown_leads_only_as_a_new_incarnatio
     cluster = Cluster((1,))
     assert not cluster.stop(1)
     cluster.beat(1, want_shut_down=False)
-    cluster.harness.now_ms += cluster.harness.controller.sessions.timeout_ms - 1
+    cluster.harness.now_ms += cluster.harness.settings.broker_session_timeout_ms - 1
     for other in (2, 3):
         cluster.beat(other)
     cluster.harness.now_ms += 1
@@ -190,7 +190,7 @@ def test_a_restart_without_an_orderly_stop_leaves_isr_and_elr() -> None:
     # 1 restarts within its session, 3 after it was fenced; neither says that it stopped.
     cluster.epochs[3] = cluster.harness.register(3, unfence=False, incarnation_id=b"3" * 16)
     assert (cluster.now().isr, cluster.now().elr) == ((1, 2), ())
-    cluster.harness.now_ms += cluster.harness.controller.sessions.timeout_ms
+    cluster.harness.now_ms += cluster.harness.settings.broker_session_timeout_ms
     cluster.beat(2)
     cluster.epochs[1] = cluster.harness.register(1, unfence=False, incarnation_id=b"1" * 16)
     for index in (0, 1):

@@ -1,5 +1,6 @@
 """When the active controller last heard from each broker, and how far the broker had read the metadata log then.
 
+Times are of the monotonic clock: a wall clock that jumps would end every session at once.
 This is soft state: only the active controller keeps it, and a new controller gives each broker one full timeout first.
 
 Source: Kafka's `BrokerHeartbeatManager`.
