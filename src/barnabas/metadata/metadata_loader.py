@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from barnabas.steps import Loop
 
 RECORDS_PER_TURN = 1_000
-"""How many records are decoded and replayed in one turn of the loop: some 20 ms."""
+"""How many records are replayed in one turn of the loop: some 20 ms. A batch of the log is decoded in one."""
 
 Publisher = Callable[[MetadataDelta, MetadataImage], None]
 
