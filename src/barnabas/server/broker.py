@@ -181,7 +181,7 @@ class BrokerServer:
             warn_of_onlookers(self.metrics.http)
         warn_of_readers(self._directory)
         self.controller.add_listener(self._on_metadata)
-        self.replica_manager.delete_strays()
+        self.replica_manager.set_strays_aside()
         await self.lifecycle.heartbeat()
         self._report_leaderless()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
