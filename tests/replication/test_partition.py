@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from barnabas.log.log_config import LogConfig
@@ -176,6 +178,18 @@ def test_a_transaction_needs_the_guard_of_its_verification(hosting: Hosting) -> 
     assert hosting.replicas.append_to(partition, transactional(), 1, guard=guard).last_offset == 0
     assert partition.begin_verification(7, 1, 0, supports_epoch_bump=False) is None, "the open transaction proves it"
     assert hosting.replicas.append_to(partition, transactional(1), 1).last_offset == 1
+
+
+def test_a_guard_does_not_survive_the_loss_of_leadership(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("t", replicas=(NODE, 2), isr=(NODE,))
+    partition = hosting.replicas.partition("t", 0)
+    begin = partial(partition.begin_verification, 1, 0, 0, supports_epoch_bump=False)
+    guard = begin()
+    hosting.change(id_, leader=NODE)
+    assert begin() is guard, "a new epoch of the same leader keeps it"
+    hosting.change(id_, leader=2)
+    hosting.change(id_, leader=NODE)
+    assert begin() is not guard
 
 
 def test_coordinators_pass_the_guard_on(hosting: Hosting) -> None:

@@ -164,7 +164,7 @@ def test_a_broker_stops_although_the_controller_does_not_answer(
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -> None:
+def test_a_log_of_a_topic_that_is_gone_is_set_aside_at_the_start(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     node.create_topic("t")
     produce(node, "t", b"one")
@@ -173,7 +173,7 @@ def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -
     (tmp_path / "data" / "ghost-0" / "00000000000000000000.log").write_bytes(b"")
     with closing(Serving(tmp_path)) as again:
         assert not (tmp_path / "data" / "ghost-0").exists()
-        assert list((tmp_path / "data").glob("ghost-0.*-delete"))
+        assert list((tmp_path / "data").glob("ghost-0.*-stray"))
         assert fetched(again, "t")
 
 

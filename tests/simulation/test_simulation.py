@@ -14,7 +14,7 @@ import pytest
 from tests.simulation import checkers
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.history import Batch, Commit, History, Partition, Transaction
-from tests.simulation.world import Plan, run
+from tests.simulation.one_broker import Plan, run
 
 SEEDS_PER_TEST = 5
 SEEDS_FOR_A_BUG = 300
@@ -43,6 +43,7 @@ def test_seeds_run_clean(first: int) -> None:
 def test_a_seed_replays_exactly() -> None:
     first, second = run(11), run(11)
     assert first.history == second.history
+    assert first.timeline.digest() == second.timeline.digest()
 
 
 @pytest.mark.slow

@@ -127,6 +127,8 @@ class Partition:
         self.replicas = registration.replicas
         self.is_leader = registration.leader == self._node_id
         self._min_isr = -1
+        if not self.is_leader and self._log is not None:
+            self._log.forget_verifications()
         if is_new_epoch:
             self._followers = None
             self.epoch_start_offset = -1

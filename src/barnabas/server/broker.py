@@ -395,7 +395,7 @@ class BrokerServer:
             self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
         if is_first:
             # Not before the first image: it has everything that the quorum had committed.
-            self.replica_manager.delete_strays()
+            self.replica_manager.set_strays_aside()
 
     # Timers
 

@@ -34,7 +34,7 @@ from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
-from barnabas.log.log_manager import run_in_future
+from barnabas.log.log_flusher import run_in_future
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
