@@ -15,7 +15,7 @@ from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from tests.log.small_log import Clock, open_log
-from tests.log.story import append, read_all
+from tests.log.story import append, batch, read_all
 from tests.simulation.disk import MUTATIONS, SimDisk
 
 
@@ -116,6 +116,20 @@ def test_a_truncation_is_durable_before_anything_is_written_behind_it() -> None:
     begun()
     append(log, 1, leader_epoch=1)
     assert [call.split()[0] for call in calls] == ["sync", "sync", "sync_dir", "sync_dir", "pwrite"]
+
+
+def test_a_truncation_is_durable_before_the_next_segment_begins() -> None:
+    disk = SimDisk()
+    config = LogConfig(segment_bytes=800)
+    log = PartitionLog(disk, "/data/orders-0", config, now_ms=Clock(), run_blocking=lambda job, done: None)
+    append(log, 7)
+    assert log.segment_count == 1
+    log.truncate_to(12)
+    calls: list[str] = []
+    disk.on_call = lambda call, path: calls.append(call) if call in MUTATIONS else None
+    log.append_as_leader(batch(12, 10), 0)
+    assert log.segment_count == 2
+    assert calls[:5] == ["sync", "sync", "sync_dir", "sync_dir", "create"]
 
 
 def test_an_append_does_not_wait_for_a_truncation_whose_sync_has_ended() -> None:

@@ -251,7 +251,7 @@ def test_leaders_of_all_partitions_are_elected_in_batches(three: None) -> None:
     expected = {"t0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "t1": ErrorCode.NONE}
     for name, code in expected.items():
         assert [(each.partition_id, each.error_code) for each in results[name]] == [(i, code) for i in range(4)]
-    assert sizes(harness, end) == [2, 2]
+    assert sizes(harness, end) == [3, 1]
 
 
 def test_a_heartbeat_that_has_to_wait_keeps_its_session(three: None) -> None:

@@ -7,7 +7,7 @@
 - `executor`: a node's threads, whose work takes virtual time.
 - `disk`: files whose unsynced bytes a power cut loses, torn writes, errors, a full or slow disk.
 - `timeline`: what happened when and to whom, to be read, and as a hash that equal runs share.
-- `workload`: producers, readers and group members that write down all they were told; `transactions` are theirs.
+- `workload`: producers, readers and group members that write down all they were told; `transactions` and `creator` hold more of them.
 - `checkers`: one property a module, judged on what was written down.
 - `one_broker`: draws a run of one broker from a seed, and plays it.
 - `deliberate_bugs`: faults that are switched on here only, to see that each checker can fail.

@@ -42,7 +42,6 @@ class Node:
     Attributes:
         network: the network that it is connected to.
         loop: the loop of its present process.
-        executor_seconds: how long work for threads takes at most, for this process and those after it.
     """
 
     def __init__(self, world: World, name: str, host: str, disk: SimDisk | None = None) -> None:
@@ -50,7 +49,7 @@ class Node:
         self.network = world.network
         self.network.name(host, name)
         self.clock_jumped_ms = 0
-        self.executor_seconds = 0.0
+        self._executor_seconds = 0.0
         self.disk = disk or SimDisk(world.random(f"disk of {name}").getrandbits(32), now_ms=self.now_ms)
         self.disk.on_failure = lambda call, path: self.note(f"its disk fails to {call} {path}")
         self.is_up = False
@@ -77,6 +76,10 @@ class Node:
 
     def monotonic_ns(self) -> int:
         return int((self._world.loop.time() + self.disk.seconds_spent) * 1e9)
+
+    def slow_threads(self, max_seconds: float) -> None:
+        """Let work for threads take up to so many seconds, in this process and those after it."""
+        self._executor_seconds = self.executor.max_seconds = max_seconds
 
     # What it runs
 
@@ -109,7 +112,7 @@ class Node:
         self.is_up = True
         self.loop = NodeLoop(self._world.loop, self)  # type: ignore[abstract]  # what nobody calls is not there
         self.executor = self.loop.executor = Executor(
-            self.loop, self._rng, self.disk, max_seconds=self.executor_seconds
+            self.loop, self._rng, self.disk, max_seconds=self._executor_seconds
         )
         self.network.power_is_back(self.host)
 

@@ -18,8 +18,6 @@ from typing import Any
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
-    CreateTopicsRequest,
-    CreateTopicsResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     OffsetFetchRequest,
@@ -28,6 +26,7 @@ from barnabas.protocol.messages import (
 from barnabas.server.cannot_start import CannotStart
 from tests.simulation import checkers
 from tests.simulation.client import Client
+from tests.simulation.creator import Creator, create_topic, topics
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.history import History, Partition
 from tests.simulation.timeline import Timeline
@@ -44,6 +43,7 @@ from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader
 from tests.simulation.world import World
 
 EARLIEST, LATEST = -2, -1
+CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
 
@@ -122,7 +122,7 @@ class OneBroker:
         self.world = World(plan.seed)
         self.rng = self.world.random("faults")
         self.broker = self.world.add_broker("broker", self.properties())
-        self.broker.executor_seconds = plan.executor_seconds
+        self.broker.slow_threads(plan.executor_seconds)
         if plan.sync_seconds:
             self.broker.disk.duration = lambda call, _: plan.sync_seconds if call.startswith("sync") else 0.0
         self.clients = self.world.add_node("clients")
@@ -142,6 +142,7 @@ class OneBroker:
             Transactor(f"x{n}", n % 2 + 1, self.shared, self.history, self.world.random(f"x{n}"))
             for n in range(plan.transactors)
         ]
+        self.creator = Creator(self.history, self.world.random("creator"))
 
     def properties(self) -> dict[str, str]:
         properties = {
@@ -192,8 +193,8 @@ class OneBroker:
             self.clients.boot()
             self.work = None
         if self.work is None:
-            await self.clients.run(self.create_topic(self.broker.address, "t", self.plan.partitions))
-            await self.clients.run(self.create_topic(self.broker.address, "x", len(self.shared)))
+            await self.clients.run(self.create_topic("t", self.plan.partitions))
+            await self.clients.run(self.create_topic("x", len(self.shared)))
             self.work = self.clients.run(self.workers())
         faults = []
         if with_faults:
@@ -220,7 +221,7 @@ class OneBroker:
     async def workers(self) -> None:
         """Run in the clients' process."""
         readers = [Reader(partition, self.history) for partition in self.partitions]
-        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers]
+        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, self.creator]
         if self.transactors:
             workers.append(CommittedReader(self.shared, self.history))
         loop = asyncio.get_running_loop()
@@ -255,15 +256,9 @@ class OneBroker:
 
     # What is done outside the workload
 
-    async def create_topic(self, address: tuple[str, int], name: str, partitions: int) -> None:
-        client = Client(address, "admin")
-        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
-        while True:
-            answer = await client.request(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
-            error = answer.topics[0].error_code
-            if error in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-                return
+    async def create_topic(self, name: str, partitions: int) -> None:
+        client = Client(self.broker.address, "admin")
+        while (error := await create_topic(client, name, partitions)) not in CREATED:
             if error not in NOT_YET:
                 raise AssertionError(f"the topic could not be created: {ErrorCode(error).name}")
             await asyncio.sleep(0.1)
@@ -286,6 +281,7 @@ class OneBroker:
         for committer in self.committers:
             offset = await self.committed(client, committer.group, committer.partition)
             self.history.final_commits[committer.group, committer.partition] = offset
+        self.history.final_topics = await topics(client)
         await self.read_transactions(client)
 
     async def read_transactions(self, client: Client) -> None:

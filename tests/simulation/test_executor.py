@@ -111,6 +111,18 @@ def test_work_of_a_process_that_ends_is_not_done() -> None:
     played(story)
 
 
+def test_a_new_process_has_threads_as_slow() -> None:
+    async def story(world: World, node: Node) -> None:
+        node.slow_threads(1.0)
+        assert await node.run(work(node, [])) > 0
+        node.kill()
+        node.boot()
+        began = world.loop.time()
+        assert await node.run(work(node, [])) > began
+
+    played(story)
+
+
 def test_threads_stand_still_with_their_process() -> None:
     async def story(world: World, node: Node) -> None:
         node.executor.duration = lambda: 1.0

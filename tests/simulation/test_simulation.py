@@ -166,5 +166,10 @@ def test_a_lost_commit_is_found(actual: int | None, wrong: bool) -> None:
     assert names(found) == ({"committed_offsets"} if wrong else set())
 
 
+def test_a_lost_topic_is_found() -> None:
+    assert names(History(created_topics=["a", "b"], final_topics={"a"})) == {"created_topics"}
+    assert names(History(created_topics=["a", "b"], final_topics={"a", "b", "c"})) == set()
+
+
 def test_a_start_that_fails_is_found() -> None:
     assert names(History(recoveries=[(0.1, "OSError()")])) == {"recovery"}
