@@ -60,7 +60,7 @@ def cluster(*topics: int, assigned: tuple[int, ...] = (1, 2)) -> ControllerHarne
         assignments = [replicas(partition_index=i, broker_ids=list(assigned)) for i in range(partitions)]
         created = topic(name=f"t{number}", num_partitions=-1, replication_factor=-1, assignments=assignments)
         harness.send(ApiKey.CREATE_TOPICS, messages.CreateTopicsRequest(topics=[created]))
-    harness.loop = harness.active._loop = Turns()  # type: ignore[assignment]
+    harness.loop = harness.controller._loop = harness.active._loop = Turns()  # type: ignore[assignment]
     return harness
 
 
@@ -168,6 +168,44 @@ def test_a_broker_is_fenced_by_the_last_record(three: None) -> None:
     assert harness.controller.image.cluster.brokers[1].fenced
 
 
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_broker_whose_unfencing_stopped_half_way_leads_the_rest_after_its_next_heartbeat(
+    three: None, turns: int
+) -> None:
+    harness = cluster(7, assigned=(1,))
+    beat(harness, 1, want_fence=True)
+    harness.loop.run_all()
+    future = beat(harness, 1)
+    for _ in range(turns):
+        harness.loop.run_one()
+    harness.log.error = OSError(28, "No space left on device")
+    harness.loop.run_all()
+    assert future.exception().code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert not harness.controller.image.cluster.brokers[1].fenced
+    assert leaders(harness) == {1, -1}
+    harness.log.error = None
+    beat(harness, 1)
+    harness.loop.run_all()
+    assert leaders(harness) == {1}
+    end = harness.log.end_offset
+    assert not beat(harness, 1).result().is_fenced
+    assert harness.log.end_offset == end
+
+
+def test_the_next_controller_finishes_an_unfencing_too(three: None) -> None:
+    harness = cluster(7, assigned=(1,))
+    beat(harness, 1, want_fence=True)
+    harness.loop.run_all()
+    beat(harness, 1)
+    harness.controller.close()
+    harness.loop.run_all()
+    harness.loop = None
+    harness.restart()
+    assert leaders(harness) == {1, -1}
+    beat(harness, 1)
+    assert leaders(harness) == {1}
+
+
 def test_requests_and_the_controllers_own_changes_wait_in_between(three: None) -> None:
     harness = cluster(7)
     fencing = beat(harness, 1, want_fence=True)
@@ -213,7 +251,7 @@ def test_leaders_of_all_partitions_are_elected_in_batches(three: None) -> None:
     expected = {"t0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "t1": ErrorCode.NONE}
     for name, code in expected.items():
         assert [(each.partition_id, each.error_code) for each in results[name]] == [(i, code) for i in range(4)]
-    assert sizes(harness, end) == [2, 2]
+    assert sizes(harness, end) == [3, 1]
 
 
 def test_a_heartbeat_that_has_to_wait_keeps_its_session(three: None) -> None:

@@ -68,6 +68,7 @@ def _alter(
         answer = Response.TopicData(topic_id=asked.topic_id)
         response.topics.append(answer)
         topic = view.image.topics.by_id.get(asked.topic_id)
+        yield None  # A topic is work too, also one without partitions.
         for proposal in asked.partitions:
             result = Response.PartitionData(partition_index=proposal.partition_index)
             answer.partitions.append(result)

@@ -135,16 +135,26 @@ def heartbeat(
         batches, should_shut_down = _shut_down(view, broker, want_fence=request.want_fence)
         fenced = broker.fenced or should_shut_down
     elif broker.fenced and not request.want_fence and caught_up:
-        batches = on_broker_back(view, broker.id, _change(broker, fenced=UNFENCE))
+        batches = _settle(view, broker.id, _change(broker, fenced=UNFENCE))
         fenced = False
     elif not broker.fenced and request.want_fence:
         batches = fence_broker(view, broker)
         fenced = True
+    elif not broker.fenced and broker.id not in view.sessions.settled:
+        # Its unfencing stopped half-way, perhaps with another controller.
+        batches = _settle(view, broker.id)
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
         is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
     )
     return ControllerResult(response, batches=batches)
+
+
+def _settle(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
+    """Let a broker lead what waits for it; `first` comes before that."""
+    records = yield from on_broker_back(view, broker_id, *first)
+    view.sessions.settled.add(broker_id)
+    return records
 
 
 def keep_session(view: ControllerView, request: messages.BrokerHeartbeatRequest) -> None:
@@ -201,6 +211,7 @@ def _hand_over(view: ControllerView, broker: BrokerRegistration) -> Batches:
 
 def fence_broker(view: ControllerView, broker: BrokerRegistration) -> Batches:
     """Return the changes of a broker that is fenced. Its own comes last: until then the next controller would fence it again."""
+    view.sessions.settled.discard(broker.id)
     records = yield from on_broker_gone(view, broker.id)
     return [*records, _change(broker, fenced=FENCE)]
 

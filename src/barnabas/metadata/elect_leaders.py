@@ -46,9 +46,9 @@ def elect_leaders(
     topics = view.image.topics.by_name
     is_all = request.topic_partitions is None
     if request.topic_partitions is None:
-        asked = [(name, list(topics[name].partitions)) for name in sorted(topics)]
+        asked = ((name, list(topics[name].partitions)) for name in sorted(topics))
     else:
-        asked = [(entry.topic, entry.partitions) for entry in request.topic_partitions]
+        asked = ((entry.topic, entry.partitions) for entry in request.topic_partitions)
     response = messages.ElectLeadersResponse()
     changes = _results(view, asked, election, response, is_all=is_all)
     return ControllerResult(response, batches=in_batches(changes))
@@ -66,6 +66,7 @@ def _results(
     for name, indexes in asked:
         answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name)
         response.replica_election_results.append(answer)
+        yield None  # A topic is work too, also one without partitions.
         for index in indexes:
             error, change = _elect(view, elections, name, index, election)
             if not (is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED):

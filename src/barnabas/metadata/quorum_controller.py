@@ -271,6 +271,8 @@ class QuorumController:
         try:
             await self._finish_in_batches(request, response, batches)
         except Exception as error:
+            # What was to settle a broker may be missing.
+            self.sessions.settled.clear()
             request.fail(error)
         finally:
             self._is_computing = False
