@@ -61,7 +61,8 @@ class Told:
 
 def play(disk: SimDisk, began: float, story: Play) -> float:
     """Run a broker over the disk until the story ends, or the broker does; returns the time of the end."""
-    world = World(1, began)
+    # Another seed in each life: a process that starts again is another incarnation of its broker.
+    world = World(round(began * 1000), began)
     broker, client = world.add_broker("broker", PROPERTIES, disk), world.add_node("client")
 
     async def live() -> None:
