@@ -35,6 +35,7 @@ from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
 from barnabas.replication.topic_traffic import TopicTraffic
+from barnabas.steps import in_pieces
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
@@ -491,10 +492,10 @@ class ReplicaManager:
         """As `fetch`, for many partitions: they are read in slices, again after each change until there is enough to respond."""
         deadline = self._loop.time() + params.max_wait_ms / 1000
         while True:
+            keys: Sequence[Hashable] = await self._replicas_of(partitions) if session is None else (session,)
             # Before the read, so that a change between two slices counts.
             operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
             left_ms = max(0, int((deadline - self._loop.time()) * 1000))
-            keys: Sequence[Hashable] = self._replicas_of(partitions) if session is None else (session,)
             self.delayed_fetches.watch(operation, keys, left_ms)
             try:
                 if session is None:
@@ -511,12 +512,13 @@ class ReplicaManager:
             finally:
                 operation.finish(None)
 
-    def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
+    async def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
         """Look up the replicas that are here; the read that follows finds out why another one is not."""
-        for wanted in partitions:
-            if wanted.partition is None:
-                with suppress(KafkaError):
-                    wanted.partition = self.partition_for_fetch(wanted)
+        async for piece in in_pieces(list(partitions)):
+            for wanted in piece:
+                if wanted.partition is None:
+                    with suppress(KafkaError):
+                        wanted.partition = self.partition_for_fetch(wanted)
         return [wanted.partition for wanted in partitions if wanted.partition is not None]
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
