@@ -40,6 +40,8 @@ from tests.api.quiet_clock import QuietClock
 from tests.api.serving import Serving
 
 SETTINGS = {
+    # The broker's heartbeats are kept back as well, for as long as the longest request.
+    "broker_session_timeout_ms": "3600000",
     "auto_create_topics_enable": "true",
     "offsets_topic_num_partitions": "1",
     "transaction_state_log_num_partitions": "1",

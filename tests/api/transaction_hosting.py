@@ -45,6 +45,7 @@ class TransactionHosting(GroupHosting):
                 self.coordinator,
                 now_ms=hosting.now_ms,
                 exists=lambda partition: hosting.image.topics.partition(*partition) is not None,
+                commit_timeout_ms=30_000,
             ),
             hosting.services.producer_ids,
             loop=self.loop,
@@ -66,6 +67,7 @@ class TransactionHosting(GroupHosting):
     def elect_again(self, epoch: int = 1) -> None:
         """Forget everything in memory, and read it from the logs."""
         for partition in range(TRANSACTION_PARTITIONS):
+            self.transactions.on_resigned(partition)
             self.transactions.on_elected(partition, epoch)
         self.hosting.spin()
 

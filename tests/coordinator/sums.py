@@ -66,6 +66,11 @@ class Hosted:
         self.runtime.on_elected(partition, epoch)
         self.loop.run_ready()
 
+    def load_again(self, epoch: int = 1) -> None:
+        """Lose the leadership, and win it again."""
+        self.runtime.on_resigned(0)
+        self.elect(epoch=epoch)
+
     def add(self, *values: int, **options: Any) -> Any:
         records = [number(value) for value in values]
         return self.runtime.schedule_write(0, lambda shard: CoordinatorResult(sum(values), records, **options))

@@ -137,10 +137,18 @@ def test_the_replicas_are_given_all_that_an_append_needs() -> None:
             calls.append((topic, index, from_offset))
             return iter([b"batch"])
 
+        def committed_offset_internal(self, topic: str, index: int) -> int:
+            return index + 100
+
+        def commit_of_internal(self, topic: str, index: int, last_offset: int) -> Any:
+            return topic, index, last_offset
+
     log = ReplicaCoordinatorLog(Replicas(), "__topic")
     batch, guard = bytearray(b"b"), object()
     log.append(3, batch)
     log.append(4, batch, guard=guard, transaction_version=2)  # type: ignore[arg-type]
     assert log.is_writable(6)
     assert list(log.read(5)) == [b"batch"]
+    assert log.committed_offset(7) == 107
+    assert log.commit_of(8, 9) == ("__topic", 8, 9)
     assert calls == [("__topic", 3, batch, None, 0), ("__topic", 4, batch, guard, 2), ("__topic", 6), ("__topic", 5, 0)]

@@ -71,7 +71,7 @@ def test_batches_are_compressed_as_configured() -> None:
     host.elect()
     host.add(1)
     assert check_batch(host.log.batches[0][0], 0).compression == Compression.ZSTD
-    host.elect(epoch=1)
+    host.load_again()
     assert host.total().result() == 1
 
 
@@ -144,6 +144,27 @@ def test_commit_that_takes_too_long() -> None:
     assert read.result() == 1, "the append itself came through"
 
 
+def test_a_stalled_commit_times_out_each_client_after_its_own_wait_and_costs_no_state() -> None:
+    host = Hosted()
+    host.elect()
+    host.add(1)
+    host.log.hold_commits = True
+    outcomes: list[Any] = []
+    waiting = [host.add(10, on_append=outcomes.append)]
+    for _ in range(20):
+        host.loop.advance(1000)
+        waiting += [host.total(), host.add(10)]
+        assert [answer.done() for answer in waiting] == [n < len(waiting) - 10 for n in range(len(waiting))]
+    assert {code(answer) for answer in waiting if answer.done()} == {ErrorCode.REQUEST_TIMED_OUT}
+    assert outcomes == [], "the operation itself has no time limit"
+    host.log.release()
+    host.loop.run_ready()
+    assert outcomes == [None]
+    assert waiting[-2].result() == 201, "read before the last write"
+    assert host.total().result() == 211
+    assert host.shards[0].events == ["loaded"]
+
+
 def test_an_operation_that_raises_writes_nothing() -> None:
     host = Hosted()
     host.elect()
@@ -153,6 +174,28 @@ def test_an_operation_that_raises_writes_nothing() -> None:
 
     assert code(host.runtime.schedule_write(0, refuse)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert host.log.batches == {}
+
+
+def test_an_error_that_rests_on_uncommitted_state_waits_like_an_answer() -> None:
+    host = Hosted()
+    host.elect()
+
+    def refuse(shard: Sum) -> CoordinatorResult[None]:
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+
+    host.log.hold_commits = True
+    host.add(1)
+    refused = host.runtime.schedule_write(0, refuse)
+    assert not refused.done()
+    host.log.release()
+    host.loop.run_ready()
+    assert code(refused) is ErrorCode.FENCED_INSTANCE_ID
+    host.log.hold_commits = True
+    lost = host.add(1), host.runtime.schedule_write(0, refuse)
+    host.runtime.schedule_write(0, refuse).cancel()
+    host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    host.loop.run_ready()
+    assert [code(answer) for answer in lost] == [ErrorCode.NOT_COORDINATOR] * 2, "nothing that was lost fences anybody"
 
 
 def test_a_bug_in_an_operation_is_not_an_answer() -> None:
@@ -167,7 +210,7 @@ def test_state_moved_already_is_not_replayed() -> None:
     host.elect()
     host.add(5, replay=False)
     assert host.total().result() == 0
-    host.elect(epoch=1)
+    host.load_again()
     assert host.total().result() == 5
 
 
@@ -182,11 +225,40 @@ def test_states_and_epochs() -> None:
     assert len(host.shards) == 1, "the same and older epochs change nothing"
     host.runtime.on_resigned(0, 2)
     assert host.runtime.state(0) is ContextState.ACTIVE
-    host.elect(epoch=4)
-    assert (len(host.shards), host.shards[0].events) == (2, ["loaded", "unloaded"])
     host.runtime.on_resigned(0, 4)
+    assert host.shards[0].events == ["loaded", "unloaded"]
     assert code(host.total()) is ErrorCode.NOT_COORDINATOR
     assert host.runtime.state(0) is None
+
+
+class TestSameLeader:
+    """The leader of a partition is elected again, in a higher epoch."""
+
+    def test_its_shard_stays(self) -> None:
+        host = Hosted()
+        host.elect()
+        host.log.hold_commits = True
+        waiting = host.add(1)
+        host.shards[0].timer.schedule("k", 100, lambda: CoordinatorResult(None, [number(10)]))
+        host.elect(epoch=4)
+        assert host.runtime.epoch(0) == 4
+        assert not waiting.done()
+        assert not host.total().done(), "it is active"
+        host.loop.advance(100)
+        host.log.release()
+        host.loop.run_ready()
+        assert waiting.result() == 1
+        assert host.total().result() == 11
+        assert host.shards[0].events == ["loaded"]
+        host.runtime.on_resigned(0, 3)
+        assert host.runtime.epoch(0) == 4, "a resignation of an older epoch is too late"
+
+    def test_a_shard_that_is_loading_goes_on(self) -> None:
+        host = Hosted()
+        host.runtime.on_elected(0, 0)
+        host.elect(epoch=1)
+        assert host.runtime.active_partitions() == [0]
+        assert (host.runtime.epoch(0), len(host.shards)) == (1, 1)
 
 
 def test_operations_on_all_shards() -> None:
@@ -312,7 +384,7 @@ class TestTransactions:
         assert self.end(host, committed=False).result() is None
         assert host.log.last_options == (None, 2)
         host.add(1)
-        host.elect(0, 1)
+        host.load_again()
         for shard in host.shards:
             assert "abort 7" in shard.events
             assert shard.replayed == [(0, 7), (2, -1)]
@@ -322,7 +394,7 @@ class TestTransactions:
         host.elect()
         self.add(host, 5)
         assert self.end(host).result() is None
-        host.elect(0, 1)
+        host.load_again()
         for shard in host.shards:
             assert "commit 7" in shard.events
 

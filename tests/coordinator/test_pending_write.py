@@ -30,12 +30,33 @@ def test_a_client_times_out_and_its_operation_learns_the_outcome_later() -> None
     write = PendingWrite()
     future = loop.create_future()
     write.waiters += [(CoordinatorResult(5, on_append=outcomes.append), future), (CoordinatorResult(6), None)]
-    write.timeout = loop.call_later(1, write.expire)  # type: ignore[assignment]
+    write.limit(loop, 1000)
     loop.advance(1000)
     assert code(future) is ErrorCode.REQUEST_TIMED_OUT
     assert outcomes == []
     write.finish(None)
     assert outcomes == [None]
+
+
+def test_a_limit_is_for_the_clients_that_wait_since_then() -> None:
+    loop = VirtualLoop()
+    write = PendingWrite()
+    early, late, later = (loop.create_future() for _ in range(3))
+    write.waiters.append((CoordinatorResult(1), early))
+    write.limit(loop, 1000)
+    loop.advance(600)
+    write.waiters.append((CoordinatorResult(2), late))
+    write.limit(loop, 1000, 1)
+    loop.advance(400)
+    assert code(early) is ErrorCode.REQUEST_TIMED_OUT
+    assert not late.done()
+    loop.advance(600)
+    assert code(late) is ErrorCode.REQUEST_TIMED_OUT
+    write.waiters.append((CoordinatorResult(3), later))
+    write.limit(loop, 1000, 2)
+    write.finish(None)
+    loop.advance(1000)
+    assert later.result() == 3
 
 
 @pytest.mark.parametrize("error", [None, KafkaError(ErrorCode.NOT_COORDINATOR)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.coordinator.coordinator_log import RecordSerde
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.coordinator.shard_loader import LOAD_RECORDS_PER_TURN
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.records.control import build_end_transaction_marker
 from tests.coordinator.sums import Hosted, code, number
@@ -17,6 +17,7 @@ def test_loading_lets_the_loop_turn() -> None:
     for _ in range(3):
         host.add(*([1] * LOAD_RECORDS_PER_TURN))
     host.loop.run_ready()
+    host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     turns = 0
     while host.runtime.state(0) is ContextState.LOADING:
@@ -30,6 +31,7 @@ def test_resignation_while_loading() -> None:
     host = Hosted()
     host.elect()
     host.add(*([1] * LOAD_RECORDS_PER_TURN * 2))
+    host.runtime.on_resigned(0)
     host.runtime.on_elected(0, 1)
     host.loop._ready.popleft().run()
     host.runtime.on_resigned(0, 1)
@@ -42,7 +44,7 @@ def test_offsets_go_on_after_a_load() -> None:
     host = Hosted()
     host.elect()
     host.add(1, 2)
-    host.elect(epoch=1)
+    host.load_again()
     host.add(3)
     assert [offset for offset, _ in host.shards[1].replayed] == [0, 1, 2]
 
@@ -84,3 +86,65 @@ def test_a_log_that_cannot_be_read() -> None:
     host.log.batches[0] = []
     host.elect(epoch=0)
     assert host.total().result() == 0, "a failed shard may be elected again"
+
+
+class TestUncommittedRecords:
+    """After an election the high watermark may be below the log end."""
+
+    def elected(self) -> Hosted:
+        """A shard whose log has a record below the high watermark and one above it."""
+        host = Hosted()
+        serde = RecordSerde("group")
+        for value in (1, 2):
+            host.log.append(0, build_batch([(0, *serde.encode(number(value)), [])])).cancel()
+            host.log.hold_commits = True
+        host.elect()
+        return host
+
+    def test_a_shard_answers_when_all_that_it_has_read_is_committed(self) -> None:
+        host = self.elected()
+        assert [offset for offset, _ in host.shards[0].replayed] == [0, 1]
+        host.loop.advance(20_000)
+        assert code(host.total()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert code(host.add(4)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert host.shards[0].events == []
+        host.log.commit(0, 2)
+        host.loop.run_ready()
+        assert host.shards[0].events == ["loaded"]
+        assert host.total().result() == 3
+        assert len(host.shards) == 1
+
+    def test_a_shard_whose_records_are_lost_never_answers(self) -> None:
+        host = self.elected()
+        host.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        host.loop.run_ready()
+        assert host.runtime.state(0) is ContextState.FAILED
+        assert code(host.total()) is ErrorCode.NOT_COORDINATOR
+        assert host.shards[0].events == []
+        host.elect(epoch=1)
+        assert host.total().result() == 1
+
+    def test_a_resignation_ends_the_wait(self) -> None:
+        host = self.elected()
+        host.runtime.on_resigned(0)
+        host.log.commit(0, 2)
+        host.loop.run_ready()
+        assert host.shards[0].events == []
+        host.elect(epoch=1)
+        assert host.total().result() == 3
+
+    def test_a_shard_that_waits_holds_up_no_other(self) -> None:
+        host = self.elected()
+        host.elect(1)
+        assert host.runtime.active_partitions() == [1]
+
+    def test_a_partition_that_is_gone_when_it_has_been_read(self) -> None:
+        host = self.elected()
+        host.runtime.on_resigned(0)
+
+        def gone(partition: int) -> int:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+        host.log.committed_offset = gone  # type: ignore[method-assign]
+        host.elect(epoch=1)
+        assert host.runtime.state(0) is ContextState.FAILED

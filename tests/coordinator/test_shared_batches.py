@@ -18,18 +18,24 @@ import pytest
 
 from barnabas.api import APIS
 from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.coordinator.result import CoordinatorResult
 from barnabas.coordinator.shard_context import ContextState
 from barnabas.log.log_config import LogConfig
 from barnabas.metadata.topic_names import GROUP_METADATA
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest
 from barnabas.steps import start
 from tests.api.group_hosting import PARTITIONS, GroupHosting
-from tests.coordinator.sums import Hosted
+from tests.coordinator.sums import Hosted, Sum
 from tests.replication.hosting import NODE, Hosting
 from tests.simulation.disk import SimDisk
 
 REFUSALS = (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def reject(shard: Sum) -> CoordinatorResult[None]:
+    """Reject a request, for a reason that rests on the state."""
+    raise KafkaError(ErrorCode.INVALID_REQUEST, str(shard.total))
 
 
 class RandomWork:
@@ -43,12 +49,13 @@ class RandomWork:
         self.next_value = 1
         self.writes: list[tuple[int, Any]] = []
         self.reads: list[Any] = []
+        self.rejections: list[Any] = []
         self.outcomes: dict[int, Any] = {}
 
     def step(self) -> None:
         log, loop = self.host.log, self.host.loop
         action = self.random.choice(
-            ("add",) * 20 + ("alone",) * 2 + ("read",) * 4 + ("turn",) * 3 + ("fail", "hold", "end")
+            ("add",) * 20 + ("alone",) * 2 + ("read",) * 4 + ("reject",) * 2 + ("turn",) * 3 + ("fail", "hold", "end")
         )
         if action == "add":
             self.write()
@@ -57,6 +64,8 @@ class RandomWork:
             self.write(on_append=lambda error: self.outcomes.__setitem__(value, error))
         elif action == "read":
             self.reads.append(self.host.total())
+        elif action == "reject":
+            self.rejections.append(self.host.runtime.schedule_write(0, reject))
         elif action == "turn":
             loop.run_ready()
         elif action == "fail":
@@ -72,13 +81,15 @@ class RandomWork:
 
     def end_of_hold(self) -> None:
         log, loop = self.host.log, self.host.loop
-        if not log.hold_commits or not log.held:
+        if not log.hold_commits or not log.waits:
             log.release()
         elif self.random.random() < 0.5:
             log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
             log.release()
         loop.run_ready()
+        if self.host.runtime.state(0) is ContextState.FAILED:  # What was lost was being read.
+            self.host.elect()
 
     def check(self) -> None:
         """Come to rest, and compare the memory and the answers with the log."""
@@ -89,7 +100,8 @@ class RandomWork:
         assert host.runtime.state(0) is ContextState.ACTIVE
         total = host.total().result()
         scratch = Hosted()
-        scratch.log.batches = host.log.batches
+        for batch in host.log.batches.get(0, []):
+            scratch.log.append(0, bytearray(batch))
         scratch.elect()
         assert total == scratch.total().result()
         assert host.shards[-1].replayed == scratch.shards[-1].replayed, "also the offsets that were foreseen"
@@ -98,7 +110,9 @@ class RandomWork:
             self.check_outcome(value, answer.exception(), total)
         for value, error in self.outcomes.items():
             self.check_outcome(value, error, total)
-        assert all(read.done() for read in self.reads)
+        assert all(answer.done() for answer in (*self.reads, *self.rejections))
+        for error in (answer.exception() for answer in self.rejections):
+            assert error.code is not ErrorCode.INVALID_REQUEST or int(error.message) & ~total == 0
         for read in self.reads:
             assert read.exception() is not None or read.result() & ~total == 0, (
                 "an answer rests on nothing that is lost later"

@@ -62,6 +62,9 @@ class FileLog:
         future.set_result(info.last_offset)
         return future
 
+    def committed_offset(self, partition: int) -> int:
+        return self.log.high_watermark
+
     def read(self, partition: int) -> Iterator[bytes]:
         offset = self.log.log_start_offset
         while offset < self.log.log_end_offset:

@@ -14,7 +14,19 @@ def test_the_marker_is_written_as_kafka_writes_it() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\xff", b"{", b"7", b"[]", b"{}", b'{"brokerEpoch":"7"}', b'{"brokerEpoch":true}', b'{"brokerEpoch":null}'],
+    [
+        b"",
+        b"\xff",
+        b"{",
+        b"7",
+        b"[]",
+        b"{}",
+        b'{"brokerEpoch":"7"}',
+        b'{"brokerEpoch":true}',
+        b'{"brokerEpoch":null}',
+        b'{"brokerEpoch":-2}',
+        b'{"brokerEpoch":9223372036854775808}',
+    ],
 )
 def test_a_marker_that_names_no_epoch_is_a_marker_all_the_same(content: bytes) -> None:
     assert clean_shutdown_file.decode(content) == -1

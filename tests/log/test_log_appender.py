@@ -107,12 +107,12 @@ def test_follower_keeps_offsets_and_epochs() -> None:
     follower = open_log(segment_bytes=500)
     while follower.log_end_offset < leader.log_end_offset:
         data = leader.read(follower.log_end_offset, 400, max_offset=leader.log_end_offset).read()
-        follower.append_as_follower(data + data[:50])
+        follower.append_as_follower(data + data[:50], 2)
     assert read_all(follower) == read_all(leader)
     assert follower.epoch_entries == leader.epoch_entries
     assert [p.last_sequence for p in follower.producers()] == [p.last_sequence for p in leader.producers()]
     with pytest.raises(CorruptRecord):
-        follower.append_as_follower(leader.read(0, 100, max_offset=40).read())
+        follower.append_as_follower(leader.read(0, 100, max_offset=40).read(), 2)
 
 
 def test_full_disk_refuses_and_loses_nothing() -> None:
@@ -174,7 +174,7 @@ def test_an_append_tells_its_offsets_and_largest_timestamp() -> None:
     stored = log.read(2, 10_000, max_offset=5).read()
     follower = open_log()
     follower.truncate_fully_and_start_at(2)
-    info = follower.append_as_follower(stored)
+    info = follower.append_as_follower(stored, 0)
     assert (info.base_offset, info.last_offset, info.log_start_offset) == (2, 4, 2)
     assert info.max_timestamp == NOW_MS + 5
 
@@ -187,12 +187,12 @@ def test_a_follower_leaves_out_a_truncated_batch_and_rejects_one_below_its_end()
     size = len(plain(2))
     follower = open_log()
     for cut in (0, 11, 16, 17, 60, size - 1):
-        info = follower.append_as_follower(stored[:cut])
+        info = follower.append_as_follower(stored[:cut], 0)
         assert (info.base_offset, info.last_offset, info.max_timestamp) == (0, -1, -1)
-    assert follower.append_as_follower(stored[: 2 * size - 1]).last_offset == 1
+    assert follower.append_as_follower(stored[: 2 * size - 1], 0).last_offset == 1
     with pytest.raises(CorruptRecord, match="below the next offset"):
-        follower.append_as_follower(stored)
-    assert follower.append_as_follower(stored[size:]).base_offset == 2
+        follower.append_as_follower(stored, 0)
+    assert follower.append_as_follower(stored[size:], 0).base_offset == 2
 
 
 def test_a_follower_learns_the_epochs_from_the_batches() -> None:
@@ -200,14 +200,60 @@ def test_a_follower_learns_the_epochs_from_the_batches() -> None:
     for epoch in (3, 3, 5):
         leader.append_as_leader(plain(), epoch)
     follower = open_log()
-    follower.append_as_follower(leader.read(0, 10_000, max_offset=3).read())
+    follower.append_as_follower(leader.read(0, 10_000, max_offset=3).read(), 5)
     assert follower.epoch_entries == leader.epoch_entries == [(3, 0), (5, 2)]
+
+
+def of_epochs(first: int, *epochs: int) -> bytes:
+    return b"".join(
+        build_batch([(NOW_MS, b"k", b"v", ())], base_offset=first + index, leader_epoch=epoch)
+        for index, epoch in enumerate(epochs)
+    )
+
+
+def test_a_follower_leaves_out_batches_of_epochs_above_that_of_its_fetch() -> None:
+    """KAFKA-18723: the leader has stepped down and truncated its file while it was sent."""
+    follower = open_log()
+    info = follower.append_as_follower(of_epochs(0, 2, 3, 4, 3), 3)
+    assert (info.base_offset, info.last_offset, follower.log_end_offset) == (0, 1, 2)
+    assert follower.epoch_entries == [(2, 0), (3, 1)]
+    info = follower.append_as_follower(of_epochs(2, 4), 3)
+    assert (info.base_offset, info.last_offset, follower.log_end_offset) == (2, 1, 2)
+    assert follower.append_as_follower(of_epochs(2, 4), 4).last_offset == 2
+
+
+def test_a_follower_rejects_an_epoch_below_that_of_the_batch_before() -> None:
+    follower = open_log()
+    with pytest.raises(CorruptRecord, match="leader epoch 1 at offset 1"):
+        follower.append_as_follower(of_epochs(0, 2, 1), 3)
+    assert follower.log_end_offset == 0
+    follower.append_as_follower(of_epochs(0, 2), 3)
+    with pytest.raises(CorruptRecord, match="below epoch 2"):
+        follower.append_as_follower(of_epochs(1, 1, 3), 3)
+    assert follower.append_as_follower(of_epochs(1, -1, 2, 3), 3).last_offset == 3
+    assert follower.epoch_entries == [(2, 0), (3, 3)]
+
+
+def test_a_follower_forgets_the_epoch_in_which_it_led_and_wrote_nothing() -> None:
+    """The new leader may have older batches, which this replica has never seen."""
+    disk = SimDisk()
+    follower = open_log(disk)
+    follower.append_as_follower(of_epochs(0, 4), 4)
+    follower.begin_epoch(5)
+    assert follower.epoch_entries == [(4, 0), (5, 1)]
+    fetching = open_log(disk.copy())
+    fetching.begin_epoch(5)
+    fetching.append_as_follower(of_epochs(1, 4, 6), 6)
+    assert fetching.epoch_entries == [(4, 0), (6, 2)]
+    assert not follower.truncate_to(1)
+    assert follower.epoch_entries == [(4, 0)]
+    assert reopen(follower, disk).epoch_entries == [(4, 0)]
 
 
 def test_a_closed_log_rejects_appends() -> None:
     log = open_log()
     log.close()
-    for append_one in (lambda: log.append_as_leader(plain(), 0), lambda: log.append_as_follower(plain())):
+    for append_one in (lambda: log.append_as_leader(plain(), 0), lambda: log.append_as_follower(plain(), 0)):
         with pytest.raises(KafkaStorageError, match="closed"):
             append_one()
 

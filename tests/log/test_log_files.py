@@ -26,6 +26,7 @@ def test_offset_files() -> None:
         ("orders-x", None),
         ("-0", None),
         ("orders-0.0123-delete", None),
+        ("orders-0.0123-stray", None),
     ],
 )
 def test_partition_directories(name: str, parsed: tuple[str, int] | None) -> None:
@@ -53,7 +54,7 @@ def test_each_kind_of_file_has_its_page() -> None:
         checkpoints.REPLICATION_OFFSET_CHECKPOINT,
         clean_shutdown_file.CLEAN_SHUTDOWN_FILE,
         log_manager.LOCK_FILE,
-        log_manager.STRAY_DIR_SUFFIX,
+        log_files.STRAY_DIR_SUFFIX,
         meta_properties.META_PROPERTIES,
     ):
         assert name in page, name

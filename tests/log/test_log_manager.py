@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 
 import pytest
 
@@ -12,7 +13,7 @@ from barnabas.log.errors import KafkaStorageError
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_manager import INDEX_WRITE_INTERVAL_MS, LogManager
 from tests.log.small_log import Clock
-from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, manager, read_all
+from tests.log.story import CONFIG, ROOT, TOPIC, TOPIC_ID, append, batch, manager, read_all
 from tests.simulation.disk import SimDisk
 
 OTHER_ID = bytes(range(1, 17))
@@ -124,7 +125,7 @@ def test_quorum_log_and_foreign_names_are_left_alone() -> None:
     disk.put(f"{ROOT}/bootstrap.checkpoint", b"x")
     opened = manager(disk)
     assert len(opened.logs) == 0
-    assert opened.delete_unknown(lambda *_: False) == []
+    assert opened.set_strays_aside(lambda *_: False) == []
     assert disk.exists(f"{ROOT}/__cluster_metadata-0/00000000000000000000.log")
 
 
@@ -170,7 +171,9 @@ def test_long_topic_names_can_be_deleted() -> None:
     opened = manager(disk)
     opened.get_or_create("t" * 249, 12345, TOPIC_ID, CONFIG)
     opened.delete("t" * 249, 12345)
-    assert max(len(name) for name in disk.listdir(ROOT)) == 255
+    [name] = [name for name in disk.listdir(ROOT) if name.startswith("t")]
+    # The partition stays readable: Apache Kafka does not start with a directory that it cannot parse.
+    assert (len(name), name[-46:-39], name[-7:]) == (255, "-12345.", "-delete")
 
 
 def test_former_topic_of_the_same_name_is_set_aside() -> None:
@@ -188,24 +191,51 @@ def test_former_topic_of_the_same_name_is_set_aside() -> None:
     assert manager(disk).get_or_create(TOPIC, 0, OTHER_ID, CONFIG).log_end_offset == 2
 
 
-def test_delete_unknown() -> None:
+def test_logs_that_are_not_assigned_are_set_aside_and_kept(caplog: pytest.LogCaptureFixture) -> None:
     disk = SimDisk()
     opened = manager(disk)
     for partition in range(3):
-        opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG)
+        append(opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG), 2)
     opened.close()
     again = manager(disk)
     again.get(TOPIC, 0)
     seen = []
 
-    def known(topic: str, partition: int, topic_id: bytes | None) -> bool:
+    def is_assigned(topic: str, partition: int, topic_id: bytes | None) -> bool:
         seen.append((topic, partition, topic_id))
         return partition == 1
 
-    assert sorted(again.delete_unknown(known)) == [(TOPIC, 0), (TOPIC, 2)]
+    assert sorted(again.set_strays_aside(is_assigned)) == [(TOPIC, 0), (TOPIC, 2)]
     assert sorted(seen) == [(TOPIC, 0, TOPIC_ID), (TOPIC, 1, TOPIC_ID), (TOPIC, 2, TOPIC_ID)]
     assert again.get(TOPIC, 1) is not None
     assert again.get(TOPIC, 2) is None
+    strays = [name for name in disk.listdir(ROOT) if name.endswith("-stray")]
+    assert [re.sub("[0-9a-f]{32}", "id", name) for name in strays] == ["orders-0.id-stray", "orders-2.id-stray"]
+    [line] = [record.getMessage() for record in caplog.records if "-stray" in record.getMessage()]
+    assert all(name in line for name in strays)
+    # Neither housekeeping nor another start touches them.
+    again.housekeeping()
+    again.close()
+    third = manager(disk)
+    third.housekeeping()
+    assert third.set_strays_aside(lambda *_: True) == []
+    assert len(disk.contents(f"{ROOT}/{strays[0]}/{0:020d}.log")) == 2 * len(batch(0))
+    # An operator puts one back.
+    third.close()
+    disk.rename(f"{ROOT}/{strays[0]}", f"{ROOT}/orders-0")
+    log = manager(disk).get(TOPIC, 0)
+    assert log is not None
+    assert len(read_all(log)) == 4
+
+
+def test_many_strays_are_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    opened = manager(SimDisk())
+    for partition in range(8):
+        opened.get_or_create(TOPIC, partition, TOPIC_ID, CONFIG)
+    assert len(opened.set_strays_aside(lambda *_: False)) == 8
+    assert opened.set_strays_aside(lambda *_: False) == []
+    [line] = [record.getMessage() for record in caplog.records if "-stray" in record.getMessage()]
+    assert line.endswith("-stray and 3 more")
 
 
 def test_housekeeping_flushes_after_flush_ms() -> None:

@@ -102,3 +102,69 @@ def test_empty_directory_gets_a_first_segment_at_the_log_start() -> None:
     log = PartitionLog(disk, DIRECTORY, CONFIG, now_ms=lambda: NOW_MS, log_start_offset=40)
     assert (log.log_start_offset, log.log_end_offset) == (40, 40)
     assert disk.listdir(DIRECTORY) == [f"{40:020d}.{kind}" for kind in ("index", "log", "timeindex")]
+
+
+def of_epochs(*epochs: int) -> bytes:
+    """Batches of one record each, all of one size, with these leader epochs."""
+    return b"".join(
+        build_batch([(NOW_MS, b"k", b"v", ())], base_offset=offset, leader_epoch=epoch)
+        for offset, epoch in enumerate(epochs)
+    )
+
+
+def stored(*segments: tuple[int, bytes]) -> SimDisk:
+    disk = SimDisk()
+    disk.mkdir(DIRECTORY)
+    for base, data in segments:
+        disk.put(f"{DIRECTORY}/{base:020d}.log", data)
+    return disk
+
+
+def test_an_older_epoch_behind_a_newer_one_is_cut_off() -> None:
+    log = open_log(stored((0, of_epochs(1, 1, 3, 3, 1, 1))))
+    assert (log.log_end_offset, log.epoch_entries) == (4, [(1, 0), (3, 2)])
+    assert log.recovered.bytes_cut == 2 * len(of_epochs(1))
+
+
+def test_an_older_epoch_at_the_start_of_a_segment_is_cut_off_with_all_that_follows() -> None:
+    data, size = of_epochs(1, 3, 1, 4), len(of_epochs(1))
+    disk = stored((0, data[: 2 * size]), (2, data[2 * size : 3 * size]), (3, data[3 * size :]))
+    for recovery_point in (0, 2):
+        log = open_log(disk.copy(), recovery_point=recovery_point)
+        assert (log.log_end_offset, log.segment_count, log.epoch_entries) == (2, 2, [(1, 0), (3, 1)])
+
+
+def test_an_older_epoch_in_the_flushed_part_is_kept() -> None:
+    """What was flushed stays: no truncation before it can have been undone."""
+    log = open_log(stored((0, of_epochs(3, 1, 1, 0))), recovery_point=3)
+    assert log.log_end_offset == 3
+
+
+def test_epochs_that_the_batches_contradict_are_read_from_the_batches() -> None:
+    """The file is from before a truncation, of which the batches know."""
+    disk = stored((0, of_epochs(1, 1, 2, 4)))
+    disk.put(f"{DIRECTORY}/leader-epoch-checkpoint", b"0\n2\n1 0\n3 2\n")
+    assert open_log(disk).epoch_entries == [(1, 0), (2, 2), (4, 3)]
+
+
+def test_epochs_of_flushed_segments_are_found_though_the_file_ends_before_them() -> None:
+    disk = SimDisk()
+    log = open_log(disk)
+    append(log, 1, leader_epoch=1)
+    append(log, 7, leader_epoch=2)
+    log.close()
+    assert log.segment_count == 4
+    disk.put(f"{DIRECTORY}/leader-epoch-checkpoint", b"0\n1\n1 0\n")
+    assert open_log(disk, recovery_point=16).epoch_entries == [(1, 0), (2, 2)]
+
+
+def test_epochs_below_the_log_start_or_without_batches_do_not_contradict() -> None:
+    batches = of_epochs(1, 2, 3, 4, 4)
+    size = len(batches) // 5
+    # Compaction has removed the batch of epoch 3.
+    disk = stored((0, batches[: 2 * size] + batches[3 * size :]))
+    epochs = b"0\n3\n2 1\n3 2\n4 3\n"
+    disk.put(f"{DIRECTORY}/leader-epoch-checkpoint", epochs)
+    log = PartitionLog(disk, DIRECTORY, CONFIG, now_ms=lambda: NOW_MS, log_start_offset=1)
+    assert log.epoch_entries == [(2, 1), (3, 2), (4, 3)]
+    assert disk.contents(f"{DIRECTORY}/leader-epoch-checkpoint") == epochs

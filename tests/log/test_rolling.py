@@ -67,9 +67,9 @@ def test_rolls_when_an_index_is_full() -> None:
 def test_rolls_before_a_relative_offset_overflows() -> None:
     log = open_log()
     log.truncate_fully_and_start_at(10)
-    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=10, leader_epoch=0))
+    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=10, leader_epoch=0), 0)
     far = 10 + 2**31
-    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=far, leader_epoch=0))
+    log.append_as_follower(build_batch([(NOW_MS, b"k", b"v", ())], base_offset=far, leader_epoch=0), 0)
     assert log.segment_count == 2
     assert [r.offset for r in read_all(log)] == [10, far]
 

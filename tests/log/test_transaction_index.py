@@ -15,6 +15,7 @@ from barnabas.records.control import build_end_transaction_marker
 from tests.simulation.disk import SimDisk
 
 PATH = "/logs/00000000000000000000.txnindex"
+NOW_MS = 1_767_225_600_000
 FIRST, SECOND = AbortedTransaction(7, 0, 1, 2), AbortedTransaction(8, 2, 5, 6)
 
 
@@ -161,3 +162,37 @@ def test_transaction_index() -> None:
     assert index.entries() == [first]
     index.reset()
     assert not disk.exists("/x")
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("segment_bytes", [100, 10_000])
+def test_the_index_survives_a_power_cut_after_a_clean_stop(segment_bytes: int, seed: int) -> None:
+    """The next start reads no batch, and would take the transaction for committed."""
+    disk = SimDisk(seed)
+    disk.mkdir("/logs")
+    disk.sync_dir("/")
+    config = LogConfig(segment_bytes=segment_bytes)
+    log = PartitionLog(disk, "/logs/t-0", config, now_ms=lambda: NOW_MS)
+    append_aborted(log)
+    log.flush()
+    log.close()
+    disk.crash()
+    log = PartitionLog(disk, "/logs/t-0", config, now_ms=lambda: NOW_MS, clean=True)
+    assert log.aborted_transactions(0, 3) == [AbortedTransaction(7, 0, 1, 2)]
+    log.truncate_to(0)
+    log.close()
+    disk.crash()
+    log = PartitionLog(disk, "/logs/t-0", config, now_ms=lambda: NOW_MS, clean=True)
+    log.append_as_leader(build_batch([(NOW_MS, b"k", b"v", [])] * 3), 0)
+    assert log.aborted_transactions(0, 3) == []
+
+
+def append_aborted(log: PartitionLog) -> None:
+    batch = build_batch(
+        [(NOW_MS, b"k", b"v", [])], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.append_as_leader(batch, 0)
+    marker = build_end_transaction_marker(
+        commit=False, coordinator_epoch=0, producer_id=7, producer_epoch=0, timestamp=NOW_MS
+    )
+    log.append_as_leader(marker, 0, origin=AppendOrigin.COORDINATOR)

@@ -134,6 +134,29 @@ class TestGuards:
         subject.log.expire_producers()
         refused(InvalidTxnState, lambda: subject.append(guard=guard))
 
+    def test_a_truncation_discards_it(self) -> None:
+        """The verification began after a transaction that the log has lost."""
+        subject = Subject()
+        subject.append(guard=subject.begin())
+        subject.mark()
+        guard = subject.begin(1)
+        subject.log.truncate_to(0)
+        refused(InvalidTxnState, lambda: subject.append(0, guard=guard))
+        assert subject.begin(0) is not guard
+
+    def test_an_emptied_log_discards_it(self) -> None:
+        subject = Subject()
+        guard = subject.begin()
+        subject.log.truncate_fully_and_start_at(5)
+        refused(InvalidTxnState, lambda: subject.append(guard=guard))
+
+    def test_a_replica_that_no_longer_leads_forgets_it_with_its_lowest_sequence(self) -> None:
+        subject = Subject()
+        guard = subject.begin(2)
+        subject.log.forget_verifications()
+        refused(InvalidTxnState, lambda: subject.append(2, guard=guard))
+        subject.append(4, guard=subject.begin(4))
+
     def test_a_fenced_producer_is_told_so(self) -> None:
         subject = Subject()
         subject.mark(5)

@@ -9,6 +9,7 @@ import pytest
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from tests.metadata.memory_log import DIRECTORY, ControllerHarness
 
@@ -17,7 +18,8 @@ Request = messages.DescribeQuorumRequest
 
 def describe(*topics: tuple[str, int], version: int = 2) -> Any:
     harness = ControllerHarness()
-    harness.driver.node.voters = VoterSet.of([Voter(1, DIRECTORY, (VoterEndpoint("C", "h", 7),))])
+    voters = VoterSet.of([Voter(1, DIRECTORY, (VoterEndpoint("C", "h", 7),))])
+    harness.driver.node.history = VoterSetHistory(VotersFrom(0, voters))
     request = Request(
         topics=[
             Request.TopicData(topic_name=name, partitions=[Request.PartitionData(partition_index=index)])

@@ -15,8 +15,8 @@ from barnabas.protocol.messages import (
 )
 from barnabas.records.builder import build_batch
 from tests.simulation.client import Client
+from tests.simulation.node_loop import NodeLoop
 from tests.simulation.test_virtual_time import ADDRESS, create, in_virtual_time
-from tests.simulation.virtual_loop import VirtualLoop
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ async def limit(client_id: str) -> None:
     assert answer.entries[0].error_code == 0
 
 
-async def produce(client: Client, loop: VirtualLoop, size: int) -> int:
+async def produce(client: Client, loop: NodeLoop, size: int) -> int:
     records = bytes(build_batch([(loop.now_ms(), None, bytes(size), [])]))
     partition = ProduceRequest.PartitionProduceData(index=0, records=records)
     topics = [ProduceRequest.TopicProduceData(name="t", partition_data=[partition])]
@@ -51,7 +51,7 @@ async def ask(client: Client) -> None:
 
 
 def test_the_silence_lasts_as_long_as_it_was_said_to() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         await limit("greedy")
         greedy, modest = Client(ADDRESS, "greedy", timeout=60.0), Client(ADDRESS, "modest")
@@ -73,7 +73,7 @@ def test_the_silence_lasts_as_long_as_it_was_said_to() -> None:
 
 
 def test_a_client_that_does_not_rest_is_held_to_its_rate() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         await limit("greedy")
         greedy = Client(ADDRESS, "greedy", timeout=600.0)

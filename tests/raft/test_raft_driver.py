@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from barnabas.clock import Clock
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, RaftNode
+from barnabas.raft.roles import Role
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.record_batch import read_header
 
@@ -28,6 +31,7 @@ class Tape:
         self.hold = False
         self.error: Exception | None = None
         self.epochs: list[int] = []
+        self.timestamps: list[int] = []
 
     def write(self, state: ElectionState) -> None:
         self.calls.append(("election", state.epoch, state.leader_id))
@@ -36,8 +40,13 @@ class Tape:
         if self.error is not None:
             raise self.error
         self.epochs.append(leader_epoch)
+        self.timestamps.append(read_header(batch).max_timestamp)
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
+
+    def truncate_to(self, offset: int) -> None:
+        self.end_offset = offset
+        self.calls.append(("truncate", offset))
 
     def flush(self, done: Callable[[], None]) -> None:
         self.calls.append("flush")
@@ -55,10 +64,16 @@ class Tape:
     def on_leader(self, epoch: int) -> None:
         self.calls.append(("leader", epoch))
 
+    def on_resigned(self, epoch: int) -> None:
+        self.calls.append(("resigned", epoch))
+
 
 def driver(tape: Tape) -> RaftDriver:
-    node = RaftNode(1, DIRECTORY, VoterSet.of([Voter(1, DIRECTORY)]), ElectionState(), 0, 0)
-    return RaftDriver(node, tape, tape, tape, lambda: 0)  # type: ignore[arg-type]
+    voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)])))
+    node = RaftNode(1, DIRECTORY, voters, ElectionState(), 0, 0)
+    made = RaftDriver(node, tape, tape, Clock(lambda: 7_000, lambda: 5))  # type: ignore[arg-type]
+    made.add_listener(tape)
+    return made
 
 
 def test_election_state_is_durable_before_the_log_is_written() -> None:
@@ -134,3 +149,42 @@ def test_nothing_is_told_after_the_close() -> None:
     raft.close()
     tape.held.pop()()
     assert tape.calls == []
+
+
+def test_a_leader_resigns_and_leads_a_later_epoch() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.calls.clear()
+    raft.resign()
+    assert (tape.calls, raft.node.role) == ([("resigned", 1)], Role.RESIGNED)
+    tape.calls.clear()
+    raft.campaign()
+    assert tape.calls == [("election", 3, 1), ("append", 2), "flush", ("hw", 2), ("committed", 2), ("leader", 3)]
+
+
+@pytest.mark.parametrize("appended", [1, 5])
+def test_a_flush_that_ends_after_a_truncation_counts_for_nothing(appended: int) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    tape.hold = True
+    raft.append([b"a", b"b", b"c"])
+    raft.resign()
+    raft.truncate_to(1)
+    raft.campaign()
+    raft.append([b"x"] * appended)
+    tape.calls.clear()
+    tape.held.pop()()
+    # The log is now shorter than what that flush wrote, or longer; its end was never flushed.
+    assert tape.calls == ["flush"]
+    tape.held.pop()()
+    assert tape.calls[1:] == [("hw", 2 + appended), ("committed", 2 + appended), ("leader", 3)]
+
+
+def test_batches_have_wall_time_and_progress_has_monotonic_time() -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    assert tape.timestamps == [7_000]
+    assert raft.node.progress[1].last_fetch_ms == 5

@@ -19,6 +19,7 @@ from barnabas.protocol.primitives import Uuid
 from barnabas.records.builder import build_batch
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
+from tests.simulation.node import EPOCH_MS
 from tests.simulation.virtual_loop import VirtualLoop
 
 NODE = 1
@@ -32,8 +33,8 @@ class Hosting:
     """One broker's replicas, and the requests of one client."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
-        self.loop = VirtualLoop(None)  # type: ignore[arg-type]
-        self.now_ms = self.loop.now_ms
+        self.loop = VirtualLoop()
+        self.now_ms = lambda: EPOCH_MS + int(self.loop.time() * 1000)
         self.image = MetadataImage()
         self.configs: dict[str, LogConfig] = {}
         self.logs = LogManager(disk or OsDisk(), str(root), now_ms=self.now_ms)

@@ -80,6 +80,16 @@ def test_another_leader(waiting: Waiting) -> None:
 def test_the_same_leader_in_a_later_epoch(waiting: Waiting) -> None:
     waiting.commit("u")
     waiting.hosting.change(waiting.ids["t"], leader=NODE)
+    assert waiting.partition("t").leader_epoch == 1
+    assert not waiting.answer.done()
+    waiting.commit("t")
+    assert waiting.answer.result() == [ErrorCode.NONE, ErrorCode.NONE]
+
+
+def test_a_leader_that_was_a_follower_in_between(waiting: Waiting) -> None:
+    waiting.commit("u")
+    waiting.hosting.change(waiting.ids["t"], leader=2)
+    waiting.hosting.change(waiting.ids["t"], leader=NODE)
     assert waiting.answer.result() == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
 
 

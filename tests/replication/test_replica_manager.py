@@ -117,14 +117,62 @@ def test_an_internal_append_of_a_sole_replica_is_done_at_once(hosting: Hosting) 
     assert hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record])).result() == 0
 
 
-def test_an_internal_append_that_is_not_committed_in_time_fails(hosting: Hosting) -> None:
+def test_an_internal_append_waits_as_long_as_it_takes(hosting: Hosting) -> None:
     hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
     record = (hosting.now_ms(), b"k", b"v", [])
     future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
-    hosting.advance(5_000)
+    hosting.advance(20_000)
+    assert not future.done()
+    partition = hosting.replicas.partition("__consumer_offsets", 0)
+    partition.log.high_watermark = 1
+    hosting.replicas.high_watermark_moved(partition)
+    assert future.result() == 0
+    assert hosting.replicas.delayed_produces.watched == 0
+
+
+def test_an_internal_append_with_a_time_limit(hosting: Hosting) -> None:
+    hosting.create_topic("t", replicas=(NODE, 2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("t", 0, build_batch([record]), timeout_ms=5_000)
+    hosting.advance(4_999)
+    assert not future.done()
+    hosting.advance(1)
     error = future.exception()
     assert isinstance(error, KafkaError)
     assert error.code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_an_internal_append_below_the_high_watermark_is_committed_whatever_the_isr(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2), config=LogConfig(min_insync_replicas=2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
+    partition = hosting.replicas.partition("__consumer_offsets", 0)
+    partition.log.high_watermark = 1
+    hosting.change(id_, isr=[NODE])
+    assert future.result() == 0
+
+
+def test_a_smaller_min_insync_replicas_commits_what_waits(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2), config=LogConfig(min_insync_replicas=2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
+    hosting.change(id_, isr=[NODE])
+    assert not future.done()
+    hosting.configs["__consumer_offsets"] = LogConfig(min_insync_replicas=1)
+    hosting.replay(
+        ConfigRecord(resource_type=2, resource_name="__consumer_offsets", name="min.insync.replicas", value="1")
+    )
+    assert future.result() == 0
+
+
+def test_a_deleted_partition_ends_the_wait_of_an_internal_append(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    record = (hosting.now_ms(), b"k", b"v", [])
+    future = hosting.replicas.append_internal("__consumer_offsets", 0, build_batch([record]))
+    hosting.delete_topic(id_)
+    error = future.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
@@ -137,6 +185,25 @@ def test_a_leader_that_steps_down_ends_the_wait(hosting: Hosting) -> None:
     assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_the_commit_of_what_is_in_the_log(hosting: Hosting) -> None:
+    id_ = hosting.create_topic("__consumer_offsets", replicas=(NODE, 2))
+    hosting.append("__consumer_offsets", b"a", b"b")
+    replicas, partition = hosting.replicas, hosting.replicas.partition("__consumer_offsets", 0)
+    partition.log.high_watermark = 1
+    assert replicas.committed_offset_internal("__consumer_offsets", 0) == 1
+    assert replicas.commit_of_internal("__consumer_offsets", 0, 0).result() == 0
+    waiting, other = (replicas.commit_of_internal("__consumer_offsets", 0, 1) for _ in range(2))
+    other.cancel()
+    hosting.advance(20_000)
+    assert not waiting.done()
+    hosting.change(id_, leader=2)
+    for lost in (waiting, replicas.commit_of_internal("__consumer_offsets", 0, 1)):
+        error = lost.exception()
+        assert isinstance(error, KafkaError)
+        assert error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert replicas.delayed_produces.watched == 0
+
+
 def test_internal_reads_yield_every_batch_from_the_offset(hosting: Hosting) -> None:
     hosting.create_topic("t", config=LogConfig(segment_bytes=300))
     for number in range(20):
@@ -147,11 +214,11 @@ def test_internal_reads_yield_every_batch_from_the_offset(hosting: Hosting) -> N
     assert list(hosting.replicas.read_internal("t", 0, 40)) == []
 
 
-def test_logs_that_the_metadata_does_not_assign_are_deleted(hosting: Hosting) -> None:
+def test_logs_that_the_metadata_does_not_assign_are_set_aside(hosting: Hosting) -> None:
     hosting.logs.get_or_create("gone", 0, topic_id(99), LogConfig())
     hosting.create_topic("t")
     hosting.append("t", b"v")
-    assert hosting.replicas.delete_strays() == [("gone", 0)]
+    assert hosting.replicas.set_strays_aside() == [("gone", 0)]
     assert list(hosting.logs.logs) == [("t", 0)]
 
 

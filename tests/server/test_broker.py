@@ -141,7 +141,8 @@ def test_a_partition_that_stays_without_a_leader_is_in_the_log(
     change = PartitionChangeRecord(
         partition_id=1, topic_id=topic_id, replicas=[7], isr=[], leader=-1, eligible_leader_replicas=[7]
     )
-    controller = node.server.controller
+    controller = node.server.controller.active
+    assert controller is not None
     controller._append(_change(controller._view(), ControllerResult(None, [change])), None)
     node.close()
     line = "A partition has no leader: t-1 (eligible leader replica 7 is offline; start broker 7)"
@@ -163,7 +164,7 @@ def test_a_broker_stops_although_the_controller_does_not_answer(
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -> None:
+def test_a_log_of_a_topic_that_is_gone_is_set_aside_at_the_start(tmp_path: Path) -> None:
     node = Serving(tmp_path)
     node.create_topic("t")
     produce(node, "t", b"one")
@@ -172,7 +173,7 @@ def test_a_log_of_a_topic_that_is_gone_is_removed_at_the_start(tmp_path: Path) -
     (tmp_path / "data" / "ghost-0" / "00000000000000000000.log").write_bytes(b"")
     with closing(Serving(tmp_path)) as again:
         assert not (tmp_path / "data" / "ghost-0").exists()
-        assert list((tmp_path / "data").glob("ghost-0.*-delete"))
+        assert list((tmp_path / "data").glob("ghost-0.*-stray"))
         assert fetched(again, "t")
 
 

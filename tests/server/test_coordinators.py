@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,7 @@ class Subject:
     def __init__(self, hosting: Hosting) -> None:
         self.hosting = hosting
         config = BrokerConfig.from_properties(SETTINGS)
+        self.producer_ids: asyncio.Future[Any] = hosting.loop.create_future()
         self.coordinators = Coordinators(
             config,
             hosting.replicas,
@@ -62,7 +64,7 @@ class Subject:
             loop=hosting.loop,
             now_ms=hosting.now_ms,
             random=random.Random(1),
-            producer_ids=ProducerIdManager(hosting.loop, hosting.loop.create_future),
+            producer_ids=ProducerIdManager(hosting.loop, lambda: self.producer_ids),
         )
 
     def listen(self, topic: str) -> Heard:

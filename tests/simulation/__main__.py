@@ -8,7 +8,8 @@ import sys
 import time
 
 from tests.simulation.deliberate_bugs import BUGS
-from tests.simulation.world import run
+from tests.simulation.one_broker import run
+from tests.simulation.timeline import LogLines
 
 
 def main() -> int:
@@ -16,15 +17,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="replay this one")
     parser.add_argument("--seeds", type=int, default=200, help="how many new ones (default 200)")
     parser.add_argument("--first", type=int, help="the first of the new ones; by default it comes from the clock")
+    parser.add_argument("--details", action="store_true", help="with --seed: show every request in the timeline")
     parser.add_argument("--bug", choices=sorted(BUGS), help="switch on a deliberate bug")
     args = parser.parse_args()
-    logging.disable(logging.CRITICAL)
+    logger = logging.getLogger("barnabas")
+    logger.propagate = False
     if args.seed is not None:
+        logger.addHandler(LogLines(logging.WARNING))
         result = run(args.seed, args.bug)
-        print(result.summary(), result.plan, sep="\n")
+        if args.details or not result.passed:
+            print(result.timeline.page(details=args.details, last=1_000_000 if args.details else 200))
+        print(result.summary(), result.plan, f"trace {result.timeline.digest()}", sep="\n")
         for name, found in result.violations.items():
             print(f"{name}:", *found[:20], sep="\n  ")
         return not result.passed
+    logging.disable(logging.CRITICAL)
     first = args.first if args.first is not None else int(time.time()) % 1_000_000_000
     failed = 0
     acknowledged = crashes = 0

@@ -24,11 +24,17 @@ class Client:
         Raises:
             ConnectionError, asyncio.TimeoutError, asyncio.IncompleteReadError: the answer did not come; the request may have been done.
         """
+        loop: Any = asyncio.get_running_loop()
+        began = loop.time()
         try:
-            return await asyncio.wait_for(self._exchange(key, version, message, response_class), self._timeout)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            answer = await asyncio.wait_for(self._exchange(key, version, message, response_class), self._timeout)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            loop.note(f"{self._client_id}: no answer to {key.name}: {type(error).__name__}", is_detail=True)
             self.drop()
             raise
+        took_ms = (loop.time() - began) * 1000
+        loop.note(f"{self._client_id}: {key.name} of {self._address[0]} took {took_ms:.1f} ms", is_detail=True)
+        return answer
 
     async def _exchange(self, key: ApiKey, version: int, message: Any, response_class: Any) -> Any:
         if self._streams is None:

@@ -16,6 +16,7 @@ from barnabas.log.log_flusher import LogFlusher
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.records.record_batch import BatchHeader, read_header
+from barnabas.server.metadata_log import MetadataLog
 from barnabas.transaction.transaction_shard import TransactionCoordinatorShard
 
 
@@ -121,6 +122,19 @@ def read_beyond_the_stable_offset() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def commit_before_the_flush() -> Iterator[None]:
+    """The controller answers when the flush of its log has begun. Caught by created_topics, after a power cut."""
+    original = MetadataLog.flush
+
+    def flush(self: MetadataLog, done: Callable[[], None]) -> None:
+        original(self, lambda: None)
+        done()
+
+    with replaced(MetadataLog, "flush", flush):
+        yield
+
+
 BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "flush_without_sync": flush_without_sync,
     "forget_sequences": forget_sequences,
@@ -130,4 +144,5 @@ BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "commit_without_log": commit_without_log,
     "forget_what_was_decided": forget_what_was_decided,
     "read_beyond_the_stable_offset": read_beyond_the_stable_offset,
+    "commit_before_the_flush": commit_before_the_flush,
 }

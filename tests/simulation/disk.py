@@ -9,6 +9,9 @@ every lock.
 What it refuses. `capacity` bytes fill it up: a write takes what fits, and fails when nothing does. `short_write_rate` cuts writes,
 `error_rate` fails calls with EIO. `fail_call(n)` fails exactly the n-th call from now; `on_call` may fail any call by name and path.
 
+How long it takes. `duration` says how many seconds a call blocks its caller, none by default. The disk has no clock: it adds them up,
+and `take_seconds` gives the sum to whoever lets the time pass.
+
 All chance comes from the seed. `copy()` gives an independent disk in the same state, so that a test can try many endings of one story.
 """
 
@@ -147,6 +150,9 @@ class SimDisk:
         self.error_rate = error_rate
         self.now_ms = now_ms
         self.on_call: Callable[[str, str], OSError | None] | None = None
+        self.on_failure: Callable[[str, str], None] = lambda call, path: None
+        self.duration: Callable[[str, str], float] | None = None
+        self.seconds_spent = 0.0
         # Asked at every write; what it returns is raised when a part of the write is done: the process ends in its midst.
         self.end_in_write: Callable[[], BaseException | None] | None = None
         self.generation = 0
@@ -201,15 +207,26 @@ class SimDisk:
     def called(self, call: str, path: str) -> None:
         """Counts a call, and fails it if the plan or the dice say so."""
         self.calls += 1
+        if self.duration is not None:
+            self.seconds_spent += self.duration(call, path)
         if self._fail_at is not None and self.calls >= self._fail_at:
             self._fail_at = None
-            raise OSError(errno.EIO, "simulated failure", path)
+            raise self._failure(call, path)
         if self.on_call is not None:
             error = self.on_call(call, path)
             if error is not None:
                 raise error
         if self.error_rate and call in MUTATIONS and self.random.random() < self.error_rate:
-            raise OSError(errno.EIO, "simulated failure", path)
+            raise self._failure(call, path)
+
+    def _failure(self, call: str, path: str) -> OSError:
+        self.on_failure(call, path)
+        return OSError(errno.EIO, "simulated failure", path)
+
+    def take_seconds(self) -> float:
+        """Return how long the calls since the last time took."""
+        seconds, self.seconds_spent = self.seconds_spent, 0.0
+        return seconds
 
     def room_for(self, file: _File, data: bytes, offset: int, path: str) -> bytes:
         """The part of a write that the disk takes."""

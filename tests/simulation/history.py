@@ -77,6 +77,10 @@ class History:
     """Of the group of each transactional producer."""
     held_back: list[str] = field(default_factory=list)
     """Partitions whose last stable offset stays behind at the end."""
+    created_topics: list[str] = field(default_factory=list)
+    """Those whose creation was acknowledged."""
+    final_topics: set[str] | None = None
+    """All that exist at the end; None if the run broke off before."""
     lost_unflushed_writes: bool = False
     recoveries: list[tuple[float, str]] = field(default_factory=list)
     """For each start after a crash: virtual seconds it took, and what went wrong, if anything."""

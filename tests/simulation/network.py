@@ -1,170 +1,36 @@
-"""Connections in memory: bytes arrive later, in pieces, in order, or the connection breaks.
+"""The network of a simulated world: addresses, connections, delays and cuts.
 
-Each connection is two transports joined by pipes. A write is cut at random places and each piece delivered after a random delay, never
-out of order, as TCP does. A reset loses what is under way in both directions. Reading can be paused, and a writer sees its buffer grow
-meanwhile, so that back-pressure works as with sockets.
+Every node has a host of its own, from which its connections come. A way is a pair (source host, target host), and each can be cut or
+slowed down by itself:
+
+- A cut way holds what travels on it until it heals, as TCP sends again what nobody acknowledges. Nobody is told about a cut.
+- A connection opens only if both ways are open. It is tried again after 1, 2, 4 … seconds, and given up after two minutes.
+- A host whose power is off is cut off from all, and forgets its connections. One whose process has died refuses connections.
+
+All chance comes from the seed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-HIGH_WATER = 64 * 1024
+from tests.simulation.node_loop import NodeLoop
+from tests.simulation.timeline import Timeline
+from tests.simulation.transport import MemoryTransport
+from tests.simulation.virtual_loop import VirtualLoop
+
 FIRST_FREE_PORT = 20_000
-
-
-class MemoryTransport(asyncio.Transport):
-    """One end of a connection."""
-
-    def __init__(
-        self, network: Network, loop: asyncio.AbstractEventLoop, here: tuple[str, int], there: tuple[str, int]
-    ) -> None:
-        super().__init__({"peername": there, "sockname": here, "socket": None})
-        self._network, self._loop = network, loop
-        self._protocol: Any = None
-        self._other: MemoryTransport | None = None
-        self._incoming: deque[bytes] = deque()
-        self._under_way: deque[bytes] = deque()
-        self._unsent = 0
-        self._arrives_at = 0.0
-        self._reading_paused = False
-        self._writing_paused = False
-        self._closing = False
-        self._lost = False
-        self._end_of_input = False
-        self._high = HIGH_WATER
-        self._low = HIGH_WATER // 4
-
-    def join(self, other: MemoryTransport, protocol: Any) -> None:
-        self._other, self._protocol = other, protocol
-
-    # --- writing -------------------------------------------------------------------------------------------------
-
-    def write(self, data: Any) -> None:
-        if self._closing or self._lost or not len(data):
-            return
-        rest = bytes(data)
-        while rest:
-            cut = self._network.piece(len(rest))
-            piece, rest = rest[:cut], rest[cut:]
-            self._unsent += len(piece)
-            self._arrives_at = max(self._arrives_at, self._loop.time() + self._network.delay())
-            self._under_way.append(piece)
-            # Timers of the same moment fire in no particular order, so each delivers whatever is next.
-            self._loop.call_at(self._arrives_at, self._deliver)
-        if self._unsent > self._high and not self._writing_paused:
-            self._writing_paused = True
-            self._protocol.pause_writing()
-
-    def writelines(self, list_of_data: Any) -> None:
-        self.write(b"".join(bytes(part) for part in list_of_data))
-
-    def _deliver(self) -> None:
-        piece = self._under_way.popleft()
-        other = self._other
-        if self._lost or other is None or other._lost:
-            return
-        other._incoming.append(piece)
-        other._read()
-
-    def _sent(self, size: int) -> None:
-        self._unsent -= size
-        if self._writing_paused and self._unsent <= self._low:
-            self._writing_paused = False
-            self._protocol.resume_writing()
-
-    def get_write_buffer_size(self) -> int:
-        return self._unsent
-
-    def get_write_buffer_limits(self) -> tuple[int, int]:
-        return self._low, self._high
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        self._high = HIGH_WATER if high is None else high
-        self._low = self._high // 4 if low is None else low
-
-    # --- reading -------------------------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        while self._incoming and not self._reading_paused and not self._lost:
-            piece = self._incoming.popleft()
-            if isinstance(self._protocol, asyncio.BufferedProtocol):
-                rest = piece
-                while rest and not self._lost:
-                    buffer = self._protocol.get_buffer(len(rest))
-                    size = min(len(buffer), len(rest))
-                    buffer[:size] = rest[:size]
-                    self._protocol.buffer_updated(size)
-                    rest = rest[size:]
-            else:
-                self._protocol.data_received(piece)
-            if self._other is not None:
-                self._other._sent(len(piece))
-        if self._end_of_input and not self._incoming and not self._reading_paused and not self._lost:
-            keep_open = self._protocol.eof_received()
-            if not keep_open:
-                self.close()
-
-    def pause_reading(self) -> None:
-        self._reading_paused = True
-
-    def resume_reading(self) -> None:
-        self._reading_paused = False
-        self._loop.call_soon(self._read)
-
-    def is_reading(self) -> bool:
-        return not self._reading_paused and not self._lost
-
-    # --- ending --------------------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """What was written still arrives, then the end of input."""
-        if self._closing:
-            return
-        self._closing = True
-        self._loop.call_at(max(self._arrives_at, self._loop.time()), self._finish)
-
-    def _finish(self) -> None:
-        if self._under_way and not self._lost:
-            self._loop.call_soon(self._finish)
-            return
-        other = self._other
-        if other is not None and not other._lost:
-            other._end_of_input = True
-            other._read()
-        self._lose(None)
-
-    def is_closing(self) -> bool:
-        return self._closing or self._lost
-
-    def abort(self) -> None:
-        other = self._other
-        if other is not None:
-            other._lose(ConnectionResetError("reset by peer"))
-        self._lose(None)
-
-    def _lose(self, error: Exception | None) -> None:
-        if not self._lost:
-            self._lost = self._closing = True
-            self._network.forget(self)
-            self._loop.call_soon(self._protocol.connection_lost, error)
-
-    def get_protocol(self) -> Any:
-        return self._protocol
-
-    def set_protocol(self, protocol: Any) -> None:
-        self._protocol = protocol
-
-    def can_write_eof(self) -> bool:
-        return False
+MAX_DELAY = 0.02
+CONNECT_SECONDS = 127.0
+"""How long Linux tries to connect to a host that does not answer."""
 
 
 class MemorySocket:
-    """What `server.sockets[0]` is asked for."""
+    """The part of a listening socket that the broker reads."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -174,74 +40,187 @@ class MemorySocket:
 
 
 class MemoryServer:
-    def __init__(self, network: Network, address: tuple[str, int]) -> None:
+    """A listener, as `create_server` returns it."""
+
+    def __init__(self, network: Network, loop: NodeLoop, factory: Callable[[], Any], address: tuple[str, int]) -> None:
         self._network, self._address = network, address
+        self.loop, self.factory = loop, factory
         self.sockets = [MemorySocket(address)]
 
     def close(self) -> None:
-        self._network.listeners.pop(self._address, None)
+        if self._network.listeners.get(self._address) is self:
+            del self._network.listeners[self._address]
         self.sockets = []
 
     async def wait_closed(self) -> None:
         return None
 
     def is_serving(self) -> bool:
-        return self._address in self._network.listeners
+        return self._network.listeners.get(self._address) is self
+
+    def accept(self, transport: MemoryTransport) -> None:
+        transport.begin(self.factory())
 
 
 class Network:
-    """All listeners and connections of one simulated world, and its weather."""
+    """All listeners and connections of one world."""
 
-    def __init__(self, rng: random.Random, *, max_delay: float = 0.02) -> None:
-        self._rng = rng
+    def __init__(
+        self, loop: VirtualLoop, rng: random.Random, timeline: Timeline, *, max_delay: float = MAX_DELAY
+    ) -> None:
+        self.loop, self.timeline = loop, timeline
         self.max_delay = max_delay
-        self.listeners: dict[tuple[str, int], tuple[asyncio.AbstractEventLoop, Callable[[], Any]]] = {}
+        self.listeners: dict[tuple[str, int], MemoryServer] = {}
+        self._rng = rng
         self._ports = FIRST_FREE_PORT
-        self._open: list[MemoryTransport] = []
+        self._open: dict[MemoryTransport, None] = {}
+        self._held: dict[MemoryTransport, None] = {}
+        self._cut: set[tuple[str, str]] = set()
+        self._slow: dict[tuple[str, str], float] = {}
+        self._off: set[str] = set()
+        self._names: dict[str, str] = {}
 
-    def delay(self) -> float:
-        return self._rng.random() * self.max_delay
+    def __repr__(self) -> str:
+        return f"<Network listeners={len(self.listeners)} connections={len(self._open) // 2} cut={sorted(self._cut)}>"
+
+    def name(self, host: str, name: str) -> None:
+        """Say who has an address, for the timeline."""
+        self._names[host] = name
+
+    def _note(self, what: str, *hosts: str) -> None:
+        self.timeline.note("network", what.format(*(self._names.get(host, host) for host in hosts)))
+
+    # The weather
+
+    def delay(self, source: str, target: str) -> float:
+        """Return the seconds that a segment travels."""
+        return self._rng.random() * self.max_delay + self._slow.get((source, target), 0.0)
 
     def piece(self, size: int) -> int:
-        """How many bytes of a write travel together: mostly all of them."""
+        """Return how many bytes of a write travel together: mostly all of them."""
         return size if size < 2 or self._rng.random() < 0.8 else self._rng.randrange(1, size)
 
-    def listen(self, loop: asyncio.AbstractEventLoop, factory: Callable[[], Any], host: str, port: int) -> MemoryServer:
-        if not port:
-            self._ports += 1
-            port = self._ports
-        if (host, port) in self.listeners:
-            raise OSError(98, "address already in use")
-        self.listeners[host, port] = (loop, factory)
-        return MemoryServer(self, (host, port))
+    def is_open(self, source: str, target: str) -> bool:
+        return (source, target) not in self._cut and source not in self._off and target not in self._off
 
-    async def connect(self, loop: asyncio.AbstractEventLoop, factory: Callable[[], Any], host: str, port: int) -> Any:
-        await asyncio.sleep(self.delay())
-        found = self.listeners.get((host, port))
-        if found is None:
-            raise ConnectionRefusedError(111, "connection refused")
-        self._ports += 1
-        client_address, server_address = ("127.0.0.1", self._ports), (host, port)
-        client = MemoryTransport(self, loop, client_address, server_address)
-        server = MemoryTransport(self, found[0], server_address, client_address)
-        client_protocol, server_protocol = factory(), found[1]()
-        client.join(server, client_protocol)
-        server.join(client, server_protocol)
-        self._open += [client, server]
-        server_protocol.connection_made(server)
-        client_protocol.connection_made(client)
-        return client, client_protocol
+    def slow_down(self, source: str, target: str, seconds: float) -> None:
+        """Let everything from one host to the other travel so much longer; 0 ends it."""
+        self._note(f"{{}} to {{}} takes {seconds:g} s more", source, target)
+        self._slow[source, target] = seconds
 
-    def forget(self, transport: MemoryTransport) -> None:
-        if transport in self._open:
-            self._open.remove(transport)
+    def cut(self, source: str, target: str) -> None:
+        """Cut one way; answers on the other still travel."""
+        self._note("{} to {} is cut", source, target)
+        self._cut.add((source, target))
+
+    def heal(self, source: str, target: str) -> None:
+        self._note("{} to {} heals", source, target)
+        self._cut.discard((source, target))
+        self._release()
+
+    def part(self, half: Iterable[str], other_half: Iterable[str]) -> None:
+        """Cut both ways between every host of one half and every host of the other."""
+        half, other_half = list(half), list(other_half)
+        names = [", ".join(["{}"] * len(hosts)) for hosts in (half, other_half)]
+        self._note(f"{names[0]} and {names[1]} are parted", *half, *other_half)
+        for one in half:
+            for other in other_half:
+                self._cut |= {(one, other), (other, one)}
+
+    def heal_all(self) -> None:
+        self._note("all ways heal")
+        self._cut.clear()
+        self._slow.clear()
+        self._release()
+
+    def hold(self, transport: MemoryTransport) -> None:
+        """Remember an end whose segments a cut holds."""
+        self._held[transport] = None
+
+    def _release(self) -> None:
+        for transport in list(self._held):
+            if self.is_open(transport.here[0], transport.there[0]):
+                del self._held[transport]
+                transport.release()
 
     def reset_one(self) -> None:
         """Break one connection, whichever the seed picks."""
         if self._open:
-            self._rng.choice(self._open).abort()
+            transport = self._rng.choice(list(self._open))
+            self._note("a connection of {} and {} is reset", transport.here[0], transport.there[0])
+            transport.abort()
 
-    def power_off(self) -> None:
-        """The process is gone: nothing listens, and every connection with it."""
-        self.listeners.clear()
-        self._open.clear()
+    # Nodes that end
+
+    def process_ended(self, loop: NodeLoop) -> None:
+        """The kernel of a dead process closes its listeners and connections."""
+        for server in [server for server in self.listeners.values() if server.loop is loop]:
+            server.close()
+        for transport in self._of(loop):
+            transport.process_ended(says_reset=self._rng.random() < 0.5)
+
+    def power_lost(self, loop: NodeLoop, host: str) -> None:
+        """Everything of a host is gone, and no other host is told."""
+        self._off.add(host)
+        for server in [server for server in self.listeners.values() if server.loop is loop]:
+            server.close()
+        for transport in self._of(loop):
+            transport.lose_under_way()
+            transport.vanish()
+
+    def power_is_back(self, host: str) -> None:
+        self._off.discard(host)
+        self._release()
+
+    def _of(self, loop: NodeLoop) -> list[MemoryTransport]:
+        return [transport for transport in self._open if transport.loop is loop]
+
+    # What loops call
+
+    def listen(self, loop: NodeLoop, factory: Callable[[], Any], host: str, port: int) -> MemoryServer:
+        if not port:
+            self._ports += 1
+            port = self._ports
+        if (host, port) in self.listeners:
+            raise OSError(errno.EADDRINUSE, "address already in use")
+        server = self.listeners[host, port] = MemoryServer(self, loop, factory, (host, port))
+        return server
+
+    async def connect(self, loop: NodeLoop, factory: Callable[[], Any], host: str, port: int) -> Any:
+        """Connect from the host of a loop's node.
+
+        Raises:
+            ConnectionRefusedError: nothing listens there.
+            TimeoutError: the host does not answer.
+        """
+        await self._reach(loop, host)
+        server = self.listeners.get((host, port))
+        if server is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused")
+        self._ports += 1
+        here, there = (loop.host, self._ports), (host, port)
+        client = MemoryTransport(self, loop, here, there)
+        accepted = MemoryTransport(self, server.loop, there, here)
+        client.join(accepted)
+        self._open |= {client: None, accepted: None}
+        # The kernel has accepted; the process hears of it when it runs.
+        server.loop.call_soon(server.accept, accepted)
+        protocol = factory()
+        client.begin(protocol)
+        return client, protocol
+
+    async def _reach(self, loop: NodeLoop, host: str) -> None:
+        gives_up = loop.time() + CONNECT_SECONDS
+        again = 1.0
+        while True:
+            await asyncio.sleep(self.delay(loop.host, host))
+            if self.is_open(loop.host, host) and self.is_open(host, loop.host):
+                await asyncio.sleep(self.delay(host, loop.host))
+                return
+            if loop.time() + again > gives_up:
+                raise TimeoutError(errno.ETIMEDOUT, "connection timed out")
+            await asyncio.sleep(again)
+            again *= 2
+
+    def forget(self, transport: MemoryTransport) -> None:
+        self._open.pop(transport, None)

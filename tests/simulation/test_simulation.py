@@ -14,7 +14,7 @@ import pytest
 from tests.simulation import checkers
 from tests.simulation.deliberate_bugs import BUGS
 from tests.simulation.history import Batch, Commit, History, Partition, Transaction
-from tests.simulation.world import Plan, run
+from tests.simulation.one_broker import Plan, run
 
 SEEDS_PER_TEST = 5
 SEEDS_FOR_A_BUG = 300
@@ -43,6 +43,7 @@ def test_seeds_run_clean(first: int) -> None:
 def test_a_seed_replays_exactly() -> None:
     first, second = run(11), run(11)
     assert first.history == second.history
+    assert first.timeline.digest() == second.timeline.digest()
 
 
 @pytest.mark.slow
@@ -163,6 +164,11 @@ def test_a_lost_commit_is_found(actual: int | None, wrong: bool) -> None:
     if actual is not None:
         found.final_commits["g", P] = actual
     assert names(found) == ({"committed_offsets"} if wrong else set())
+
+
+def test_a_lost_topic_is_found() -> None:
+    assert names(History(created_topics=["a", "b"], final_topics={"a"})) == {"created_topics"}
+    assert names(History(created_topics=["a", "b"], final_topics={"a", "b", "c"})) == set()
 
 
 def test_a_start_that_fails_is_found() -> None:

@@ -16,19 +16,16 @@ disk, the broker killed there and started again, and then
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
-from barnabas.server.broker import BrokerServer
-from barnabas.server.config import BrokerConfig
 from tests.simulation.client import Client
 from tests.simulation.disk import SimDisk
-from tests.simulation.network import Network
 from tests.simulation.transactions import (
     GROUP,
     READ_COMMITTED,
@@ -40,23 +37,18 @@ from tests.simulation.transactions import (
     read_committed,
     state_of,
 )
-from tests.simulation.virtual_loop import Crash, VirtualLoop
+from tests.simulation.virtual_loop import Crash
+from tests.simulation.world import World
 
-ADDRESS = ("127.0.0.1", 9092)
-CONFIG = BrokerConfig.from_properties(
-    {
-        "node.id": "1",
-        "listeners": f"PLAINTEXT://{ADDRESS[0]}:{ADDRESS[1]}",
-        "log.dirs": "/data",
-        "offsets.topic.num.partitions": "1",
-        "transaction.state.log.num.partitions": "1",
-        "group.initial.rebalance.delay.ms": "0",
-    }
-)
+PROPERTIES = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
 WATCHED = ("/__transaction_state-", "/__consumer_offsets-", "/t-")
 PARTITIONS = (0, 1)
 
-Play = Callable[[Client], Awaitable[None]]
+Play = Callable[[Client], Coroutine[Any, Any, None]]
 
 
 class Told:
@@ -67,33 +59,24 @@ class Told:
         self.aborted: set[int] = set()
 
 
-def play(disk: SimDisk, start: float, story: Play) -> float:
+def play(disk: SimDisk, began: float, story: Play) -> float:
     """Run a broker over the disk until the story ends, or the broker does; returns the time of the end."""
-    network = Network(random.Random(1))
-    loop = VirtualLoop(network, start)
-    asyncio.set_event_loop(loop)
+    # Another seed in each life: a process that starts again is another incarnation of its broker.
+    world = World(round(began * 1000), began)
+    broker, client = world.add_broker("broker", PROPERTIES, disk), world.add_node("client")
 
     async def live() -> None:
-        server = BrokerServer(CONFIG, loop=loop, disk=disk, now_ms=loop.now_ms, random=random.Random(2))
-        await server.start()
-        await story(Client(ADDRESS, "story"))
+        await broker.start()
+        told = client.run(story(Client(broker.address, "story")))
+        ended = broker.run(broker.server.wait_failed())
+        await asyncio.wait({told, ended}, return_when=asyncio.FIRST_COMPLETED)
         disk.end_in_write = None
-        await server.stop()
+        if broker.is_up:
+            await told
+            await broker.stop()
 
-    try:
-        loop.run_until_complete(live())
-    except Crash:
-        disk.last_write = None  # how much of it was done is decided by the point, not by the dice
-        disk.kill()
-    finally:
-        disk.end_in_write = None
-        network.power_off()
-        for task in asyncio.all_tasks(loop):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-        asyncio.set_event_loop(None)
-        loop.set_exception_handler(lambda _, context: None)
-        loop.abandon()
-    return loop.time() + 1.0
+    world.play(live())
+    return world.loop.time() + 1.0
 
 
 async def prepare(client: Client) -> None:

@@ -6,8 +6,7 @@ The whole broker runs; the clients are this room's own.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -33,14 +32,11 @@ from barnabas.protocol.messages import (
     SyncGroupResponse,
 )
 from barnabas.records.builder import build_batch
-from barnabas.server.broker import BrokerServer
-from barnabas.server.config import BrokerConfig
 from tests.simulation.client import Client
-from tests.simulation.disk import SimDisk
 from tests.simulation.history import Partition
-from tests.simulation.network import Network
-from tests.simulation.virtual_loop import VirtualLoop
+from tests.simulation.node_loop import NodeLoop
 from tests.simulation.workload import fetch
+from tests.simulation.world import World
 
 ADDRESS = ("127.0.0.1", 9092)
 P = Partition("t", 0)
@@ -48,38 +44,24 @@ P = Partition("t", 0)
 pytestmark = pytest.mark.slow
 
 
-def in_virtual_time(story: Callable[[VirtualLoop], Awaitable[None]], **settings: str) -> None:
-    """Run `story` against a started broker and stop the broker after it."""
-    network = Network(random.Random(1))
-    loop = VirtualLoop(network)
-    asyncio.set_event_loop(loop)
+def in_virtual_time(story: Callable[[NodeLoop], Coroutine[Any, Any, None]], **settings: str) -> None:
+    """Run `story` on a client's node against a started broker, and stop the broker after it."""
     properties = {
-        "node.id": "1",
-        "listeners": "PLAINTEXT://127.0.0.1:9092",
-        "log.dirs": "/data",
         "offsets.topic.num.partitions": "1",
         "group.initial.rebalance.delay.ms": "0",
         **{name.replace("_", "."): value for name, value in settings.items()},
     }
+    world = World(seed=1)
+    broker, client = world.add_broker("broker", properties), world.add_node("client")
+    assert broker.address == ADDRESS
 
     async def main() -> None:
-        server = BrokerServer(
-            BrokerConfig.from_properties(properties),
-            loop=loop,
-            disk=SimDisk(1, now_ms=loop.now_ms),
-            now_ms=loop.now_ms,
-            random=random.Random(2),
-        )
-        await server.start()
-        await story(loop)
-        await server.stop()
+        await broker.start()
+        await client.run(story(client.loop))
+        await broker.stop()
 
-    try:
-        loop.run_until_complete(asyncio.wait_for(main(), 365 * 86_400))
-        assert [repr(e.get("exception")) for e in loop.errors] == []
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
+    world.play(main())
+    assert world.errors == []
 
 
 async def create(**config: str) -> None:
@@ -91,7 +73,7 @@ async def create(**config: str) -> None:
     assert answer.topics[0].error_code == 0, answer
 
 
-async def produce(loop: VirtualLoop, value: bytes) -> None:
+async def produce(loop: NodeLoop, value: bytes) -> None:
     records = bytes(build_batch([(loop.now_ms(), None, value, [])]))
     partition = ProduceRequest.PartitionProduceData(index=0, records=records)
     request = ProduceRequest(
@@ -109,7 +91,7 @@ async def earliest() -> int:
 
 
 def test_a_long_poll_waits_its_time_and_no_longer() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         began = loop.time()
         assert await fetch(Client(ADDRESS, "c", timeout=1000), P, 0, wait_ms=60_000) == (0, [])
@@ -119,7 +101,7 @@ def test_a_long_poll_waits_its_time_and_no_longer() -> None:
 
 
 def test_a_long_poll_ends_when_a_record_comes() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         waiting = loop.create_task(fetch(Client(ADDRESS, "c", timeout=1000), P, 0, wait_ms=60_000))
         await asyncio.sleep(20)
@@ -133,7 +115,7 @@ def test_a_long_poll_ends_when_a_record_comes() -> None:
 
 
 def test_retention_deletes_segments_after_a_week() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create(segment_ms="86400000")
         for _ in range(10):
             await produce(loop, b"a day's record")
@@ -146,7 +128,7 @@ def test_retention_deletes_segments_after_a_week() -> None:
 
 
 def test_infinite_retention_outlives_the_default() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create(segment_ms="3600000", retention_ms="-1")
         for _ in range(12):
             await produce(loop, b"an hour's record")
@@ -222,7 +204,7 @@ async def stable_pair() -> tuple[Member, Member]:
 
 
 def test_a_silent_member_is_out_after_its_session_timeout() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         a, _b = await stable_pair()
         for _ in range(8):
@@ -236,7 +218,7 @@ def test_a_silent_member_is_out_after_its_session_timeout() -> None:
 
 
 def test_a_member_that_does_not_rejoin_is_out_after_the_rebalance_timeout() -> None:
-    async def story(loop: VirtualLoop) -> None:
+    async def story(loop: NodeLoop) -> None:
         await create()
         a, b = await stable_pair()
         b.session_ms = 1_000_000

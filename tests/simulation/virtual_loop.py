@@ -1,23 +1,22 @@
 """An asyncio event loop in virtual time: a timer an hour away fires as soon as nothing is left to do before it.
 
-The loop is asyncio's own, with a selector that never waits: asked to wait for `t` seconds, it moves the clock by `t`. Sockets do not
-exist; servers and connections come from a `Network` in memory. Work for other threads runs at once, in order, so that a run depends on
-nothing but its seed. If nothing is scheduled at all the simulated world has come to a stop, which is an error, not a wait for ever.
+The loop is asyncio's own, with a selector that never waits: asked to wait for `t` seconds, it moves the clock by `t`. One such loop
+carries a whole simulated world; each node in it runs on a `NodeLoop` of its own, which puts its work here. If nothing is scheduled at
+all the simulated world has come to a stop, which is an error, not a wait for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+import math
 import selectors
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tests.simulation.network import Network
+from collections.abc import Mapping
+from typing import Any
 
 
 class Stuck(SystemExit):
-    """Nothing is scheduled and nothing is ready, yet somebody still waits."""
+    """Nothing is scheduled and nothing is ready, yet somebody still waits; or the world has gone on for longer than it may."""
 
 
 class Crash(SystemExit):
@@ -51,14 +50,18 @@ class _NeverWaits(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """One incarnation of the simulated world; `start` continues the clock of the one before."""
+    """The one loop of a simulated world. It has no sockets and no threads: those belong to nodes.
 
-    def __init__(self, network: Network, start: float = 0.0) -> None:
-        self._now = start
+    Attributes:
+        ends_at: when the world is taken for stuck.
+    """
+
+    def __init__(self, began: float = 0.0) -> None:
+        self._now = began
+        self.ends_at = math.inf
         selector = _NeverWaits()
         super().__init__(selector)
         selector.loop = self
-        self.network = network
         self.errors: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _, context: self.errors.append(context))
 
@@ -67,38 +70,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def advance(self, seconds: float) -> None:
         self._now += seconds
+        if self._now > self.ends_at:
+            raise Stuck(f"the simulation still goes on at {self._now:.0f} s")
 
-    def now_ms(self) -> int:
-        """Wall time of the simulated world in epoch milliseconds: it began on 2026-01-01."""
-        return 1_767_225_600_000 + int(self._now * 1000)
+    # A node's loop schedules handles of its own, which know how to run.
 
-    def abandon(self) -> None:
-        """Leave everything as a crash leaves it: nothing runs any more, and what is collected later may still talk to this loop."""
-        self._close_self_pipe()  # type: ignore[attr-defined]
+    def put(self, handle: asyncio.Handle) -> None:
+        self._ready.append(handle)  # type: ignore[attr-defined]
 
-    def __del__(self, *_: object) -> None:
-        """An abandoned loop is not closed, and that is no mistake."""
+    def put_first(self, handles: list[asyncio.Handle]) -> None:
+        """Put handles before all others, so that they keep their order."""
+        self._ready.extendleft(reversed(handles))  # type: ignore[attr-defined]
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        future = self.create_future()
-        try:
-            result = func(*args)
-        except Exception as error:
-            self.call_soon(_settle, future, None, error)
-        else:
-            self.call_soon(_settle, future, result, None)
-        return future
+    def put_at(self, timer: asyncio.TimerHandle) -> None:
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]
+        timer._scheduled = True  # type: ignore[attr-defined]
 
-    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:  # type: ignore[override]
-        return self.network.listen(self, protocol_factory, host or "127.0.0.1", port or 0)
-
-    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:  # type: ignore[override]
-        return await self.network.connect(self, protocol_factory, host, port)
-
-
-def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
-    if not future.done():
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+    def handles_of(self, loop: asyncio.AbstractEventLoop) -> list[asyncio.Handle]:
+        """Return what a node's loop has scheduled here."""
+        scheduled = [*self._ready, *self._scheduled]  # type: ignore[attr-defined]
+        return [handle for handle in scheduled if handle._loop is loop]

@@ -3,7 +3,7 @@
 - `Producer`: idempotent, one partition each; a batch whose answer does not come is sent again with the same sequence, as every
   client does. If the broker no longer knows what came before (it lost unflushed records), the producer begins anew with a new identity.
 - `Committer`: one member that commits a rising offset for a group, each commit after the last one was answered.
-- `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes while nothing crashes.
+- `Reader`: reads from the log start with long polls, over and over, and checks that nothing it saw changes while the power is on.
 """
 
 from __future__ import annotations
@@ -91,6 +91,9 @@ class Producer:
             batch.survives = error == ErrorCode.NONE and base_offset >= 0
             self.sequence += len(batch.values)
             self.pending = None
+            first, last = batch.values[0].split(b".")[0], batch.values[-1].split(b".")[0]
+            where = f"{self.partition.topic}-{self.partition.index}"
+            loop.note(f"{first.decode()} to {last.decode()} are at offset {base_offset} of {where}", is_detail=True)
         else:
             raise AssertionError(f"{self.name} was answered {ErrorCode(error).name}")
 
@@ -155,12 +158,13 @@ class Committer:
         error = answer.topics[0].partitions[0].error_code
         if error == ErrorCode.NONE:
             commit.acknowledged = commit.survives = True
+            asyncio.get_running_loop().note(f"{self.group} has committed {self.offset}", is_detail=True)  # type: ignore[attr-defined]
         elif error not in NOT_YET:
             raise AssertionError(f"{self.group} was answered {ErrorCode(error).name}")
 
 
 class Reader:
-    """Follows one partition with long polls; what it saw must not change while the broker lives."""
+    """Follows one partition with long polls; what it saw must not change while the power is on."""
 
     def __init__(self, partition: Partition, history: History) -> None:
         self.partition, self.history = partition, history

@@ -48,6 +48,7 @@ class Subject:
         self.loop = VirtualLoop()
         self.partitions = Partitions(self.loop)
         self.markers = TransactionMarkers(self.partitions, self.loop)
+        self.epoch = 7
 
     def end(self, *partitions: tuple[str, int], commit: bool = True) -> asyncio.Future[bool]:
         metadata = TransactionMetadata(
@@ -58,7 +59,7 @@ class Subject:
             partitions=frozenset(partitions),
             client_transaction_version=2,
         )
-        return start(self.markers.write(3, 7, metadata), self.loop)
+        return start(self.markers.write(3, lambda: self.epoch, metadata), self.loop)
 
 
 def test_every_partition_gets_a_marker() -> None:
@@ -133,15 +134,31 @@ def test_a_fenced_transaction_is_given_up(error: ErrorCode) -> None:
 
 
 def test_a_coordinator_that_has_moved_stops_writing() -> None:
-    for forget in (lambda subject: subject.markers.forget(3), lambda subject: subject.markers.close()):
-        subject = Subject()
-        subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        ended = subject.end(("t", 0))
-        forget(subject)
-        subject.partitions.errors.clear()
-        subject.loop.advance(RETRY_BACKOFF_MS * 2)
-        assert subject.partitions.written == []
-        assert ended.result() is False
+    subject = Subject()
+    subject.partitions.errors["t", 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ended = subject.end(("t", 0))
+    subject.markers.forget(3)
+    subject.partitions.errors.clear()
+    subject.loop.advance(RETRY_BACKOFF_MS * 2)
+    assert subject.partitions.written == []
+    assert ended.result() is False
+
+
+def test_a_marker_that_is_fenced_in_an_older_epoch_of_the_coordinator_is_tried_in_the_new_one() -> None:
+    subject = Subject()
+    write = subject.partitions.write
+
+    async def elected_meanwhile(marker: Marker, partition: tuple[str, int]) -> None:
+        if marker.coordinator_epoch < 9:
+            subject.epoch = 9
+            raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+        await write(marker, partition)
+
+    subject.partitions.write = elected_meanwhile  # type: ignore[method-assign]
+    ended = subject.end(("t", 0))
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert subject.partitions.markers == {Marker(5, 4, 9, True, 2)}
+    assert ended.result()
 
 
 def test_other_partitions_of_the_coordinator_continue() -> None:
@@ -192,11 +209,20 @@ class TestLocal:
         loop = VirtualLoop()
         appended: list[Any] = []
         settled: list[Any] = []
+        limits: set[int | None] = set()
 
         class Replicas:
             def append_internal(
-                self, topic: str, index: int, batch: bytearray, *, guard: Any = None, transaction_version: int = 0
+                self,
+                topic: str,
+                index: int,
+                batch: bytearray,
+                *,
+                guard: Any = None,
+                transaction_version: int = 0,
+                timeout_ms: int | None = None,
             ) -> asyncio.Future[int]:
+                limits.add(timeout_ms)
                 if topic == "gone":
                     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                 (record,) = iter_records(batch)
@@ -217,6 +243,7 @@ class TestLocal:
             Groups(),
             now_ms=lambda: 5,
             exists=lambda partition: True,
+            commit_timeout_ms=30_000,
         )
         marker = Marker(5, 4, 7, True, 2)
         start(writer.write(marker, ("t", 1)), loop)
@@ -225,6 +252,7 @@ class TestLocal:
         start(writer.write(Marker(5, 4, 7, False, 2), ("t", 0)), loop)
         assert appended == [("t", 1, 4, ControlRecordType.COMMIT, 2), ("t", 0, 4, ControlRecordType.ABORT, 2)]
         assert settled == [(2, True, True)]
+        assert limits == {30_000}
         error = refused.exception()
         assert isinstance(error, KafkaError)
         assert error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from barnabas.protocol.messages import AllocateProducerIdsResponse
 from barnabas.steps import start
 from barnabas.transaction.config import TransactionCoordinatorConfig
 from barnabas.transaction.marker_writer import Marker
+from barnabas.transaction.markers import RETRY_BACKOFF_MS
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 from barnabas.transaction.transaction_coordinator import COMPLETE_RETRY_MS, TransactionCoordinator
 from barnabas.transaction.transaction_metadata import MAX_EPOCH
@@ -27,6 +29,7 @@ class Partitions:
     def __init__(self, loop: VirtualLoop) -> None:
         self.loop = loop
         self.written: list[tuple[tuple[str, int], int, bool]] = []
+        self.coordinator_epochs: list[int] = []
         self.error: ErrorCode | None = None
 
     def exists(self, partition: tuple[str, int]) -> bool:
@@ -36,6 +39,7 @@ class Partitions:
         if self.error is not None:
             raise KafkaError(self.error)
         self.written.append((partition, marker.producer_epoch, marker.commit))
+        self.coordinator_epochs.append(marker.coordinator_epoch)
 
 
 class Subject:
@@ -73,6 +77,10 @@ class Subject:
     def elect(self, epoch: int) -> None:
         self.coordinator.on_elected(0, epoch)
         self.loop.run_ready()
+
+    def load_again(self) -> None:
+        self.coordinator.on_resigned(0)
+        self.elect(1)
 
     def init(self, **fields: Any) -> Any:
         return start(self.coordinator.init_producer_id(InitProducerId("tx", 60_000, **fields)), self.loop)
@@ -130,6 +138,59 @@ def test_an_outcome_that_was_not_committed_has_no_effect() -> None:
     assert subject.partitions.written == [(("t", 0), 1, False)]
 
 
+def test_a_prepare_above_the_high_watermark_has_no_marker_until_it_is_committed() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    subject.coordinator.on_resigned(0)
+    subject.loop.run_ready()
+    assert code(ended) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    subject.loop.advance(20_000)
+    assert subject.partitions.written == []
+    assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert code(subject.end(producer)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    subject.log.release()
+    subject.loop.run_ready()
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+def test_a_prepare_above_the_high_watermark_that_is_lost_has_no_effect() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    ended = subject.end(producer)
+    subject.coordinator.on_resigned(0)
+    subject.loop.run_ready()
+    assert code(ended) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    subject.coordinator.on_resigned(0)
+    subject.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    subject.loop.advance(20_000)
+    assert subject.partitions.written == []
+    subject.elect(3)
+    assert subject.state() is TransactionState.ONGOING
+    assert subject.end(producer, commit=False).result().producer_epoch == 1
+    assert subject.partitions.written == [(("t", 0), 1, False)]
+
+
+def test_nobody_is_fenced_by_an_epoch_that_is_not_committed() -> None:
+    subject = Subject()
+    producer = subject.begin()
+    subject.log.hold_commits = True
+    begun = subject.init()  # Fences the producer, once it is committed.
+    added = subject.add(producer)
+    assert not added.done()
+    subject.coordinator.on_resigned(0)
+    subject.log.lose(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    subject.loop.run_ready()
+    assert code(begun) is code(added) is ErrorCode.NOT_COORDINATOR
+    subject.elect(1)
+    assert subject.add(producer).result() is None
+
+
 @pytest.mark.parametrize(
     ("refused", "told"),
     [
@@ -167,19 +228,42 @@ def test_the_next_coordinator_finishes_decided_transactions() -> None:
     producer = subject.begin()
     subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     subject.end(producer)
-    subject.elect(1)
+    subject.load_again()
     subject.partitions.error = None
     subject.loop.advance(500)
     assert subject.partitions.written == [(("t", 0), 1, True)], "once: the first coordinator has given up"
     assert subject.state() is TransactionState.COMPLETE_COMMIT
 
 
-def test_nothing_is_written_after_a_resignation() -> None:
+@pytest.mark.parametrize("refused", ["marker", "complete"])
+def test_an_ending_goes_on_in_a_higher_epoch_of_the_same_coordinator(refused: str) -> None:
+    subject = Subject()
+    producer = subject.begin()
+    if refused == "marker":
+        subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        subject.log.hold_commits = True
+    subject.end(producer)
+    if refused == "complete":
+        subject.log.refuse = ErrorCode.NOT_ENOUGH_REPLICAS
+        subject.log.release()
+        subject.loop.run_ready()
+        assert len(subject.partitions.written) == 1
+    subject.elect(5)
+    subject.partitions.error = subject.log.refuse = None
+    subject.loop.advance(RETRY_BACKOFF_MS)
+    assert subject.partitions.written == [(("t", 0), 1, True)]
+    assert subject.partitions.coordinator_epochs == [5 if refused == "marker" else 0]
+    assert subject.state() is TransactionState.COMPLETE_COMMIT
+
+
+@pytest.mark.parametrize("drop", [lambda coordinator: coordinator.on_resigned(0), TransactionCoordinator.close])
+def test_nothing_is_written_after_a_resignation(drop: Callable[[TransactionCoordinator], None]) -> None:
     subject = Subject()
     producer = subject.begin()
     subject.partitions.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     subject.end(producer)
-    subject.coordinator.on_resigned(0)
+    drop(subject.coordinator)
     subject.partitions.error = None
     subject.loop.advance(500)
     assert subject.partitions.written == []
@@ -198,6 +282,7 @@ def test_a_resignation_of_an_older_epoch_changes_nothing() -> None:
 
 def test_requests_fail_while_the_partition_is_loading() -> None:
     subject = Subject()
+    subject.coordinator.on_resigned(0)
     subject.coordinator.on_elected(0, 1)
     assert code(subject.init()) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code(start(subject.coordinator.list_all(), subject.loop)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -227,7 +312,7 @@ def test_after_a_restart_a_repeated_init_is_fenced() -> None:
     expected = (begun.producer_id, begun.producer_epoch)
     assert subject.init(expected=expected).result().producer_epoch == 1
     assert subject.init(expected=expected).result().producer_epoch == 1
-    subject.elect(1)
+    subject.load_again()
     assert code(subject.init(expected=expected)) is ErrorCode.PRODUCER_FENCED
 
 

@@ -46,6 +46,7 @@ class Subject:
             transaction_version=lambda: self.level,
             on_prepared=self._on_prepared,
             on_timed_out=self.timed_out.append,
+            on_dropped=lambda partition: None,
         )
         for record in restored.log if restored is not None else ():
             self.shard.replay(record, 0, -1)

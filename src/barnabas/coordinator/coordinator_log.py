@@ -5,11 +5,13 @@
 
 Older brokers wrote "the version of the key" in place of the type id, with the same numbers, so both read each other's logs.
 `CoordinatorLog` is all that a coordinator knows of a partition: append one batch, ask if it would be accepted, read all batches from the
-start.
+start, and wait until they are committed.
 `ReplicaCoordinatorLog` implements it with the replica manager's internal writer.
 
-Invariant: an append that raises has written nothing. If the future of an append fails, the batch may be in the log or not; only a
-reload tells.
+Invariants:
+- an append that raises has written nothing;
+- the future of an append is done when the batch is committed, which means that the high watermark has passed it, or fails when this
+  broker no longer leads the partition. It has no time limit. If it fails, the batch may be in the next leader's log or not.
 
 Sources: Kafka classes `CoordinatorRecordSerde`, `CoordinatorLoaderImpl`, `PartitionWriter`.
 """
@@ -45,7 +47,7 @@ class CoordinatorLog(Protocol):
             guard: proves that the transaction of a transactional batch includes the partition.
             transaction_version: of the transaction that a marker ends.
 
-        Returns: a future of the last offset, done when the batch is committed.
+        Returns: a future of the last offset, done when the batch is committed; it fails if the leadership is lost before.
         Raises: KafkaError if nothing was appended.
         """
         ...
@@ -55,7 +57,21 @@ class CoordinatorLog(Protocol):
         ...
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """Return buffers of whole batches, from the log start to the log end."""
+        """Return buffers of whole batches, from the log start to the log end; the last ones may not be committed yet."""
+        ...
+
+    def committed_offset(self, partition: int) -> int:
+        """Return the high watermark: what is below it is committed, and no election can take it away.
+
+        Raises: KafkaError if the partition is not here.
+        """
+        ...
+
+    def commit_of(self, partition: int, last_offset: int) -> asyncio.Future[int]:
+        """Return the future that an append up to `last_offset` would have.
+
+        Raises: KafkaError if the partition is not here.
+        """
         ...
 
 
@@ -70,11 +86,16 @@ class InternalLog(Protocol):
         *,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        timeout_ms: int | None = None,
     ) -> asyncio.Future[int]: ...
 
     def is_writable_internal(self, topic: str, index: int) -> bool: ...
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[Buffer]: ...
+
+    def committed_offset_internal(self, topic: str, index: int) -> int: ...
+
+    def commit_of_internal(self, topic: str, index: int, last_offset: int) -> asyncio.Future[int]: ...
 
 
 class ReplicaCoordinatorLog:
@@ -96,6 +117,12 @@ class ReplicaCoordinatorLog:
 
     def read(self, partition: int) -> Iterator[Buffer]:
         return self._replicas.read_internal(self._topic, partition, 0)
+
+    def committed_offset(self, partition: int) -> int:
+        return self._replicas.committed_offset_internal(self._topic, partition)
+
+    def commit_of(self, partition: int, last_offset: int) -> asyncio.Future[int]:
+        return self._replicas.commit_of_internal(self._topic, partition, last_offset)
 
 
 class UnknownRecordType(Exception):

@@ -23,19 +23,20 @@ append that is refused for want of replicas must not cost a group the members th
 disk error can refuse the batch; if the log does, the shard's operations have batches of their own until the next election. Operations
 never share a batch if they are part of a transaction, have moved the state themselves (`replay=False`) or undo something (`on_append`).
 
-An operation without records (a read, a heartbeat) computes its answer at once. The client gets it when everything before it is
-committed, so nobody sees state that could still be lost. On one replica the log commits a batch as it appends it, and unless the batch
-is shared nothing waits.
+An operation without records (a read, a heartbeat) computes its answer at once, also an operation that rejects its request. The client gets
+the answer or the error when everything before it is committed, so nobody sees state that could still be lost. On one replica the log
+commits a batch as it appends it, and unless the batch is shared nothing waits.
 
 Invariants:
 - responses of one shard leave in the order of their batches;
-- if a batch turns out not to be committed after its append, or the log refuses an open batch, the memory holds records that the log may
-  not have: the runtime closes the context, fails its waiting responses, and reads the shard again from the log. It does the same if a
-  record cannot be replayed. If a shard fails while it is read, it is FAILED until the next election: the groups of one partition have no
-  coordinator, the rest of the broker goes on;
-- a closed context does nothing more: late commits and timers find it closed and return;
-- a client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its `on_append` is called
-  with the outcome.
+- a batch that is appended is never given up while this broker leads the partition, however long its in-sync replicas take: the shard's
+  state rests on it. A client whose response takes longer than `write_timeout_ms` gets REQUEST_TIMED_OUT. The operation goes on: its
+  `on_append` is called with the outcome, and never with this error;
+- if the leadership is lost the shard is dropped, and its waiting responses are NOT_COORDINATOR;
+- if the log refuses an open batch, or a record cannot be replayed, the memory holds records that the log does not have: the runtime closes
+  the context, fails its waiting responses, and reads the shard again from the log. If a shard fails while it is read, it is FAILED until
+  the next election: the groups of one partition have no coordinator, the rest of the broker goes on;
+- a closed context does nothing more: late commits and timers find it closed and return.
 
 Sources: Kafka classes `CoordinatorRuntime`; KIP-848 (threading model).
 """
@@ -133,13 +134,19 @@ class CoordinatorRuntime(Generic[S]):
     # Elections
 
     def on_elected(self, partition: int, epoch: int) -> None:
-        """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored."""
+        """Load the shard of a partition that this broker leads in this leader epoch; older epochs are ignored.
+
+        A broker that goes on leading in a higher epoch keeps its shard: its log has not changed.
+        """
         context = self._contexts.get(partition)
-        if context is not None:
-            if context.epoch >= epoch and context.state is not ContextState.FAILED:
-                return
+        if context is None:
+            self._open(partition, epoch)
+        elif context.state is ContextState.FAILED:
             self._close(context)
-        self._open(partition, epoch)
+            self._open(partition, epoch)
+        elif context.epoch < epoch:
+            context.epoch = epoch
+            context.may_share = True
 
     def on_resigned(self, partition: int, epoch: int | None = None) -> None:
         """Drop the shard of a partition that this broker no longer leads; with an epoch, only if the shard's is at most that."""
@@ -161,7 +168,7 @@ class CoordinatorRuntime(Generic[S]):
         return [self._contexts[partition].shard for partition in self.active_partitions()]
 
     def epoch(self, partition: int) -> int | None:
-        """Return the leader epoch in which this broker coordinates a partition, None if it does not."""
+        """Return the leader epoch in which this broker coordinates a partition now, None if it does not."""
         context = self._contexts.get(partition)
         return None if context is None else context.epoch
 
@@ -228,12 +235,25 @@ class CoordinatorRuntime(Generic[S]):
         future: asyncio.Future[R] = self._loop.create_future()
         try:
             context = self._active(partition)
-            result = operation(context.shard)
         except KafkaError as error:
             future.set_exception(error)
+            return future
+        try:
+            result = operation(context.shard)
+        except KafkaError as error:
+            self._reject(context, error, future)
         else:
             self._write(context, result, future, transaction)
         return future
+
+    def _reject(self, context: ShardContext[S], error: KafkaError, future: asyncio.Future[Any]) -> None:
+        """Give out an operation's error when the state that it rests on is committed."""
+
+        def fail(lost: KafkaError | None) -> None:
+            if not future.done():
+                future.set_exception(lost or error)
+
+        self._settle_when_committed(context, CoordinatorResult(None, on_append=fail), future)
 
     def schedule_read(self, partition: int, operation: Callable[[S], R]) -> asyncio.Future[R]:
         """Compute an answer from the state; it is there when all that it rests on is committed."""
@@ -278,10 +298,13 @@ class CoordinatorRuntime(Generic[S]):
     def _settle_when_committed(
         self, context: ShardContext[S], result: CoordinatorResult[Any], future: asyncio.Future[Any] | None
     ) -> None:
-        if context.pending:
-            context.pending[-1].waiters.append((result, future))
-        else:
+        if not context.pending:
             settle(result, future, None)
+            return
+        write = context.pending[-1]
+        write.waiters.append((result, future))
+        if future is not None and write is not context.open_batch:
+            write.limit(self._loop, self._write_timeout_ms, len(write.waiters) - 1)
 
     def _append(self, context: ShardContext[S], result: CoordinatorResult[Any], transaction: _Transaction) -> None:
         """Append the records of a result, and move the state by them.
@@ -428,9 +451,10 @@ class CoordinatorRuntime(Generic[S]):
             context.next_offset += 1
 
     def _wait_for_commit(self, context: ShardContext[S], write: PendingWrite, appended: asyncio.Future[int]) -> None:
-        if type(write) is not OpenBatch:
+        if type(write) is OpenBatch:
+            write.limit(self._loop, self._write_timeout_ms)
+        else:
             context.pending.append(write)
-        write.timeout = self._loop.call_later(self._write_timeout_ms / 1000, write.expire)
         # Also if it is done: the caller has an operation's records in hand, and nothing may run between it and their append.
         appended.add_done_callback(lambda future: self._on_commit(context, write, future))
 
@@ -457,12 +481,9 @@ class CoordinatorRuntime(Generic[S]):
 
     # Timers
 
-    def _run_timer(self, partition: int, epoch: int, key: str, operation: TimerOperation) -> None:
-        context = self._contexts.get(partition)
-        assert context is not None, f"timer {key} outlived its shard"
-        assert context.epoch == epoch, f"timer {key} of epoch {epoch} fires in {context!r}"
+    def _run_timer(self, context: ShardContext[S], key: str, operation: TimerOperation) -> None:
+        assert self._contexts.get(context.partition) is context, f"timer {key} outlived its shard"
         result = operation()
-
         if result.on_append is None:
             result = result._replace(on_append=partial(self._warn_not_written, key))
         self._write(context, result, None)
@@ -474,7 +495,7 @@ class CoordinatorRuntime(Generic[S]):
     # Loading and closing
 
     def _open(self, partition: int, epoch: int) -> None:
-        timer = CoordinatorTimer(self._loop, lambda key, operation: self._run_timer(partition, epoch, key, operation))
+        timer = CoordinatorTimer(self._loop, lambda key, operation: self._run_timer(context, key, operation))
         context = ShardContext(partition, epoch, self._new_shard(partition, timer), timer)
         self._contexts[partition] = context
         self._loader.load(context)

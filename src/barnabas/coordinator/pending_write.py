@@ -10,6 +10,7 @@ from barnabas.coordinator.result import CoordinatorResult
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import RecordFields
 from barnabas.records.record_batch import BATCH_OVERHEAD
+from barnabas.steps import Loop
 
 logger = logging.getLogger(__name__)
 
@@ -37,27 +38,33 @@ def settle(result: CoordinatorResult[Any], future: asyncio.Future[Any] | None, e
 class PendingWrite:
     """A batch that is not yet committed, and the operations that wait for it."""
 
-    __slots__ = ("committed", "timeout", "waiters")
+    __slots__ = ("_limits", "committed", "waiters")
 
     def __init__(self) -> None:
         self.committed = False
         self.waiters: list[Waiter] = []
-        self.timeout: asyncio.TimerHandle | None = None
+        self._limits: list[asyncio.TimerHandle] = []
 
     def __repr__(self) -> str:
         return f"<PendingWrite committed={self.committed} waiters={len(self.waiters)}>"
 
     def finish(self, error: KafkaError | None) -> None:
         """Settle every operation that waits."""
-        if self.timeout is not None:
-            self.timeout.cancel()
+        for limit in self._limits:
+            limit.cancel()
         waiters, self.waiters = self.waiters, []
         for result, future in waiters:
             settle(result, future, error)
 
-    def expire(self) -> None:
-        """Answer the clients with REQUEST_TIMED_OUT; the operations go on waiting for the outcome."""
-        for _, future in self.waiters:
+    def limit(self, loop: Loop, timeout_ms: int, first: int = 0) -> None:
+        """Limit the wait of the clients from the `first` on: after the time they get REQUEST_TIMED_OUT.
+
+        Their operations go on waiting for the outcome.
+        """
+        self._limits.append(loop.call_later(timeout_ms / 1000, self._expire, first, len(self.waiters)))
+
+    def _expire(self, first: int, end: int) -> None:
+        for _, future in self.waiters[first:end]:
             if future is not None and not future.done():
                 future.set_exception(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
 

@@ -4,6 +4,7 @@
        └──────> FAILED ──>  ┘             FAILED and absent NOT_COORDINATOR
 
 Invariants:
+- an ACTIVE shard rests on committed records, and on those of `pending`;
 - `pending` is in the order of the log, and its first entry is never committed;
 - `open_batch` is None or the last entry of `pending`.
 
@@ -34,7 +35,7 @@ class CoordinatorShard(Protocol):
         ...
 
     def on_loaded(self) -> None:
-        """Start timers: the log has been replayed."""
+        """Start timers: the log has been replayed, and is committed as far as that."""
         ...
 
     def on_unloaded(self) -> None:

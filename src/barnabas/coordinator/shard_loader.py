@@ -4,11 +4,22 @@ Shards are read one after the other, in the order of their elections; a large on
 next to nothing. The loader skips records of unknown types: a newer broker wrote them. If a log cannot be read, or a record cannot be
 parsed or replayed, the loader marks this shard as FAILED and goes on with the next.
 
+A shard that has been read becomes ACTIVE when all that it has read is committed. After an election the high watermark may be below the log
+end, and the records between may still be lost in a second election. Nobody may have acted on them: a transaction whose Prepare record is
+lost must not have a marker, a generation of a group must not have two assignments, and a committed offset must not go back. On one
+replica everything in the log is committed.
+
+Kafka's group coordinator answers before that: reads from the state as of the last committed offset, which may be older than an offset that
+it has acknowledged already, and the rest when the high watermark gets there. Its transaction coordinator does not look at the high
+watermark. This loader is stricter. Meanwhile clients get COORDINATOR_LOAD_IN_PROGRESS and retry, no session timer runs, and a heartbeat
+of the classic protocol succeeds.
+
 Sources: Kafka class `CoordinatorLoaderImpl`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterator
@@ -43,7 +54,7 @@ class ShardLoader(Generic[S]):
         return f"<ShardLoader {self._name} loading={list(self._loading)}>"
 
     def load(self, context: ShardContext[S]) -> None:
-        """Read a shard, from the next turn of the loop on; it becomes ACTIVE or FAILED."""
+        """Read a shard, from the next turn of the loop on; it becomes ACTIVE when what it has read is committed, or FAILED."""
         self._loading.append(context)
         self._schedule()
 
@@ -60,7 +71,7 @@ class ShardLoader(Generic[S]):
             context = self._loading[0]
             if context.state is ContextState.LOADING:
                 budget -= self._load_step(context, budget)
-            if context.state is not ContextState.LOADING:
+            if context.source is None:  # Read to the end, FAILED or CLOSED.
                 self._loading.popleft()
         if self._loading:
             self._schedule()
@@ -75,22 +86,60 @@ class ShardLoader(Generic[S]):
                 used += 1
                 if used >= budget:
                     return used
-        except KafkaError as error:
-            logger.error("%s coordinator: partition %d cannot be loaded: %s", self._name, context.partition, error)
-            return self._failed(context, used)
-        except Exception:
-            logger.exception("%s coordinator: partition %d cannot be loaded", self._name, context.partition)
-            return self._failed(context, used)
+            is_committed = self._is_committed(context)
+        except Exception as error:
+            self._failed(context, error)
+            return used
         context.source = None
-        context.state = ContextState.ACTIVE
-        context.shard.on_loaded()
+        if is_committed:
+            self._activate(context)
         return used
 
-    def _failed(self, context: ShardContext[S], used: int) -> int:
+    def _is_committed(self, context: ShardContext[S]) -> bool:
+        """Return whether all that a shard has read is committed; if not, activate it when it is.
+
+        Raises:
+            KafkaError: the partition is not here any more.
+        """
+        partition, end = context.partition, context.next_offset
+        committed = self._log.committed_offset(partition)
+        if committed >= end:
+            return True
+        logger.info(
+            "%s coordinator: partition %d is read to offset %d and committed to %d; waiting for its replicas",
+            self._name,
+            partition,
+            end,
+            committed,
+        )
+        self._log.commit_of(partition, end - 1).add_done_callback(lambda commit: self._on_commit(context, commit))
+        return False
+
+    def _on_commit(self, context: ShardContext[S], commit: asyncio.Future[int]) -> None:
+        error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
+        if context.state is not ContextState.LOADING:
+            return  # This broker has lost the leadership.
+        if error is None:
+            self._activate(context)
+        else:
+            self._failed(context, error)
+
+    def _activate(self, context: ShardContext[S]) -> None:
+        context.state = ContextState.ACTIVE
+        context.shard.on_loaded()
+
+    def _failed(self, context: ShardContext[S], error: BaseException) -> None:
+        is_expected = isinstance(error, KafkaError)
+        logger.error(
+            "%s coordinator: partition %d cannot be loaded%s",
+            self._name,
+            context.partition,
+            f": {error}" if is_expected else "",
+            exc_info=None if is_expected else error,
+        )
         context.state = ContextState.FAILED
         context.source = None
         context.timer.cancel_all()
-        return used
 
     def _replay_log(self, context: ShardContext[S]) -> Iterator[None]:
         """Replay the partition record by record, yielding after each."""

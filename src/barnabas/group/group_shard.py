@@ -203,7 +203,7 @@ class GroupCoordinatorShard:
         def on_append(error: KafkaError | None) -> None:
             if then is not None:
                 then(error)
-            if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
+            if error is None:
                 group.on_removed()
             elif group.group_id not in self.groups:
                 self.groups[group.group_id] = group

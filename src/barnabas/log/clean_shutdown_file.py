@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import json
 
+from barnabas.log.log_config import INT64_MAX
+
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 UNKNOWN_EPOCH = -1
 
@@ -27,4 +29,6 @@ def decode(content: bytes) -> int:
     except ValueError:
         return UNKNOWN_EPOCH
     epoch = fields.get("brokerEpoch") if isinstance(fields, dict) else None
-    return epoch if isinstance(epoch, int) and not isinstance(epoch, bool) else UNKNOWN_EPOCH
+    if isinstance(epoch, int) and not isinstance(epoch, bool) and 0 <= epoch <= INT64_MAX:
+        return epoch
+    return UNKNOWN_EPOCH

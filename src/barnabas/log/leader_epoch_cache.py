@@ -7,9 +7,9 @@ A follower asks a new leader where the follower's last epoch ended, and truncate
 
 Invariants: epochs and start offsets both ascend; an epoch ends where the next one starts, the last one at the log's end.
 
-Crash argument: the file is replaced by rename when an epoch begins, which is rare, and not synced: a power cut can leave it old,
-empty or missing. Every batch carries its epoch, so recovery corrects the cache from the batches it reads, and from
-all batches if the file is not whole. Entries at or beyond the log's end are dropped.
+Crash argument: the file is replaced by rename when an epoch begins, which is rare, and not synced unless the log is truncated: a power
+cut can leave it old, empty or missing. Every batch carries its epoch, so recovery compares the batches that it reads, and reads all
+if one contradicts the file or the file is not whole. Entries at or beyond the log's end are dropped.
 
 Source: Kafka's `LeaderEpochFileCache`.
 """

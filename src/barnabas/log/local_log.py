@@ -129,8 +129,10 @@ class LocalLog:
         segments = self.segments
         while segments.active.base_offset > offset:
             self._drop(segments.pop_active())
+            self._flusher.names_changed()
         segments.active.truncate_to(offset)
         segments.active.transaction_index.truncate_to(offset)
+        segments.active.before_write = self._flusher.settle
         self.log_end_offset = segments.active.next_offset()
 
     def restart_at(self, first: LogSegment) -> None:
@@ -142,6 +144,7 @@ class LocalLog:
         for segment in self.segments:
             self._drop(segment)
         first.create()
+        first.before_write = self._flusher.settle
         self.segments.replace_all(first)
         self.log_end_offset = first.base_offset
         self._flusher.names_changed()

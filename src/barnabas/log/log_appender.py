@@ -34,6 +34,7 @@ from barnabas.records.record import iter_records
 from barnabas.records.record_batch import (
     CONTROL,
     LOG_OVERHEAD,
+    NO_LEADER_EPOCH,
     NO_PRODUCER_ID,
     NO_TIMESTAMP,
     PREFIX_BYTES,
@@ -183,36 +184,67 @@ class LogAppender:
                     header.producer_id, header.producer_epoch, marker.coordinator_epoch, offset, transaction_version
                 )
 
-    def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
+    def append_as_follower(self, records: memoryview | bytes | bytearray, leader_epoch: int) -> AppendInfo:
         """Append batches under the offsets that a leader gave them; see `PartitionLog.append_as_follower`."""
         self._check_writable()
         now_ms = self._now_ms()
         view = memoryview(records)
+        next_offset = self._local.log_end_offset
+        batches = self._from_leader(view, next_offset, leader_epoch)
+        if not batches:
+            return AppendInfo(next_offset, next_offset - 1, NO_TIMESTAMP)
+        first_offset = batches[0][1].base_offset
+        end, last = batches[-1]
+        self.forget_empty_epochs()
+        for _, header in batches:
+            if header.partition_leader_epoch > self._epochs.latest_epoch:
+                self.begin_epoch(header.partition_leader_epoch, header.base_offset)
+        max_timestamp = max(header.max_timestamp for _, header in batches)
+        self._write(view[: end + last.size], batches, first_offset, last.next_offset, max_timestamp, now_ms, True)
+        return AppendInfo(first_offset, last.next_offset - 1, max_timestamp)
+
+    def _from_leader(self, view: memoryview, next_offset: int, leader_epoch: int) -> list[Batch]:
+        """Check the batches of a leader's response; return those to append, with their positions."""
         batches: list[Batch] = []
         position = 0
-        next_offset = self._local.log_end_offset
-        max_timestamp = NO_TIMESTAMP
+        latest_epoch = self._epochs.epoch_for_offset(next_offset - 1)
         while position + PREFIX_BYTES <= len(view):
             length, _ = length_and_magic(view, position)
             if position + length + LOG_OVERHEAD > len(view):
                 break
             header = check_batch(view, position)
+            epoch = header.partition_leader_epoch
+            if epoch > leader_epoch:
+                logger.info(
+                    "%s: left out batches from offset %d on: their leader epoch %d is above %d, that of the fetch",
+                    self._name,
+                    header.base_offset,
+                    epoch,
+                    leader_epoch,
+                )
+                break
             if header.base_offset < next_offset:
                 raise CorruptRecord(
                     f"offset {header.base_offset} in the append to {self._name} is below the next offset {next_offset}"
                 )
+            if NO_LEADER_EPOCH < epoch < latest_epoch:
+                raise CorruptRecord(
+                    f"leader epoch {epoch} at offset {header.base_offset} in the append to {self._name} is below epoch "
+                    f"{latest_epoch} of the batch before"
+                )
             batches.append((position, header))
             next_offset = header.next_offset
-            max_timestamp = max(max_timestamp, header.max_timestamp)
+            latest_epoch = max(latest_epoch, epoch)
             position += header.size
-        if not batches:
-            return AppendInfo(next_offset, next_offset - 1, NO_TIMESTAMP)
-        first_offset = batches[0][1].base_offset
-        for _, header in batches:
-            if header.partition_leader_epoch > self._epochs.latest_epoch:
-                self.begin_epoch(header.partition_leader_epoch, header.base_offset)
-        self._write(view[:position], batches, first_offset, next_offset, max_timestamp, now_ms, True)
-        return AppendInfo(first_offset, next_offset - 1, max_timestamp)
+        return batches
+
+    def forget_empty_epochs(self) -> None:
+        """Forget an epoch in which this replica led but wrote nothing: another leader's batches may be older."""
+        try:
+            self._epochs.truncate_from_end(self._local.log_end_offset)
+        except OSError as error:
+            # The next change writes the file, or the next start drops the epoch.
+            logger.warning("%s: cannot write the leader epochs: %s", self._name, in_words(error))
 
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Note where a leader epoch begins, in memory and, if the disk takes it, in the file."""
@@ -290,6 +322,7 @@ class LogAppender:
         old = self._segments.active
         if not old.size and old.base_offset == base_offset:
             return old
+        self._flusher.settle()
         segment = self._local.create_segment(base_offset, self._config, now_ms)
         self._producers.map_end_offset = self._local.log_end_offset
         try:
@@ -303,6 +336,7 @@ class LogAppender:
         self._flusher.names_changed()
         # Name the sealed segment: a flush may have moved the recovery point to its end before its indexes were complete.
         self._flusher.flush_elsewhere(base_offset, [*old.file_paths(), *([snapshot] if snapshot else [])])
+        old.transaction_index.is_synced = True
         return segment
 
 

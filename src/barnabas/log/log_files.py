@@ -9,7 +9,8 @@
         leader-epoch-checkpoint           first offset of each leader epoch
         partition.metadata                topic id
         *.cleaned, *.swap                 a compaction that has not ended; *.deleted: to be removed
-    <topic>-<partition>.<uuid>-delete/    a deleted partition, to be removed
+    <topic>-<partition>.<id>-delete/      a deleted partition, to be removed
+    <topic>-<partition>.<id>-stray/       a partition that the metadata does not assign to this broker, kept
 
 Offsets are 20 digits with leading zeros, so that names sort as numbers do. Source: Kafka's `LogFileUtils`.
 """
@@ -29,6 +30,8 @@ SWAP = ".swap"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 DELETE_DIR_SUFFIX = "-delete"
+STRAY_DIR_SUFFIX = "-stray"
+NAME_BYTES_MAX = 255
 
 _OFFSET_FILE = re.compile(r"(\d{20})(\.[a-z]+)\Z")
 _PARTITION_DIR = re.compile(r"(.+)-(\d+)\Z")
@@ -48,9 +51,13 @@ def partition_dir_name(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
+def moved_dir_name(topic: str, partition: int, unique: str, suffix: str) -> str:
+    """Return the name for a directory that is deleted or set aside; a long topic name is cut, as Kafka does."""
+    end = f"-{partition}.{unique}{suffix}"
+    return topic[: NAME_BYTES_MAX - len(end)] + end
+
+
 def parse_partition_dir_name(name: str) -> tuple[str, int] | None:
-    """Split `orders-3` into ("orders", 3); None for any other name, deleted directories among them."""
-    if name.endswith(DELETE_DIR_SUFFIX):
-        return None
+    """Split `orders-3` into ("orders", 3); None for any other name, deleted and stray directories among them."""
     match = _PARTITION_DIR.match(name)
     return (match[1], int(match[2])) if match else None

@@ -9,7 +9,10 @@ Invariants:
 
 - The recovery point moves only after the sync has ended, and at most to where the log ended when the sync began.
 - If the log is truncated during a sync, the recovery point stays: the bytes there now are not those that were synced.
-- After a failed sync nobody knows which writes the system has dropped, so `failure` stays set until the log is opened again.
+- A truncation is durable before anything is written behind it (`settle`): else a power cut could bring old batches back behind new
+  ones. Its sync begins elsewhere at once; a follower's next batches arrive a round trip later, and seldom have to wait for it.
+- After a failed sync nobody knows which writes the system has dropped, so `failure` stays set until the log is opened again. The same
+  holds for a truncation that failed half way.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
+from barnabas.log import log_files
 from barnabas.log.disk import Disk, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_segments import LogSegments
@@ -39,12 +44,35 @@ def run_inline(work: Work, done: Done) -> None:
         done(None)
 
 
+class BlockingFuture(Protocol):
+    """The result of the server's `run_blocking`: an asyncio or concurrent future."""
+
+    def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
+
+    def cancelled(self) -> bool: ...
+
+    def exception(self) -> BaseException | None: ...
+
+
+def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
+    """Adapt `loop.run_in_executor` and similar functions, which return a future, to `RunBlocking`."""
+
+    def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        def finished(future: BlockingFuture) -> None:
+            done(FileNotFoundError("cancelled") if future.cancelled() else future.exception())
+
+        submit(work).add_done_callback(finished)
+
+    return run
+
+
 class LogFlusher:
     """The durability of one log.
 
     Attributes:
         recovery_point: up to where the log is durable.
         failure: why the log takes no more writes; None while all syncs have succeeded.
+        is_settled: whether the last truncation is durable; if not, `settle` must come before the next write.
         last_flush_ms: when the last flush began.
     """
 
@@ -57,6 +85,7 @@ class LogFlusher:
         "_truncations",
         "directory",
         "failure",
+        "is_settled",
         "last_flush_ms",
         "recovery_point",
     )
@@ -82,6 +111,7 @@ class LogFlusher:
         self._name_changes_synced = 0
         # Counts truncations, so that a sync that began before one does not move the recovery point after it.
         self._truncations = 0
+        self.is_settled = True
 
     def __repr__(self) -> str:
         return f"<LogFlusher recovery_point={self.recovery_point} failure={self.failure!r}>"
@@ -91,9 +121,47 @@ class LogFlusher:
         self._name_changes += 1
 
     def truncated(self, log_end_offset: int) -> None:
-        """Note that the log was cut and now ends here."""
+        """Note that the log is cut, or about to be cut, and ends here."""
         self._truncations += 1
+        self.is_settled = False
         self.recovery_point = min(self.recovery_point, log_end_offset)
+
+    def settle(self) -> None:
+        """Make the last truncation durable if it is not yet; blocks.
+
+        Raises:
+            KafkaStorageError: the disk failed; the log takes no more writes.
+        """
+        if self.is_settled:
+            return
+        name_changes = self._name_changes
+        try:
+            self._settling()()
+        except OSError as error:
+            raise self.failed(error) from error
+        self._settled(self._truncations, name_changes)
+
+    def settle_elsewhere(self) -> None:
+        """As `settle`, but through `run_blocking`: returns at once."""
+        truncations, name_changes = self._truncations, self._name_changes
+
+        def done(error: BaseException | None) -> None:
+            if error is None:
+                self._settled(truncations, name_changes)
+            elif not isinstance(error, FileNotFoundError):
+                self.failed(error)
+
+        self._run_blocking(self._settling(), done)
+
+    def _settling(self) -> Work:
+        # Nothing is written before the end of this sync, so the active segment is the one that was cut. The epochs were cut with it.
+        paths = [self._segments.active.path, f"{self.directory}/{log_files.LEADER_EPOCH_CHECKPOINT}"]
+        return self._syncing(paths, self.directory)
+
+    def _settled(self, truncations: int, name_changes: int) -> None:
+        self._name_changes_synced = max(self._name_changes_synced, name_changes)
+        if truncations == self._truncations:
+            self.is_settled = True
 
     def flush(self, log_end_offset: int, now_ms: int) -> None:
         """Make the log durable up to its end; blocks.
@@ -102,6 +170,7 @@ class LogFlusher:
             KafkaStorageError: the disk failed; the log takes no more writes.
         """
         self.last_flush_ms = now_ms
+        self.settle()
         if self.recovery_point >= log_end_offset and self._name_changes_synced == self._name_changes:
             return
         name_changes = self._name_changes
@@ -109,8 +178,7 @@ class LogFlusher:
         try:
             work()
         except OSError as error:
-            self._failed(error)
-            raise KafkaStorageError(self.failure or "") from error
+            raise self.failed(error) from error
         self._flushed(log_end_offset, self._truncations, name_changes)
 
     def flush_elsewhere(self, offset: int, more_paths: list[str]) -> None:
@@ -126,7 +194,7 @@ class LogFlusher:
             if error is None:
                 self._flushed(offset, truncations, name_changes)
             elif not isinstance(error, FileNotFoundError):
-                self._failed(error)
+                self.failed(error)
             # Otherwise the log has been deleted, and its directory renamed, during the sync.
 
         self._run_blocking(self._work(offset, more_paths), done)
@@ -138,9 +206,11 @@ class LogFlusher:
             if segment.base_offset >= offset and segment.base_offset > self.recovery_point:
                 break
             paths.extend(segment.file_paths() if segment is not active else [segment.path])
-        disk = self._disk
         # Two flushes may overlap, one in another thread: each syncs the names until one of them has ended.
-        directory = None if self._name_changes_synced == self._name_changes else self.directory
+        return self._syncing(paths, None if self._name_changes_synced == self._name_changes else self.directory)
+
+    def _syncing(self, paths: list[str], directory: str | None) -> Work:
+        disk = self._disk
 
         def work() -> None:
             for path in dict.fromkeys(paths):
@@ -159,9 +229,11 @@ class LogFlusher:
         if truncations == self._truncations and offset > self.recovery_point:
             self.recovery_point = offset
 
-    def _failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException, what: str = "a sync") -> KafkaStorageError:
+        """Reject all writes from now on; return the error to raise."""
         self._name_changes += 1
         self.failure = (
-            f"a sync of {self.directory} failed: {in_words(error)}; the log takes no writes until it is opened again"
+            f"{what} of {self.directory} failed: {in_words(error)}; the log takes no writes until it is opened again"
         )
         logger.error("%s", self.failure)
+        return KafkaStorageError(self.failure)

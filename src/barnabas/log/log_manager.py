@@ -9,7 +9,7 @@
     <root>/cleaner-offset-checkpoint            up to where each log was compacted
     <root>/<topic>-<partition>/                 one log each
     <root>/<topic>-<partition>.<id>-delete/     deleted, its files are removed later
-    <root>/<topic>-<partition>.<id>-stray/      of a topic that no longer has this id; kept for an operator
+    <root>/<topic>-<partition>.<id>-stray/      not assigned to this broker, or of a deleted topic of that name; kept
 
 Opening. After a clean stop the directories are only listed, and each log is opened on first use. After an unclean stop
 every log is recovered at once, so that the marker of a later clean stop holds for all of them. The marker is removed, durably,
@@ -37,7 +37,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from barnabas.log import clean_shutdown_file, log_files, partition_metadata
 from barnabas.log.clean_shutdown_file import CLEAN_SHUTDOWN_FILE
@@ -45,7 +45,7 @@ from barnabas.log.disk import Disk, DiskLock, DiskUsage, parent_dir
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_cleaner import LogCleaner
 from barnabas.log.log_config import INT64_MAX, LogConfig
-from barnabas.log.log_flusher import RunBlocking, run_inline
+from barnabas.log.log_flusher import BlockingFuture, RunBlocking, run_in_future, run_inline
 from barnabas.log.offset_checkpoints import Key, OffsetCheckpoints
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.partition_log import PartitionLog
@@ -64,30 +64,8 @@ LOGS_PER_RETENTION_STEP = 200
 """How many logs one call of `housekeeping` handles: a millisecond or two, so that no request waits long."""
 INDEX_WRITE_INTERVAL_MS = 5_000
 """How old the index files of a running broker may be; only tools read them."""
-STRAY_DIR_SUFFIX = "-stray"
-NAME_BYTES_MAX = 255
-
-
-class BlockingFuture(Protocol):
-    """The result of the server's `run_blocking`: an asyncio or concurrent future."""
-
-    def add_done_callback(self, callback: Callable[[BlockingFuture], object], /) -> object: ...
-
-    def cancelled(self) -> bool: ...
-
-    def exception(self) -> BaseException | None: ...
-
-
-def run_in_future(submit: Callable[[Callable[[], None]], BlockingFuture]) -> RunBlocking:
-    """Adapt `loop.run_in_executor` and similar functions, which return a future, to `RunBlocking`."""
-
-    def run(work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
-        def finished(future: BlockingFuture) -> None:
-            done(FileNotFoundError("cancelled") if future.cancelled() else future.exception())
-
-        submit(work).add_done_callback(finished)
-
-    return run
+STRAYS_NAMED = 5
+"""How many strays the log's one line about them names."""
 
 
 def _inline_worker(disk: Disk) -> Callable[[RunBlocking], CleanerWorker]:
@@ -269,7 +247,7 @@ class LogManager:
                 self._disk.remove(path)
                 continue
             key = log_files.parse_partition_dir_name(name)
-            if key is None or name.endswith(STRAY_DIR_SUFFIX) or key[0] == CLUSTER_METADATA_TOPIC:
+            if key is None or key[0] == CLUSTER_METADATA_TOPIC:
                 continue
             if self._disk.is_dir(path):
                 self._unopened[key] = path
@@ -303,9 +281,13 @@ class LogManager:
             clean=clean,
             cleaned_to=self.cleaner.cleaned_to(key),
         )
-        log.on_truncate = lambda offset: self.cleaner.truncated(key, offset)
+        log.on_truncate = lambda offset: self._truncating(key, offset)
         self._logs[key] = log
         return log
+
+    def _truncating(self, key: Key, offset: int) -> None:
+        self.cleaner.truncated(key, offset)
+        self._checkpoints.lower_recovery_point(key, offset)
 
     # Logs
 
@@ -351,7 +333,7 @@ class LogManager:
                 logger.warning(
                     "%s belongs to a deleted topic of the same name; it is renamed to a stray directory", log.directory
                 )
-                self._move_away(key, STRAY_DIR_SUFFIX)
+                self._move_away(key, log_files.STRAY_DIR_SUFFIX)
             return self._create(key, topic_id, config)
         except OSError as error:
             raise KafkaStorageError(f"cannot create {topic}-{partition}: {error.strerror or error}") from error
@@ -397,10 +379,9 @@ class LogManager:
         """Rename a log's directory, and return its new path; reads that have begun can still finish."""
         self.cleaner.removed(key)
         self._renames += 1
-        unique = f".{self._now_ms():016x}{self._renames:016x}{suffix}"
-        source = f"{self.root_dir}/{log_files.partition_dir_name(*key)}"
-        target = f"{source[: len(self.root_dir) + 1 + NAME_BYTES_MAX - len(unique)]}{unique}"
-        self._disk.rename(source, target)
+        unique = f"{self._now_ms():016x}{self._renames:016x}"
+        target = f"{self.root_dir}/{log_files.moved_dir_name(*key, unique, suffix)}"
+        self._disk.rename(f"{self.root_dir}/{log_files.partition_dir_name(*key)}", target)
         log = self._logs.pop(key, None)
         if log is not None:
             log.directory_renamed(target)
@@ -409,17 +390,30 @@ class LogManager:
         self._topic_ids.pop(key, None)
         return target
 
-    def delete_unknown(self, is_known: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
-        """Delete the logs that the metadata does not know, after a restart; return their keys."""
-        unknown: list[Key] = []
+    def set_strays_aside(self, is_assigned: Callable[[str, int, Uuid | None], bool]) -> list[Key]:
+        """Rename the logs that the metadata does not assign to this broker, after a restart; return their keys.
+
+        They are kept, because the metadata may lag behind, or be lost.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        strays: list[Key] = []
         for key in [*self._logs, *self._unopened]:
             path = f"{self.root_dir}/{log_files.partition_dir_name(*key)}/{log_files.PARTITION_METADATA}"
             topic_id = self._topic_ids[key] if key in self._logs else partition_metadata.read(self._disk, path)
-            if not is_known(key[0], key[1], topic_id):
-                unknown.append(key)
-        for key in unknown:
-            self.delete(*key)
-        return unknown
+            if not is_assigned(*key, topic_id):
+                strays.append(key)
+        try:
+            targets = [self._move_away(key, log_files.STRAY_DIR_SUFFIX) for key in strays]
+        except OSError as error:
+            raise KafkaStorageError(f"cannot set a stray log aside: {in_words(error)}") from error
+        if targets:
+            named = ", ".join(target.rpartition("/")[2] for target in targets[:STRAYS_NAMED])
+            more = f" and {len(targets) - STRAYS_NAMED} more" if len(targets) > STRAYS_NAMED else ""
+            what = "%s: these logs belong to no partition of this broker; they are set aside and kept: %s%s"
+            logger.warning(what, self.root_dir, named, more)
+        return strays
 
     def disk_usage(self) -> DiskUsage:
         return self._disk.disk_usage(self.root_dir)

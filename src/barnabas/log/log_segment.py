@@ -21,7 +21,7 @@ Source: Kafka's `LogSegment`, `FileRecords`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from barnabas.log import log_files
 from barnabas.log.disk import Buffer, Disk, DiskFile, write_fully
@@ -57,10 +57,10 @@ class LogSegment:
         "_bytes_since_index_entry",
         "_disk",
         "_file",
-        "_must_cut",
         "_open_files",
         "_positions",
         "base_offset",
+        "before_write",
         "created_ms",
         "first_timestamp",
         "index_interval_bytes",
@@ -107,7 +107,8 @@ class LogSegment:
         self.first_timestamp: int | None = None
         self.recently_used = False
         self._file: DiskFile | None = None
-        self._must_cut = False
+        # What has to succeed before the next write; it is called once.
+        self.before_write: Callable[[], None] | None = None
         self._bytes_since_index_entry = 0
         # Offsets whose position is known because a read or a write ended there.
         self._positions: dict[int, int] = {}
@@ -191,9 +192,9 @@ class LogSegment:
         position = self.size
         length = len(data)
         try:
-            if self._must_cut:
-                self.file().truncate(position)
-                self._must_cut = False
+            if self.before_write is not None:
+                self.before_write()
+                self.before_write = None
             file = self._file or self._open(create=False)
             self.recently_used = True
             written = file.pwrite(data, position)
@@ -206,10 +207,13 @@ class LogSegment:
         return position
 
     def _cut_back(self) -> None:
-        self._must_cut = True
+        self.before_write = self._cut
         with contextlib.suppress(OSError):
-            self.file().truncate(self.size)
-            self._must_cut = False
+            self._cut()
+            self.before_write = None
+
+    def _cut(self) -> None:
+        self.file().truncate(self.size)
 
     def note_batch(self, position: int, size: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Account for a batch at `position`: its largest timestamp, and an index entry if one is due."""
@@ -415,10 +419,12 @@ class LogSegment:
 
     # Cutting and rebuilding
 
-    def rebuild(self, *, end_offset: int | None = None) -> Iterator[tuple[BatchHeader, memoryview]]:
+    def rebuild(
+        self, *, end_offset: int | None = None, follows: Callable[[BatchHeader], bool] | None = None
+    ) -> Iterator[tuple[BatchHeader, memoryview]]:
         """Read the segment from the start, rebuild its indexes, and cut the file behind the last good batch.
 
-        Yields each good batch; the caller must exhaust the iterator.
+        Yields each good batch; the caller must exhaust the iterator. A batch that `follows` rejects is bad.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -429,6 +435,8 @@ class LogSegment:
         self.first_timestamp = None
         good = 0
         for position, header, view in self.checked_batches(end_offset=end_offset):
+            if follows is not None and not follows(header):
+                break
             self.note_batch(position, header.size, header.base_offset, header.last_offset, header.max_timestamp)
             good = position + header.size
             yield header, view
@@ -513,17 +521,18 @@ class LogSegment:
         return offset
 
     def truncate_to(self, offset: int) -> None:
-        """Cut off the batch that holds `offset` and all after it. The segment is active again."""
+        """Cut off the batch that holds `offset` and all after it. The segment is active again.
+
+        Raises:
+            OSError: the disk failed.
+        """
         if self.offset_index.is_sealed:
             self.offset_index.load()
             self.time_index.load()
         position = self.locate(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
-        try:
-            self.file().truncate(position)
-        except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.path}: {error.strerror or error}") from error
+        self.file().truncate(position)
         self.size = position
         self._positions.clear()
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last_entry()

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from barnabas.log.log_segment import LogSegment
+from barnabas.log.transaction_index import AbortedTransaction
 
 
 class LogSegments:
@@ -65,6 +66,17 @@ class LogSegments:
     def end_of(self, slot: int, log_end_offset: int) -> int:
         """Return the offset after the last one that belongs to a segment."""
         return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
+        found: list[AbortedTransaction] = []
+        for segment in self.starting_with(start):
+            for entry in segment.transaction_index.ending_at_or_after(start):
+                if entry.first_offset < end:
+                    found.append(entry)
+                if entry.last_stable_offset >= end:
+                    return found
+        return found
 
     def add(self, segment: LogSegment) -> None:
         """Make a segment the active one."""

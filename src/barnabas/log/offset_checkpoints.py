@@ -65,6 +65,17 @@ class OffsetCheckpoints:
             self._recovery_points.get(key, 0), self._log_starts.get(key, 0), self._high_watermarks.get(key, 0)
         )
 
+    def lower_recovery_point(self, key: Key, offset: int) -> None:
+        """Before a truncation: recovery must not take what is written behind it for flushed, even after a power cut.
+
+        Raises:
+            OSError: the disk failed; the old checkpoint stands.
+        """
+        if self._recovery_points.get(key, 0) > offset:
+            recovery_points = {**self._recovery_points, key: offset}
+            self._write(checkpoints.RECOVERY_POINT_CHECKPOINT, recovery_points, sync=True)
+            self._recovery_points = recovery_points
+
     def forget(self, key: Key) -> bool:
         """Leave a log out of the next write; return whether the files name it."""
         known = [o.pop(key, None) for o in (self._recovery_points, self._log_starts, self._high_watermarks)]

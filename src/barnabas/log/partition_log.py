@@ -28,8 +28,9 @@ Source: Kafka's `UnifiedLog`, `LocalLog`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from barnabas.log import log_files, timestamp_lookup
 from barnabas.log.append_checks import AppendOrigin, Opened
@@ -47,7 +48,7 @@ from barnabas.log.log_slice import LogSlice
 from barnabas.log.open_files import OpenFiles
 from barnabas.log.producer_state import ProducerStateManager
 from barnabas.log.producer_state_entry import ProducerStateEntry
-from barnabas.log.recovery import LogLoader, replay_producers
+from barnabas.log.recovery import LogLoader, reload_producers
 from barnabas.log.retention import count_deletable
 from barnabas.log.segment_replacement import SegmentReplacement
 from barnabas.log.timestamp_lookup import Found, Lookup, TimestampAndOffset
@@ -67,7 +68,7 @@ class PartitionLog:
         config: the settings; `reconfigure` changes them.
         high_watermark: moved by the partition; at most the log's end.
         recovered: what recovery read and cut off when the log was opened.
-        on_truncate: called before a truncation removes anything. Compaction then does not put the removed records back.
+        on_truncate: called before a truncation removes anything; may raise OSError. It lowers the checkpoints of this log.
     """
 
     __slots__ = (
@@ -197,14 +198,18 @@ class PartitionLog:
         info.log_start_offset = self.log_start_offset
         return info
 
-    def append_as_follower(self, records: memoryview | bytes | bytearray) -> AppendInfo:
+    def append_as_follower(self, records: memoryview | bytes | bytearray, leader_epoch: int) -> AppendInfo:
         """Append batches that a leader has given offsets and epochs; a truncated batch at the end is left out.
 
+        Args:
+            leader_epoch: that the Fetch request named. Batches from the first newer one on are left out: the leader has lost its
+                leadership meanwhile, and its file has changed while it was sent (KAFKA-18723).
+
         Raises:
-            CorruptRecord: a batch fails its checks, or its offsets do not ascend from the log's end.
+            CorruptRecord: a batch fails its checks, or its offset or leader epoch is below that of the batch before.
             KafkaStorageError: the disk failed; nothing was appended.
         """
-        info = self._appender.append_as_follower(records)
+        info = self._appender.append_as_follower(records, leader_epoch)
         info.log_start_offset = self.log_start_offset
         return info
 
@@ -216,6 +221,10 @@ class PartitionLog:
         return self._producers.begin_verification(
             producer_id, sequence, producer_epoch, now_ms, supports_epoch_bump=bump
         )
+
+    def forget_verifications(self) -> None:
+        """Discard the verifications of a replica that no longer leads."""
+        self._producers.verifications.clear()
 
     def roll(self) -> None:
         """Begin a new segment, unless the active one is empty."""
@@ -344,14 +353,7 @@ class PartitionLog:
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that overlap the offsets from `start` up to but without `end`, by last offset."""
-        found: list[AbortedTransaction] = []
-        for segment in self._segments.starting_with(start):
-            for entry in segment.transaction_index.ending_at_or_after(start):
-                if entry.first_offset < end:
-                    found.append(entry)
-                if entry.last_stable_offset >= end:
-                    return found
-        return found
+        return self._segments.aborted_transactions(start, end)
 
     # Cutting
 
@@ -386,28 +388,21 @@ class PartitionLog:
             KafkaStorageError: the disk failed.
         """
         if offset >= self.log_end_offset:
+            self._appender.forget_empty_epochs()
             return False
-        if self.on_truncate is not None:
-            self.on_truncate(offset)
         if offset < self._segments.first_base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self._flusher.truncated(offset)
-        try:
+        with self._truncation(offset):
             self._local.truncate_to(offset)
-            self._epochs.truncate_from_end(self.log_end_offset)
-            self._reload_producers()
-        except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self._flusher.truncated(self.log_end_offset)
+            self._appender.forget_empty_epochs()
+            reload_producers(
+                self._segments, self._producers, self.log_start_offset, self.log_end_offset, self._now_ms()
+            )
+            self._flusher.truncated(self.log_end_offset)
         self.high_watermark = min(self.high_watermark, self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         return True
-
-    def _reload_producers(self) -> None:
-        self._producers.load_snapshot(self.log_start_offset, self.log_end_offset, self._now_ms())
-        if self._producers.map_end_offset < self.log_end_offset:
-            replay_producers(list(self._segments), self._producers, self.log_end_offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Remove everything; the next record gets `offset`.
@@ -415,17 +410,28 @@ class PartitionLog:
         Raises:
             KafkaStorageError: the disk failed.
         """
-        if self.on_truncate is not None:
-            self.on_truncate(offset)
-        self._flusher.truncated(0)
         first = self._local.create_segment(offset, self.config, self._now_ms())
-        try:
+        with self._truncation(offset):
+            self._flusher.truncated(0)
             self._local.restart_at(first)
             self._epochs.clear()
             self._producers.clear(offset)
+        self.log_start_offset = self.high_watermark = offset
+
+    @contextlib.contextmanager
+    def _truncation(self, offset: int) -> Iterator[None]:
+        try:
+            if self.on_truncate is not None:
+                self.on_truncate(offset)
         except OSError as error:
-            raise KafkaStorageError(f"cannot truncate {self.name}: {error.strerror or error}") from error
-        self.log_start_offset = self.high_watermark = self._flusher.recovery_point = offset
+            raise KafkaStorageError(f"cannot truncate {self.name}: {in_words(error)}") from error
+        self._flusher.truncated(offset)
+        try:
+            yield
+        except OSError as error:
+            # Some segments may be gone, others not.
+            raise self._flusher.failed(error, "a truncation") from error
+        self._flusher.settle_elsewhere()
 
     # Retention
 
@@ -486,16 +492,9 @@ class PartitionLog:
             group,
             due_ms=now_ms + self.config.file_delete_delay_ms,
             run_blocking=self._run_blocking,
-            on_swap=lambda: self._remove_snapshots_of(gone),
+            on_swap=lambda: self._producers.remove_snapshots_of(gone),
             on_end=on_end,
         )
-
-    def _remove_snapshots_of(self, bases: frozenset[int]) -> None:
-        """Remove the producers' snapshots of segments that are gone; a failure is only logged."""
-        try:
-            self._producers.remove_snapshots(lambda offset: offset in bases)
-        except OSError as error:
-            logger.warning("%s: the next start will remove old snapshots: %s", self.directory, in_words(error))
 
     @property
     def has_deleted_files(self) -> bool:
@@ -552,10 +551,13 @@ class PartitionLog:
         if self._flusher.failure is not None:
             raise KafkaStorageError(self._flusher.failure)
         try:
-            # Neither indexes nor snapshot are synced: the next start checks them, and rebuilds them if they do not fit.
+            # Neither the other indexes nor the snapshot are synced: the next start checks them, and rebuilds what does not fit.
             self._segments.active.write_indexes()
+            for segment in self._segments:
+                segment.transaction_index.sync()
             self._producers.map_end_offset = self.log_end_offset
             self._producers.take_snapshot()
+            self._flusher.settle()
             if self.recovery_point < self.log_end_offset:
                 self.flush()
             self.remove_deleted_files(at_once=True)

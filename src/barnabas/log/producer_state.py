@@ -26,6 +26,7 @@ Source: Kafka's `ProducerStateManager`, `ProducerStateEntry`, `ProducerAppendInf
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -36,11 +37,14 @@ from barnabas.log.errors import (
     InvalidTxnState,
     OutOfOrderSequence,
     TransactionCoordinatorFenced,
+    in_words,
 )
 from barnabas.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
 from barnabas.log.producer_state_entry import NO_OFFSET, BatchMetadata, ProducerStateEntry
 from barnabas.log.transaction_verification import Verification, VerificationGuard
 from barnabas.records.record_batch import NO_PRODUCER_EPOCH, SEQUENCE_MASK
+
+logger = logging.getLogger(__name__)
 
 MAX_EPOCH = 0x7FFF
 EPOCH_BUMP_SINCE = 2
@@ -425,9 +429,7 @@ class ProducerStateManager:
 
         The caller must replay the batches from `map_end_offset` on.
         """
-        self.producers.clear()
-        self.ongoing.clear()
-        self.unreplicated.clear()
+        self._forget_all()
         self.map_end_offset = log_start_offset
         while self._snapshots:
             offset = self._snapshots[-1]
@@ -454,6 +456,13 @@ class ProducerStateManager:
         for offset in [offset for offset in self._snapshots if which(offset)]:
             self._remove_snapshot(offset)
 
+    def remove_snapshots_of(self, bases: frozenset[int]) -> None:
+        """Remove the snapshot files of segments that are gone; a failure is only logged."""
+        try:
+            self.remove_snapshots(lambda offset: offset in bases)
+        except OSError as error:
+            logger.warning("%s: the next start will remove old snapshots: %s", self._directory, in_words(error))
+
     def _remove_snapshot(self, offset: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(self._path(offset))
@@ -461,11 +470,15 @@ class ProducerStateManager:
 
     def clear(self, offset: int) -> None:
         """Forget everything, files included; the state now ends at `offset`."""
+        self._forget_all()
+        self.remove_snapshots(lambda _: True)
+        self.map_end_offset = offset
+
+    def _forget_all(self) -> None:
         self.producers.clear()
         self.ongoing.clear()
         self.unreplicated.clear()
-        self.remove_snapshots(lambda _: True)
-        self.map_end_offset = offset
+        self.verifications.clear()
 
 
 def _stale_epoch(producer_id: int, producer_epoch: int, last_seen: int) -> InvalidProducerEpoch:

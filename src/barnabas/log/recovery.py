@@ -8,12 +8,16 @@
                                  segment ends before the next begins, unless it shows traces of compaction
     a cut in the flushed part    later segments are kept: they were flushed, and readers skip a hole as after compaction
     log start                    checkpoint, if it lies inside the log; else the first segment
-    leader epochs                from their file, or from the batches if the file is incomplete or older
+    leader epochs                from their file, or from the batches if the file is incomplete, older, or contradicts a batch
     producers                    newest usable snapshot, then the batches after it
 
 The base offset and the leader epoch lie outside a batch's CRC. A batch behind a hole in the offsets is kept if another batch
 follows it, since compaction leaves such holes. The last batch of an active segment, which compaction never touches, and
 the last one before a cut must not follow a hole.
+
+Leader epochs never decrease in a log. Where one does in the unflushed part, a power cut has undone a truncation but kept what was
+written after it: the older batches are cut off. Kafka keeps them. barnabas syncs a truncation before it writes behind it (`log_flusher`),
+so only other writers leave such a log, and disks that forget a sync.
 
 Nothing here depends on the order in which the crashed process's unsynced writes reached the disk.
 
@@ -24,7 +28,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,6 +102,11 @@ class LogLoader:
         self._bytes_read = 0
         self._bytes_cut = 0
         self._saw_marker = False
+        self._recovery_point = 0
+        self._log_start_offset = 0
+        # Of the batch before, None until a segment is rebuilt.
+        self._leader_epoch: int | None = None
+        self._epochs_contradict = False
 
     def load(self, *, log_start_offset: int, recovery_point: int, clean: bool) -> LoadedLog:
         """Open the directory; create the first segment if the directory has no segment.
@@ -107,9 +116,10 @@ class LogLoader:
             recovery_point: up to where the log was flushed, 0 if unknown.
             clean: the last owner closed the log, so nothing needs recovery.
         """
+        self._recovery_point, self._log_start_offset = recovery_point, log_start_offset
         bases = self._list()
         epochs_known = self._epochs.load()
-        segments = self._open_segments(bases, recovery_point, clean)
+        segments = self._open_segments(bases, clean)
         if not segments:
             first = self._new_segment(log_start_offset, 0)
             first.create()
@@ -206,7 +216,7 @@ class LogLoader:
 
     # Segments
 
-    def _open_segments(self, bases: list[int], recovery_point: int, clean: bool) -> list[LogSegment]:
+    def _open_segments(self, bases: list[int], clean: bool) -> list[LogSegment]:
         segments: list[LogSegment] = []
         for index, base in enumerate(bases):
             segment = self._new_segment(base, 0)
@@ -214,13 +224,16 @@ class LogLoader:
             segment.transaction_index.note_present()
             is_last = index + 1 == len(bases)
             next_base = None if is_last else bases[index + 1]
-            flushed = clean or (next_base is not None and next_base <= recovery_point)
+            flushed = clean or (next_base is not None and next_base <= self._recovery_point)
             is_cleaned = next_base is not None and next_base <= self._cleaned_to
             segments.append(segment)
             if flushed and (
                 segment.open_existing() if next_base is None else segment.open_sealed(next_base, is_cleaned=is_cleaned)
             ):
+                self._leader_epoch = None
                 continue
+            if self._leader_epoch is None:
+                self._leader_epoch = self._last_epoch(segments[:-1])
             is_whole = self._rebuild(segment, next_base)
             if is_last:
                 break
@@ -244,7 +257,7 @@ class LogLoader:
         expected = segment.base_offset
         doubtful: int | None = None
         is_compacted = False
-        for header, _ in segment.rebuild(end_offset=next_base):
+        for header, _ in segment.rebuild(end_offset=next_base, follows=self._follows):
             if doubtful is not None:
                 # Another batch follows, so compaction has made the hole.
                 is_compacted = True
@@ -252,8 +265,9 @@ class LogLoader:
             is_compacted = is_compacted or header.record_count != header.last_offset_delta + 1
             expected = header.next_offset
             self._saw_marker = self._saw_marker or (header.is_control and header.has_producer)
-            if header.partition_leader_epoch > self._epochs.latest_epoch:
-                self._epochs.assign(header.partition_leader_epoch, header.base_offset, write=False)
+            if header.partition_leader_epoch >= 0 and header.last_offset >= self._log_start_offset:
+                known = self._epochs.epoch_for_offset(max(header.base_offset, self._log_start_offset))
+                self._epochs_contradict = self._epochs_contradict or known != header.partition_leader_epoch
         if doubtful is not None and (next_base is None or segment.size < before):
             segment.truncate_to(doubtful)
         cut = before - segment.size
@@ -262,6 +276,22 @@ class LogLoader:
             logger.warning("%s: cut %d bytes behind the last good batch", segment.path, cut)
         is_cleaned = is_compacted or (next_base is not None and next_base <= self._cleaned_to)
         return not cut and (next_base is None or expected == next_base or is_cleaned)
+
+    def _follows(self, header: BatchHeader) -> bool:
+        """Return False for an unflushed batch of an older leader epoch than the batch before it."""
+        epoch = header.partition_leader_epoch
+        before = self._leader_epoch
+        if before is not None and 0 <= epoch < before and header.base_offset >= self._recovery_point:
+            logger.warning(
+                "%s: offset %d of leader epoch %d follows epoch %d: a truncation was undone by a crash",
+                self._directory,
+                header.base_offset,
+                epoch,
+                before,
+            )
+            return False
+        self._leader_epoch = epoch
+        return True
 
     def _remove_later(self, bases: list[int]) -> None:
         for base in bases:
@@ -275,7 +305,7 @@ class LogLoader:
     def _load_epochs(self, segments: list[LogSegment], known: bool, log_start: int, log_end: int) -> None:
         epochs = self._epochs
         before = epochs.entries() if known else None
-        if not known or self._last_epoch(segments) > epochs.latest_epoch:
+        if not known or self._epochs_contradict or self._last_epoch(segments) > epochs.latest_epoch:
             epochs.clear(write=False)
             for segment in segments:
                 for _, header in segment.headers():
@@ -305,9 +335,7 @@ class LogLoader:
         newest = snapshots[-1] if snapshots else -1
         # Snapshots of segments that are gone are useless, except the newest.
         producers.remove_snapshots(lambda offset: offset not in bases and offset != newest)
-        producers.load_snapshot(log_start, log_end, self._now_ms)
-        if producers.map_end_offset < log_end:
-            replay_producers(segments, producers, log_end)
+        if reload_producers(segments, producers, log_start, log_end, self._now_ms):
             producers.expire(self._now_ms)
         producers.map_end_offset = log_end
         if self._saw_marker:
@@ -331,7 +359,18 @@ def _marker_bytes(segment: LogSegment, position: int, header: BatchHeader) -> Ca
     return lambda: segment.read_batch(position, header)
 
 
-def replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
+def reload_producers(
+    segments: Iterable[LogSegment], producers: ProducerStateManager, log_start: int, log_end: int, now_ms: int
+) -> bool:
+    """Replace the producers' state by what the log says; return whether the snapshots ended before the log."""
+    producers.load_snapshot(log_start, log_end, now_ms)
+    if producers.map_end_offset >= log_end:
+        return False
+    _replay_producers(list(segments), producers, log_end)
+    return True
+
+
+def _replay_producers(segments: list[LogSegment], producers: ProducerStateManager, log_end: int) -> None:
     """Apply the batches from `map_end_offset` on to the producers' state."""
     start_offset = producers.map_end_offset
     for index, segment in enumerate(segments):

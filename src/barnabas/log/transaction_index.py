@@ -13,7 +13,8 @@ stays in memory, where readers find it, and is written with the next one or with
 log, and readers must not take the transaction's records for committed.
 
 Crash argument: the file is a function of the `.log`; recovery of a segment empties it and writes it again from the markers. A reader
-stops before a cut entry. Only unsynced segments, which are recovered, can have such a cut.
+stops before a cut entry. Only unsynced segments, which are recovered, can have such a cut. A clean stop syncs the file, because the
+next start could not tell a lost entry from a transaction that was committed.
 
 Source: Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -28,7 +29,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.log.disk import Disk, write_fully
+from barnabas.log.disk import Disk, parent_dir, write_fully
 from barnabas.log.errors import in_words
 
 logger = logging.getLogger(__name__)
@@ -53,12 +54,14 @@ def _last_offset(entry: AbortedTransaction) -> int:
 class TransactionIndex:
     """The transaction index of one segment."""
 
-    __slots__ = ("_disk", "_known", "_maybe_present", "_pending", "is_kept", "path")
+    __slots__ = ("_disk", "_known", "_maybe_present", "_pending", "is_kept", "is_synced", "path")
 
     def __init__(self, disk: Disk, path: str, *, maybe_present: bool = False) -> None:
         self._disk = disk
         self.path = path
         self._maybe_present = maybe_present
+        # Whether every change of this run is durable, or the flusher sees to it.
+        self.is_synced = True
         # The contents of the file, after the first read.
         self._known: list[AbortedTransaction] | None = None
         # In the log's order; the disk has rejected the first of them.
@@ -95,6 +98,7 @@ class TransactionIndex:
         Raises:
             OSError: the disk failed; the next entry overwrites what was written of this one.
         """
+        self.is_synced = False
         file = self._disk.open(self.path, create=True)
         try:
             size = file.size()
@@ -104,6 +108,18 @@ class TransactionIndex:
         self._maybe_present = True
         if self._known is not None:
             self._known.append(aborted)
+
+    def sync(self) -> None:
+        """Make all changes of this run durable.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        if not self.is_synced:
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.sync_file(self.path)
+            self._disk.sync_dir(parent_dir(self.path))
+            self.is_synced = True
 
     def entries(self) -> list[AbortedTransaction]:
         """Return all entries, ascending in the offset of the marker."""
@@ -143,6 +159,7 @@ class TransactionIndex:
         kept = [entry for entry in entries if entry.last_offset < offset]
         if len(kept) != len(entries):
             self._known = None
+            self.is_synced = False
             file = self._disk.open(self.path)
             try:
                 file.truncate(len(kept) * ENTRY.size)
@@ -155,6 +172,6 @@ class TransactionIndex:
         self._pending.clear()
         self._known = None
         if self._maybe_present or self._disk.exists(self.path):
-            self._maybe_present = False
+            self._maybe_present = self.is_synced = False
             with contextlib.suppress(FileNotFoundError):
                 self._disk.remove(self.path)

@@ -12,7 +12,8 @@ transaction"), or a late retry of one transaction would become part of the next.
 
 During a verification the smallest sequence is kept: when a lower batch has to be retried, a higher one must not overtake it.
 
-Not durable: after a restart the producer's next batch is verified again, or belongs to a transaction that the log knows.
+Not durable: after a restart the producer's next batch is verified again, or belongs to a transaction that the log knows. A truncation and
+the loss of leadership discard every verification, which knew events that the log may have lost, or has missed; Kafka keeps them.
 
 Source: Kafka's `VerificationGuard`, `VerificationStateEntry`; KIP-890.
 """

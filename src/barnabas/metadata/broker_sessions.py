@@ -1,5 +1,6 @@
 """When the active controller last heard from each broker, and how far the broker had read the metadata log then.
 
+Times are of the monotonic clock: a wall clock that jumps would end every session at once.
 This is soft state: only the active controller keeps it, and a new controller gives each broker one full timeout first.
 
 Source: Kafka's `BrokerHeartbeatManager`.
@@ -15,6 +16,7 @@ class BrokerSessions:
 
     Attributes:
         applied: the offset of the metadata log up to which each broker has read.
+        settled: the unfenced brokers that have been offered every partition without a leader.
         shut_down_offset: for a broker that shuts down, the offset at which the others know that it leads nothing.
     """
 
@@ -22,6 +24,7 @@ class BrokerSessions:
         self.timeout_ms = timeout_ms
         self.last_contact_ms: dict[int, int] = {}
         self.applied: dict[int, int] = {}
+        self.settled: set[int] = set()
         self.shut_down_offset: dict[int, int] = {}
 
     def touch(self, broker_id: int, now_ms: int, applied: int) -> None:
@@ -31,6 +34,7 @@ class BrokerSessions:
     def forget(self, broker_id: int) -> None:
         self.last_contact_ms.pop(broker_id, None)
         self.applied.pop(broker_id, None)
+        self.settled.discard(broker_id)
         self.shut_down_offset.pop(broker_id, None)
 
     def is_alive(self, broker_id: int, now_ms: int) -> bool:

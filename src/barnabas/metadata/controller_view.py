@@ -11,6 +11,8 @@ from __future__ import annotations
 import random
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.clock import Clock
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
@@ -27,13 +29,22 @@ RESERVED_UUIDS = (ZERO_UUID, ONE_UUID)
 
 
 class ControllerResult(Generic[Response]):
-    """Records to append atomically, and what to answer when they are committed."""
+    """Records to append, and what to answer when all of them are committed.
 
-    __slots__ = ("records", "response")
+    Args:
+        records: appended atomically.
+        batches: appended instead of `records` if the change may touch more partitions than one batch should hold. Until they are
+            exhausted they may still write into the response.
+    """
 
-    def __init__(self, response: Response, records: list[MetadataRecord] | None = None) -> None:
+    __slots__ = ("batches", "records", "response")
+
+    def __init__(
+        self, response: Response, records: list[MetadataRecord] | None = None, *, batches: Batches | None = None
+    ) -> None:
         self.response = response
         self.records: list[MetadataRecord] = [] if records is None else records
+        self.batches = batches
 
 
 class ApiError(NamedTuple):
@@ -76,6 +87,7 @@ class ControllerView(NamedTuple):
     """The state that one request is answered from.
 
     Attributes:
+        clock: sessions and intervals go by its monotonic time.
         image: the metadata after everything that was appended so far, committed or not.
         quorum: the quorum's node; the first record of the result lands at its `end_offset`.
         version: of the request.
@@ -85,12 +97,17 @@ class ControllerView(NamedTuple):
     image: MetadataImage
     settings: ControllerSettings
     configs: ConfigResolver
-    now_ms: int
+    clock: Clock
     random: random.Random
     quorum: RaftNode
     sessions: BrokerSessions
     version: int = 0
     partition_quota: PartitionQuota | None = None
+
+    @property
+    def now_ms(self) -> int:
+        """The monotonic time."""
+        return self.clock.monotonic_ms()
 
     def apply_partition_change_quota(self, partitions: int) -> ApiError:
         """Count partitions against the client's quota; an error when it is exhausted."""

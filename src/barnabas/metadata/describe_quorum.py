@@ -43,7 +43,7 @@ def describe_quorum(
 
 
 def _partition(view: ControllerView, index: int) -> messages.DescribeQuorumResponse.PartitionData:
-    description = view.quorum.describe(view.now_ms)
+    description = view.quorum.describe(view.clock)
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,

@@ -7,8 +7,9 @@ records appended meanwhile ride on the next flush, so a slow device costs one fl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from barnabas.clock import Clock
 from barnabas.protocol.errors import KafkaError
 from barnabas.raft.raft_node import RaftNode, Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
@@ -23,7 +24,7 @@ class RaftDriver:
 
     Args:
         node: the state machine, not started.
-        now_ms: the wall clock, for batch timestamps.
+        clock: its wall time is in batches, its monotonic time in the progress of replicas.
     """
 
     def __init__(
@@ -31,20 +32,23 @@ class RaftDriver:
         node: RaftNode,
         log: ReplicatedLog,
         election_store: ElectionStateStore,
-        listener: QuorumListener,
-        now_ms: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self.node = node
         self.log = log
         self._election_store = election_store
-        self._listener = listener
-        self._now_ms = now_ms
+        self._listeners: list[QuorumListener] = []
+        self._clock = clock
         self._flushing = False
         self._flush_wanted = False
         self.closed = False
 
+    def add_listener(self, listener: QuorumListener) -> None:
+        """Register a listener, before `start`; they are called in the order in which they were added."""
+        self._listeners.append(listener)
+
     def start(self) -> None:
-        self._carry_out(self.node.start(self._now_ms()))
+        self._carry_out(self.node.start(self._clock.wall_ms()))
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append records atomically.
@@ -57,7 +61,7 @@ class RaftDriver:
             BatchTooLarge, AppendFailed: nothing was appended.
         """
         before = self.node.end_offset
-        ready = self.node.append(values, self._now_ms())
+        ready = self.node.append(values, self._clock.wall_ms())
         last_offset = self.node.end_offset - 1
         try:
             for batch in ready.batches:
@@ -67,6 +71,19 @@ class RaftDriver:
             raise AppendFailed(str(error)) from error
         self._flush()
         return last_offset
+
+    def resign(self) -> None:
+        """Give up leadership."""
+        self._carry_out(self.node.resign())
+
+    def campaign(self) -> None:
+        """Stand for election again after a resignation."""
+        self._carry_out(self.node.campaign(self._clock.wall_ms()))
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut the log of a node that does not lead; a flush under way then counts for nothing."""
+        self.node.truncate(offset)
+        self.log.truncate_to(offset)
 
     def close(self) -> None:
         self.closed = True
@@ -78,9 +95,14 @@ class RaftDriver:
             self.log.append(batch, self.node.epoch)
         if ready.high_watermark is not None:
             self.log.set_high_watermark(ready.high_watermark)
-            self._listener.on_high_watermark(ready.high_watermark)
+            for listener in self._listeners:
+                listener.on_high_watermark(ready.high_watermark)
         if ready.leader_epoch is not None:
-            self._listener.on_leader(ready.leader_epoch)
+            for listener in self._listeners:
+                listener.on_leader(ready.leader_epoch)
+        if ready.left_epoch is not None:
+            for listener in self._listeners:
+                listener.on_resigned(ready.left_epoch)
         if ready.flush:
             self._flush()
 
@@ -89,13 +111,13 @@ class RaftDriver:
             self._flush_wanted = True
             return
         self._flushing = True
-        end_offset = self.log.end_offset
+        token = self.node.flush_token()
 
         def done() -> None:
             self._flushing = False
             if self.closed:
                 return
-            self._carry_out(self.node.flushed(end_offset, self._now_ms()))
+            self._carry_out(self.node.flushed(token, self._clock.monotonic_ms()))
             if self._flush_wanted:
                 self._flush_wanted = False
                 self._flush()

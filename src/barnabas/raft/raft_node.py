@@ -5,8 +5,8 @@ the order in which they are listed there:
 
     1. election   make the election state durable
     2. batches    append them to the log (they carry their offsets and this epoch)
-    3. flush      make the log durable up to its end, then call `flushed` with that end
-    4. high_watermark, leader_epoch   pass them to the listener, which applies committed records
+    3. flush      make the log durable up to its end; take a `flush_token` before, and call `flushed` with it after
+    4. high_watermark, leader_epoch, left_epoch   pass them to the listener, which applies committed records
 
 With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
 leads. Its LeaderChange record is the first of the epoch, and nothing is committed before it.
@@ -21,10 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from barnabas.clock import Clock
 from barnabas.protocol import messages
 from barnabas.raft import quorum
 from barnabas.raft.election_state import NO_NODE, ElectionState
 from barnabas.raft.roles import Role, may_become
+from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
@@ -49,16 +51,32 @@ class Ready(NamedTuple):
     flush: bool = False
     high_watermark: int | None = None
     leader_epoch: int | None = None
+    left_epoch: int | None = None
+
+
+class FlushToken(NamedTuple):
+    """What a flush makes durable: the log up to `end_offset`, as it is after so many truncations."""
+
+    end_offset: int
+    truncations: int
 
 
 class ReplicaProgress(NamedTuple):
-    """What the leader knows of one replica, for DescribeQuorum; offset and times are -1 while unknown."""
+    """What the leader knows of one replica; offset and times are -1 while unknown.
+
+    The times are of the monotonic clock in `RaftNode.progress`, and of the wall clock in a `QuorumDescription`.
+    """
 
     id: int
     directory_id: bytes
     end_offset: int = -1
     last_fetch_ms: int = -1
     last_caught_up_ms: int = -1
+
+    def shown(self, clock: Clock) -> ReplicaProgress:
+        """Return the progress with times of the wall clock."""
+        fetched, caught_up = (-1 if at < 0 else clock.to_wall_ms(at) for at in self[3:])
+        return self._replace(last_fetch_ms=fetched, last_caught_up_ms=caught_up)
 
 
 class QuorumDescription(NamedTuple):
@@ -78,30 +96,35 @@ class RaftNode:
     Args:
         node_id: this node.
         directory_id: the id of its metadata directory.
-        voters: the voter set in force.
+        history: the voter sets of the log; the last one is in force.
         election: what `quorum-state` said, or the initial state.
         end_offset, last_epoch: where the log ends.
-        write_voters: whether the first epoch must write the voter set into the log, because so far only the formatted
-            directory holds it.
-        kraft_version: 1 for a voter set that the log holds, 0 for one that only the configuration names.
     """
 
     node_id: int
     directory_id: bytes
-    voters: VoterSet
+    history: VoterSetHistory
     election: ElectionState
     end_offset: int
     last_epoch: int
-    write_voters: bool = False
-    kraft_version: int = 1
     role: Role = Role.UNATTACHED
     high_watermark: int = -1
     epoch_start_offset: int = -1
+    truncations: int = 0
     progress: dict[int, ReplicaProgress] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
         return self.election.epoch
+
+    @property
+    def voters(self) -> VoterSet:
+        """The voter set in force."""
+        return self.history.last.voters
+
+    @property
+    def kraft_version(self) -> int:
+        return self.history.last.kraft_version
 
     @property
     def is_voter(self) -> bool:
@@ -141,6 +164,22 @@ class RaftNode:
             self.election = ElectionState(self.last_epoch)
         # A leader never continues its old epoch, so a leader that the file names is not kept.
         self.election = self.election._replace(leader_id=NO_NODE)
+        return self._campaign(now_ms)
+
+    def resign(self) -> Ready:
+        """Give up leadership of this epoch; what is appended and not committed may still be committed later."""
+        assert self.is_leader, "only a leader resigns"
+        self._become(Role.RESIGNED, self.election)
+        self.progress.clear()
+        return Ready(left_epoch=self.epoch)
+
+    def campaign(self, now_ms: int) -> Ready:
+        """Stand for election again after a resignation; a sole voter leads a new epoch when this returns."""
+        # The next epoch: as the leader of this one, the node must not vote in it again.
+        self._become(Role.UNATTACHED, ElectionState(self.epoch + 1))
+        return self._campaign(now_ms)
+
+    def _campaign(self, now_ms: int) -> Ready:
         self._become(Role.PROSPECTIVE, self.election)
         self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
         outcome = quorum.election_outcome(dict.fromkeys(self.voters.ids(), True))
@@ -164,10 +203,10 @@ class RaftNode:
             granting_voters=[messages.LeaderChangeMessage.Voter(voter_id=self.node_id)],
         )
         records: list[tuple[ControlRecordType, QuorumMessage]] = [(ControlRecordType.LEADER_CHANGE, change)]
-        if self.write_voters:
+        if self.history.is_to_write:
             records.append((ControlRecordType.KRAFT_VERSION, messages.KRaftVersionRecord(version=0, k_raft_version=1)))
             records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
-            self.write_voters = False
+            self.history.add(VotersFrom(self.end_offset + len(records) - 1, self.voters))
         batch = build_control_batch(records, timestamp=now_ms, base_offset=self.end_offset, leader_epoch=self.epoch)
         self.end_offset += len(records)
         return batch
@@ -196,16 +235,29 @@ class RaftNode:
         assert self.progress[self.node_id].end_offset <= end_offset <= self.end_offset
         self.end_offset = end_offset
 
-    def flushed(self, end_offset: int, now_ms: int) -> Ready:
-        """Note that this node's log is durable up to `end_offset`."""
-        if not self.is_leader:
+    def truncate(self, end_offset: int) -> None:
+        """Note that the log was cut to `end_offset`, because the leader's log differs from there on."""
+        assert not self.is_leader, "a leader never alters what its log already holds"
+        assert self.high_watermark <= end_offset <= self.end_offset, f"cannot cut {self!r} to {end_offset}"
+        self.end_offset = end_offset
+        self.history.truncate(end_offset)
+        self.truncations += 1
+
+    def flush_token(self) -> FlushToken:
+        """Return the token of a flush that begins now."""
+        return FlushToken(self.end_offset, self.truncations)
+
+    def flushed(self, token: FlushToken, monotonic_ms: int) -> Ready:
+        """Note that a flush has ended; one that began before a truncation says nothing about the records written since."""
+        if not self.is_leader or token.truncations != self.truncations:
             return Ready()
+        end_offset = token.end_offset
         own = self.progress[self.node_id]
         assert own.end_offset <= end_offset <= self.end_offset, (
             f"flushed to {end_offset}, log ends at {self.end_offset}"
         )
         self.progress[self.node_id] = own._replace(
-            end_offset=end_offset, last_fetch_ms=now_ms, last_caught_up_ms=now_ms
+            end_offset=end_offset, last_fetch_ms=monotonic_ms, last_caught_up_ms=monotonic_ms
         )
         ends = [progress.end_offset for progress in self.progress.values()]
         advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
@@ -216,12 +268,12 @@ class RaftNode:
         self.high_watermark = advanced
         return Ready(high_watermark=advanced, leader_epoch=self.epoch if begins_epoch else None)
 
-    def describe(self, now_ms: int) -> QuorumDescription:
+    def describe(self, clock: Clock) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
         voters = tuple(
-            progress._replace(last_fetch_ms=now_ms, last_caught_up_ms=now_ms)
+            progress._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
             if progress.id == self.node_id
-            else progress
+            else progress.shown(clock)
             for progress in self.progress.values()
         )
         return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, ())

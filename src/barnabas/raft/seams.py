@@ -52,8 +52,8 @@ class ReplicatedLog(Protocol):
 
     def read_snapshot(self, snapshot: SnapshotId) -> bytes: ...
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
-        """Make a snapshot durable and visible at once; an unfinished one is never seen."""
+    async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        """Make a snapshot durable, then visible; an unfinished one is never seen."""
 
     def trim(self) -> None:
         """Drop old snapshots, and segments that a snapshot covers, as far as retention allows."""
@@ -75,3 +75,6 @@ class QuorumListener(Protocol):
 
     def on_leader(self, epoch: int) -> None:
         """This node leads `epoch` and has committed the epoch's first record."""
+
+    def on_resigned(self, epoch: int) -> None:
+        """This node no longer leads `epoch`, whose first record may not have been committed."""

@@ -1,7 +1,11 @@
-"""A Produce with acks=all that waits until its records are committed.
+"""Appends that wait until their records are committed: a Produce with acks=all, and an append of the broker itself.
 
-Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if its leader changes, UNKNOWN_TOPIC_OR_PARTITION if its
-replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A sole replica commits at once and never waits.
+Each partition waits for its own offset. It ends with NOT_LEADER_OR_FOLLOWER if this broker no longer leads it, UNKNOWN_TOPIC_OR_PARTITION
+if its replica is deleted, and REQUEST_TIMED_OUT if its records are not committed in time. A higher leader epoch of the same leader ends
+nothing: only a follower truncates its log. A sole replica commits at once and never waits.
+
+The broker's own append (`DelayedCommit`) ends when the high watermark reaches it or the leadership is lost. Its writer holds state that
+rests on the records, so a time limit would settle nothing: the records stay in the log and may be committed later.
 
 Source: Kafka's `DelayedProduce`.
 """
@@ -12,22 +16,21 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.replication.partition import Partition
 from barnabas.replication.purgatory import DelayedOperation
 
-__all__ = ["AwaitedCommit", "DelayedProduce", "settle_all"]
+__all__ = ["AwaitedCommit", "DelayedCommit", "DelayedProduce", "settle_all"]
 
 
 class AwaitedCommit:
     """One partition's part: the high watermark must reach `required_offset`; `error_code` is None until then."""
 
-    __slots__ = ("error_code", "leader_epoch", "partition", "required_offset")
+    __slots__ = ("error_code", "partition", "required_offset")
 
     def __init__(self, partition: Partition, required_offset: int) -> None:
         self.partition = partition
         self.required_offset = required_offset
-        self.leader_epoch = partition.leader_epoch
         self.error_code: ErrorCode | None = None
 
     def settle(self) -> bool:
@@ -37,10 +40,10 @@ class AwaitedCommit:
         partition = self.partition
         if partition.is_deleted:
             self.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not partition.is_leader or partition.leader_epoch != self.leader_epoch:
+        elif not partition.is_leader:
             self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif partition.log.high_watermark >= self.required_offset:
-            enough = len(partition.isr) >= partition.effective_min_isr
+            enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
             self.error_code = ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return self.error_code is not None
 
@@ -83,3 +86,33 @@ class DelayedProduce(DelayedOperation):
             if not commit.settle():
                 commit.error_code = ErrorCode.REQUEST_TIMED_OUT
         self.finish(self._respond(self._commits))
+
+
+class DelayedCommit(DelayedOperation):
+    """Waits until a record is committed, or until this broker no longer leads its partition.
+
+    Its future resolves with the record's offset. Too few in-sync replicas are no error here, unlike with a Produce: what is below the
+    high watermark is committed.
+    """
+
+    __slots__ = ("_last_offset", "_partition")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, partition: Partition, last_offset: int) -> None:
+        super().__init__(loop.create_future())
+        self._partition = partition
+        self._last_offset = last_offset
+
+    def __repr__(self) -> str:
+        return f"<DelayedCommit last_offset={self._last_offset} partition={self._partition!r}>"
+
+    def notified(self, amount: int) -> None:
+        partition = self._partition
+        if partition.is_deleted:
+            self.fail(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        elif not partition.is_leader:
+            self.fail(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        elif partition.log.high_watermark > self._last_offset:
+            self.finish(self._last_offset)
+
+    def expired(self) -> None:
+        self.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT))

@@ -108,8 +108,12 @@ class Purgatory:
     def __repr__(self) -> str:
         return f"<Purgatory name={self.name} watched={self.watched} keys={len(self.watchers)}>"
 
-    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int) -> None:
-        """Let an operation wait. The caller has checked in this turn of the event loop that it is not complete."""
+    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable], timeout_ms: int | None) -> None:
+        """Let an operation wait. The caller has checked in this turn of the event loop that it is not complete.
+
+        Args:
+            timeout_ms: None for a wait without a time limit.
+        """
         assert not operation.is_finished
         assert operation._purgatory is None
         operation._keys = tuple(keys)
@@ -122,7 +126,8 @@ class Purgatory:
                 watchers[key] = {operation: None}
             else:
                 waiting[operation] = None
-        operation._timer = self._loop.call_later(timeout_ms / 1000, operation._timed_out)
+        if timeout_ms is not None:
+            operation._timer = self._loop.call_later(timeout_ms / 1000, operation._timed_out)
         operation.future.add_done_callback(operation._future_done)
 
     def notify(self, key: Hashable, amount: int = 0) -> None:

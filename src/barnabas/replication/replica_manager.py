@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +29,18 @@ from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.delayed_fetch import DelayedFetch
-from barnabas.replication.delayed_produce import AwaitedCommit, DelayedProduce, settle_all
+from barnabas.replication.delayed_produce import AwaitedCommit, DelayedCommit, DelayedProduce, settle_all
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_in_slices, read_partitions
 from barnabas.replication.hosted_topic import HostedTopic
 from barnabas.replication.partition import ACKS_ALL, Partition
 from barnabas.replication.purgatory import Purgatory
 from barnabas.replication.topic_traffic import TopicTraffic
+from barnabas.steps import in_pieces
 
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
     from barnabas.log.transaction_verification import VerificationGuard
+    from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
@@ -48,8 +51,6 @@ __all__ = ["ReplicaManager"]
 logger = logging.getLogger(__name__)
 
 INTERNAL_READ_BYTES = 1 << 20
-INTERNAL_COMMIT_TIMEOUT_MS = 5_000
-"""How long a coordinator's append may wait for its in-sync replicas (Kafka's offsets.commit.timeout.ms)."""
 EXPECTED_APPEND_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -77,6 +78,7 @@ class ReplicaManager:
         now_ms: wall clock, epoch milliseconds.
         node_id: this broker.
         log_config_for: returns a topic's settings in an image.
+        lag_time_max_ms: replica.lag.time.max.ms.
 
     Attributes:
         topics, topics_by_id: the topics with a replica here.
@@ -91,12 +93,14 @@ class ReplicaManager:
         now_ms: Callable[[], int],
         node_id: int,
         log_config_for: Callable[[str, MetadataImage], LogConfig],
+        lag_time_max_ms: int = 30_000,
     ) -> None:
         self.topics: dict[str, HostedTopic] = {}
         self.topics_by_id: dict[bytes, HostedTopic] = {}
         self.image: MetadataImage | None = None
         self.log_manager = log_manager
         self.node_id = node_id
+        self.lag_time_max_ms = lag_time_max_ms
         self.departed_traffic = TopicTraffic()
         self.delayed_fetches = Purgatory("fetch", loop)
         self.delayed_produces = Purgatory("produce", loop)
@@ -121,11 +125,11 @@ class ReplicaManager:
                 self._change_topic(changed)
         if delta.configs is not None:
             for kind, name in delta.configs.changed:
-                if kind == TOPIC_RESOURCE:
-                    self._config_changed(name)
+                if kind == TOPIC_RESOURCE and name in self.topics:
+                    self._config_changed(self.topics[name])
                 elif kind == BROKER_RESOURCE:
                     for topic in self.topics.values():
-                        topic.config_changed()
+                        self._config_changed(topic)
 
     def _change_topic(self, changed: TopicDelta) -> None:
         topic = self.topics_by_id.get(changed.topic_id)
@@ -143,10 +147,10 @@ class ReplicaManager:
             partition.update(registration)
             self._notify_changed(partition)
 
-    def _config_changed(self, name: str) -> None:
-        topic = self.topics.get(name)
-        if topic is not None:
-            topic.config_changed()
+    def _config_changed(self, topic: HostedTopic) -> None:
+        topic.config_changed()
+        for partition in topic.partitions.values():
+            self._notify_changed(partition)  # A smaller min.insync.replicas may have moved the high watermark.
 
     def _delete_topic(self, topic_id: bytes) -> None:
         topic = self.topics_by_id.pop(topic_id, None)
@@ -165,12 +169,12 @@ class ReplicaManager:
         try:
             self.log_manager.delete(topic.name, partition.index)
         except KafkaError as error:
-            # The replica is deleted all the same; at the next start `delete_strays` deletes its files.
+            # The replica is deleted all the same; the next start sets its files aside.
             logger.error("%s-%d: %s", topic.name, partition.index, error.message)
         self._notify_changed(partition)
 
     def _notify_changed(self, partition: Partition) -> None:
-        """Wake the requests that wait on a partition: its leader, ISR or existence has changed."""
+        """Wake the requests that wait on a partition: its leader, ISR, settings or existence have changed."""
         self._wake_fetches(partition, -1)
         self.delayed_produces.notify(partition)
 
@@ -190,21 +194,36 @@ class ReplicaManager:
         assert self.image is not None
         return self._log_config_for(name, self.image)
 
-    def delete_strays(self) -> list[tuple[str, int]]:
-        """Delete the logs of partitions that the metadata does not assign to this broker; once, after the first image.
+    def set_strays_aside(self) -> list[tuple[str, int]]:
+        """Set aside the logs of partitions that the metadata does not assign to this broker; once, after the first image.
 
         Returns:
-            Topic and index of each deleted log.
+            Topic and index of each such log.
         """
 
-        def is_known(topic: str, index: int, topic_id: bytes | None) -> bool:
+        def is_assigned(topic: str, index: int, topic_id: bytes | None) -> bool:
             hosted = self.topics.get(topic)
             return hosted is not None and index in hosted.partitions and topic_id in (None, hosted.topic_id)
 
-        return self.log_manager.delete_unknown(is_known)
+        return self.log_manager.set_strays_aside(is_assigned)
+
+    # For the partitions
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def broker_epoch(self, broker_id: int) -> int:
+        broker = self._broker(broker_id)
+        return -1 if broker is None else broker.epoch
+
+    def is_in_service(self, broker_id: int) -> bool:
+        broker = self._broker(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def _broker(self, broker_id: int) -> BrokerRegistration | None:
+        return None if self.image is None else self.image.cluster.brokers.get(broker_id)
 
     def open_log(self, partition: Partition) -> PartitionLog:
-        """Open a partition's log; called by the partition on first use."""
         topic = partition.topic
         return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
 
@@ -360,11 +379,15 @@ class ReplicaManager:
         *,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        timeout_ms: int | None = None,
     ) -> asyncio.Future[int]:
         """Append a coordinator's batch; the future resolves with its last offset once it is committed.
 
+        The future fails if this broker no longer leads the partition, and with REQUEST_TIMED_OUT after a time limit.
+
         Args:
             guard, transaction_version: as `Partition.append_as_leader`.
+            timeout_ms: None for no time limit.
 
         Raises:
             KafkaError: nothing was appended.
@@ -374,34 +397,46 @@ class ReplicaManager:
             partition, memoryview(batch), ACKS_ALL, AppendOrigin.COORDINATOR, guard, transaction_version
         )
         last_offset = info.last_offset
-        future: asyncio.Future[int] = self._loop.create_future()
-        if partition.log.high_watermark > last_offset:  # The append has just found enough in-sync replicas.
+        if partition.log.high_watermark > last_offset:  # A sole replica commits as it appends.
+            future: asyncio.Future[int] = self._loop.create_future()
             future.set_result(last_offset)
             return future
+        return self._commit_of(partition, last_offset, timeout_ms)
 
-        def settled(commits: Sequence[AwaitedCommit]) -> None:
-            code = commits[0].error_code
-            if future.done():
-                return
-            if code is ErrorCode.NONE:
-                future.set_result(last_offset)
-            else:
-                assert code is not None
-                future.set_exception(KafkaError(code))
+    def _commit_of(self, partition: Partition, last_offset: int, timeout_ms: int | None) -> asyncio.Future[int]:
+        operation = DelayedCommit(self._loop, partition, last_offset)
+        operation.notified(0)
+        if not operation.is_finished:
+            self.delayed_produces.watch(operation, (partition,), timeout_ms)
+        return operation.future
 
-        self.await_commits([AwaitedCommit(partition, last_offset + 1)], INTERNAL_COMMIT_TIMEOUT_MS, settled)
-        return future
+    def committed_offset_internal(self, topic: str, index: int) -> int:
+        """Return the high watermark of a partition.
+
+        Raises:
+            KafkaError: the replica is not here, or its log cannot be opened.
+        """
+        return self.partition(topic, index).log.high_watermark
+
+    def commit_of_internal(self, topic: str, index: int, last_offset: int) -> asyncio.Future[int]:
+        """Return the future that `append_internal` would return for an append up to `last_offset`.
+
+        Raises:
+            KafkaError: the replica is not here.
+        """
+        return self._commit_of(self.partition(topic, index), last_offset, None)
 
     def is_writable_internal(self, topic: str, index: int) -> bool:
         """Return whether this broker leads the partition and has enough in-sync replicas for `append_internal`."""
         hosted = self.topics.get(topic)
         partition = None if hosted is None else hosted.partitions.get(index)
-        return partition is not None and partition.is_leader and len(partition.isr) >= partition.effective_min_isr
+        return partition is not None and partition.is_leader and not partition.is_under_min_isr
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
 
-        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once.
+        A coordinator reads also above the high watermark: the records there may be committed a moment later, and it reads only once. It
+        uses what it has read when that is committed (`commit_of_internal`).
 
         Raises:
             KafkaError: the replica is not here, or reading the log failed.
@@ -437,13 +472,13 @@ class ReplicaManager:
         Returns:
             The result of `respond`, or a future of it.
         """
-        if session is None:
-            read_again = partial(read_partitions, params, partitions, self)
-        else:
-            read_again = partial(self._read_session, params, session)
-        read = read_again()
+        read = read_partitions(params, partitions, self) if session is None else self._read_session(params, session)
         if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0:
             return respond(read)
+        if session is None:
+            read_again = partial(read_partitions, params.read_again(), partitions, self)
+        else:
+            read_again = partial(self._read_session, params.read_again(), session)
         operation = DelayedFetch(self._loop, read_again, respond, params.min_bytes, read.bytes_read)
         keys: Sequence[Hashable] = (session,)
         if session is None:
@@ -457,12 +492,10 @@ class ReplicaManager:
         """As `fetch`, for many partitions: they are read in slices, again after each change until there is enough to respond."""
         deadline = self._loop.time() + params.max_wait_ms / 1000
         while True:
+            keys: Sequence[Hashable] = await self._replicas_of(partitions) if session is None else (session,)
             # Before the read, so that a change between two slices counts.
             operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
             left_ms = max(0, int((deadline - self._loop.time()) * 1000))
-            keys: Sequence[Hashable] = (session,)
-            if session is None:
-                keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
             self.delayed_fetches.watch(operation, keys, left_ms)
             try:
                 if session is None:
@@ -474,9 +507,19 @@ class ReplicaManager:
                         session.ready.pop(wanted, None)
                 if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
                     return read
+                params = params.read_again()
                 await operation.future
             finally:
                 operation.finish(None)
+
+    async def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
+        """Look up the replicas that are here; the read that follows finds out why another one is not."""
+        async for piece in in_pieces(list(partitions)):
+            for wanted in piece:
+                if wanted.partition is None:
+                    with suppress(KafkaError):
+                        wanted.partition = self.partition_for_fetch(wanted)
+        return [wanted.partition for wanted in partitions if wanted.partition is not None]
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
         ready = session.ready

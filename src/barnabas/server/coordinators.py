@@ -112,6 +112,7 @@ class Coordinators:
                 self.group,
                 now_ms=now_ms,
                 exists=lambda partition: image().topics.partition(*partition) is not None,
+                commit_timeout_ms=config.request_timeout_ms,
             ),
             producer_ids,
             loop=loop,

@@ -23,23 +23,26 @@ Sources: Kafka's `KafkaRaftLog`, `FileQuorumStateStore`, `Snapshots`; KIP-595, K
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator
 
+from barnabas.clock import Clock
 from barnabas.log import partition_metadata
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
-from barnabas.log.log_manager import BlockingFuture, run_in_future
+from barnabas.log.log_flusher import run_in_future
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
-from barnabas.raft.seams import QuorumListener, SnapshotId
+from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
@@ -78,7 +81,7 @@ class MetadataLog:
         durable: bool = True,
         retention_bytes: int = -1,
         retention_ms: int = -1,
-        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
         on_fault: Callable[[BaseException], None] | None = None,
     ) -> None:
         self.directory = f"{root}/{DIRECTORY}"
@@ -88,6 +91,7 @@ class MetadataLog:
         self._retention_bytes = retention_bytes
         self._retention_ms = retention_ms
         self._on_fault = on_fault
+        self._submit = run_blocking
         self._run = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._flush_done: Callable[[], None] | None = None
         disk.mkdir(self.directory)
@@ -177,8 +181,14 @@ class MetadataLog:
     def read_snapshot(self, snapshot: SnapshotId) -> bytes:
         return self._disk.read_file(self._path(snapshot))
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
-        self._disk.write_file_atomic(self._path(snapshot), data, sync=self._durable)
+    async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        def write() -> None:
+            self._disk.write_file_atomic(self._path(snapshot), data, sync=self._durable)
+
+        if self._submit is None:
+            write()
+        else:
+            await self._submit(write)
         if snapshot not in self._snapshots:
             self._snapshots = sorted([*self._snapshots, snapshot])
 
@@ -204,16 +214,18 @@ class MetadataLog:
 
     # Voters
 
-    def voters(self) -> tuple[VoterSet, bool] | None:
-        """Return the latest voter set and whether the log itself holds it; None if neither log nor snapshot has one."""
-        found: tuple[VoterSet, bool] | None = None
+    def voters(self, static: VoterSet) -> VoterSetHistory:
+        """Return the voter sets of the latest snapshot and of the log; `static` is in force where neither has one."""
+        history = VoterSetHistory(VotersFrom(NOT_IN_LOG, static, kraft_version=0))
         latest = self.latest_snapshot()
         if latest is not None:
-            for voters in _voter_records([memoryview(self.read_snapshot(latest))]):
-                found = voters, latest.end_offset > 0
-        for voters in _voter_records(self.read(self.start_offset, self.end_offset)):
-            found = voters, True
-        return found
+            # As of the snapshot's last record: -1 for the checkpoint of a formatted directory.
+            for _, voters in _voter_records([memoryview(self.read_snapshot(latest))]):
+                history = VoterSetHistory(VotersFrom(latest.end_offset - 1, voters))
+        for offset, voters in _voter_records(self.read(self.start_offset, self.end_offset)):
+            if offset > history.last.offset:
+                history.add(VotersFrom(offset, voters))
+        return history
 
     def close(self, *, clean: bool = True) -> None:
         self._log.close(clean=clean)
@@ -222,7 +234,8 @@ class MetadataLog:
         return f"<MetadataLog {self.start_offset}..{self.end_offset} snapshots={len(self._snapshots)}>"
 
 
-def _voter_records(chunks: Iterator[memoryview] | list[memoryview]) -> Iterator[VoterSet]:
+def _voter_records(chunks: Iterator[memoryview] | list[memoryview]) -> Iterator[tuple[int, VoterSet]]:
+    """Yield each voter set and the offset of its record."""
     for chunk in chunks:
         for position, header in iter_batches(chunk):
             if not header.is_control:
@@ -230,7 +243,7 @@ def _voter_records(chunks: Iterator[memoryview] | list[memoryview]) -> Iterator[
             for record in iter_records(chunk[position : position + header.size]):
                 control = parse_control_record(record)
                 if control.type is ControlRecordType.KRAFT_VOTERS:
-                    yield VoterSet.from_record(control.value)
+                    yield record.offset, VoterSet.from_record(control.value)
 
 
 class QuorumStateFile:
@@ -267,10 +280,9 @@ def open_quorum(
     root: str,
     meta: MetaProperties,
     config: BrokerConfig,
-    listener: QuorumListener,
     *,
-    now_ms: Callable[[], int],
-    run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+    clock: Clock,
+    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
 ) -> RaftDriver:
     """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
@@ -289,7 +301,7 @@ def open_quorum(
             retention_bytes=-1,
             file_delete_delay_ms=0,
         ),
-        now_ms=now_ms,
+        now_ms=clock.wall_ms,
         durable=config.barnabas_metadata_flush,
         retention_bytes=config.metadata_max_retention_bytes,
         retention_ms=config.metadata_max_retention_ms,
@@ -298,21 +310,13 @@ def open_quorum(
     )
     store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
     directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
-    known = metadata_log.voters()
-    if known is None:
-        # The directory was formatted for a static quorum, or emptied: this node is the only voter.
-        voters, is_in_log, kraft_version = VoterSet.of([Voter(meta.node_id, ZERO_UUID)]), True, 0
-    else:
-        voters, is_in_log = known
-        kraft_version = 1
     node = RaftNode(
         node_id=meta.node_id,
         directory_id=directory_id,
-        voters=voters,
+        # A directory that was formatted for a static quorum, or emptied: this node is the only voter.
+        history=metadata_log.voters(VoterSet.of([Voter(meta.node_id, ZERO_UUID)])),
         election=store.read() or ElectionState(),
         end_offset=metadata_log.end_offset,
         last_epoch=metadata_log.last_epoch,
-        write_voters=not is_in_log,
-        kraft_version=kraft_version,
     )
-    return RaftDriver(node, metadata_log, store, listener, now_ms)
+    return RaftDriver(node, metadata_log, store, clock)

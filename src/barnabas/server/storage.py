@@ -22,7 +22,7 @@ from barnabas.log.disk import Disk, DiskLocked, parent_dir
 from barnabas.log.log_manager import LOCK_FILE
 from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties, MetaProperties
 from barnabas.metadata.bootstrap import bootstrap_records, default_levels
-from barnabas.metadata.metadata_loader import load_snapshot
+from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.metadata.metadata_version import LATEST_PRODUCTION
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.snapshots import build_bootstrap, build_voters_checkpoint

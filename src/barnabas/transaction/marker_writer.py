@@ -60,6 +60,7 @@ class LocalMarkerWriter:
 
     Args:
         exists: returns whether the partition exists in the metadata.
+        commit_timeout_ms: how long a marker waits for its commit; then its writer gets REQUEST_TIMED_OUT, and may write it again.
     """
 
     def __init__(
@@ -69,10 +70,12 @@ class LocalMarkerWriter:
         *,
         now_ms: Callable[[], int],
         exists: Callable[[TopicPartition], bool],
+        commit_timeout_ms: int,
     ) -> None:
         self._replicas = replicas
         self._groups = groups
         self._now_ms = now_ms
+        self._commit_timeout_ms = commit_timeout_ms
         self.exists = exists
 
     async def write(self, marker: Marker, partition: TopicPartition) -> None:
@@ -87,4 +90,10 @@ class LocalMarkerWriter:
         if topic == GROUP_METADATA:
             await self._groups.complete_transaction(index, marker, batch)
         else:
-            await self._replicas.append_internal(topic, index, batch, transaction_version=marker.transaction_version)
+            await self._replicas.append_internal(
+                topic,
+                index,
+                batch,
+                transaction_version=marker.transaction_version,
+                timeout_ms=self._commit_timeout_ms,
+            )

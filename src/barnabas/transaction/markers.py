@@ -5,6 +5,8 @@
                                │ the topic is deleted: nothing to write
                                └ fenced (by a newer epoch or coordinator): give up
 
+Each try carries the coordinator's leader epoch of that moment, which rises while the same broker goes on leading.
+
 The commit of the Prepare record decides the outcome. Writing markers never changes it, and ends only when every partition has its
 marker. A coordinator that is elected later writes all of them again, because it cannot know which ones exist; a repeated marker has no
 effect in the log.
@@ -18,6 +20,7 @@ Source: Kafka classes `TransactionMarkerChannelManager`, `TransactionMarkerReque
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -40,9 +43,20 @@ class _Ending:
     """A transaction whose markers are being written."""
 
     coordinator_partition: int
+    coordinator_epoch: Callable[[], int | None]
     metadata: TransactionMetadata
-    marker: Marker
     is_given_up: bool = False
+
+    def marker(self, coordinator_epoch: int) -> Marker:
+        """Return the marker of the coordinator in a leader epoch."""
+        metadata = self.metadata
+        return Marker(
+            metadata.producer_id,
+            metadata.producer_epoch,
+            coordinator_epoch,
+            metadata.state is TransactionState.PREPARE_COMMIT,
+            metadata.client_transaction_version,
+        )
 
 
 class TransactionMarkers:
@@ -56,19 +70,17 @@ class TransactionMarkers:
     def __repr__(self) -> str:
         return f"<TransactionMarkers transactions={len(self._endings)}>"
 
-    async def write(self, coordinator_partition: int, coordinator_epoch: int, metadata: TransactionMetadata) -> bool:
+    async def write(
+        self, coordinator_partition: int, coordinator_epoch: Callable[[], int | None], metadata: TransactionMetadata
+    ) -> bool:
         """Write the markers of a transaction whose Prepare record is committed.
+
+        Args:
+            coordinator_epoch: returns the leader epoch in which this broker coordinates the partition now, None if it does not.
 
         Returns: True when every marker is committed; False if the writing was given up.
         """
-        marker = Marker(
-            metadata.producer_id,
-            metadata.producer_epoch,
-            coordinator_epoch,
-            metadata.state is TransactionState.PREPARE_COMMIT,
-            metadata.client_transaction_version,
-        )
-        ending = _Ending(coordinator_partition, metadata, marker)
+        ending = _Ending(coordinator_partition, coordinator_epoch, metadata)
         replaced = self._endings.get(metadata.transactional_id)
         if replaced is not None:
             replaced.is_given_up = True
@@ -82,17 +94,11 @@ class TransactionMarkers:
         return not ending.is_given_up
 
     def forget(self, coordinator_partition: int) -> None:
-        """Give up the transactions of a coordinator partition that this broker no longer leads."""
+        """Give up the transactions of a coordinator partition whose shard is dropped."""
         for transactional_id, ending in list(self._endings.items()):
             if ending.coordinator_partition == coordinator_partition:
                 ending.is_given_up = True
                 del self._endings[transactional_id]
-
-    def close(self) -> None:
-        """Give up every transaction."""
-        for ending in self._endings.values():
-            ending.is_given_up = True
-        self._endings.clear()
 
     async def _write(self, ending: _Ending, partition: TopicPartition) -> None:
         """Write one marker, with as many tries as it takes."""
@@ -100,13 +106,15 @@ class TransactionMarkers:
             if not self._writer.exists(partition):
                 logger.info("%r: %s-%d is deleted and needs no marker", ending.metadata, *partition)
                 return
+            epoch = ending.coordinator_epoch()
+            assert epoch is not None, f"{ending!r} outlived its shard"
             try:
-                await self._writer.write(ending.marker, partition)
+                await self._writer.write(ending.marker(epoch), partition)
                 return
             except KafkaError as error:
                 if error.code in _NOTHING_TO_END or ending.is_given_up:
                     return
-                if error.code in _FENCED:
+                if error.code in _FENCED and ending.coordinator_epoch() == epoch:
                     logger.warning("%r: %s-%d rejects its marker for good: %s", ending.metadata, *partition, error)
                     ending.is_given_up = True
                     return

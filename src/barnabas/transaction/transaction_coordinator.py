@@ -110,6 +110,7 @@ class TransactionCoordinator:
             transaction_version=self._transaction_version,
             on_prepared=self._end_prepared,
             on_timed_out=self._on_timed_out,
+            on_dropped=self._markers.forget,
         )
 
     def __repr__(self) -> str:
@@ -121,21 +122,15 @@ class TransactionCoordinator:
 
     def on_elected(self, partition: int, epoch: int) -> None:
         """Load a partition of `__transaction_state` that this broker has begun to lead."""
-        if self._markers is not None:
-            self._markers.forget(partition)
         self._runtime.on_elected(partition, epoch)
 
     def on_resigned(self, partition: int, epoch: int | None = None) -> None:
         """Give up a partition that this broker no longer leads."""
         self._runtime.on_resigned(partition, epoch)
-        if self._markers is not None:
-            self._markers.forget(partition)
 
     def close(self) -> None:
         """Give up all transactional ids; their next coordinator continues from the log."""
         self._runtime.close()
-        if self._markers is not None:
-            self._markers.close()
 
     def active_shards(self) -> list[TransactionCoordinatorShard]:
         """Return the loaded shards, for metrics."""
@@ -266,15 +261,15 @@ class TransactionCoordinator:
         return result._replace(on_append=on_append)
 
     def _end_prepared(self, partition: int, prepared: TransactionMetadata) -> None:
-        epoch = self._runtime.epoch(partition)
-        if epoch is not None:  # Else the partition's new leader has read the record.
-            in_background(self._write_markers_and_complete(partition, epoch, prepared), self._loop)
+        if self._runtime.epoch(partition) is not None:  # Else the partition's new leader has read the record.
+            in_background(self._write_markers_and_complete(partition, prepared), self._loop)
 
-    async def _write_markers_and_complete(self, partition: int, epoch: int, prepared: TransactionMetadata) -> None:
+    async def _write_markers_and_complete(self, partition: int, prepared: TransactionMetadata) -> None:
         assert self._markers is not None, "a transaction is decided on a broker that leads no partition"
-        if not await self._markers.write(partition, epoch, prepared):
+        if not await self._markers.write(partition, lambda: self._runtime.epoch(partition), prepared):
             return
-        while self._runtime.epoch(partition) == epoch:
+        # If the shard is loaded again in the meantime, two of these end the same transaction, which is the same as one.
+        while self._runtime.epoch(partition) is not None:
             try:
                 await self._runtime.schedule_write(partition, lambda shard: shard.complete(prepared))
                 return

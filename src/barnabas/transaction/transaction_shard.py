@@ -108,6 +108,7 @@ class TransactionCoordinatorShard:
         transaction_version: returns the finalized level of the feature.
         on_prepared: called after loading for each decided transaction, whose markers may be missing.
         on_timed_out: called for each open transaction whose timeout is over.
+        on_dropped: called with the partition when the next coordinator is to finish its decided transactions.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class TransactionCoordinatorShard:
         transaction_version: Callable[[], int],
         on_prepared: Callable[[int, TransactionMetadata], None],
         on_timed_out: Callable[[TransactionMetadata], None],
+        on_dropped: Callable[[int], None],
     ) -> None:
         self._partition = partition
         self._timer = timer
@@ -128,6 +130,7 @@ class TransactionCoordinatorShard:
         self._transaction_version = transaction_version
         self._on_prepared = on_prepared
         self._on_timed_out = on_timed_out
+        self._on_dropped = on_dropped
         self.transactions: dict[str, TransactionMetadata] = {}
         # Not in a step's record, kept from `_record` to `replay`: producer id and epoch after the step, and the epoch before.
         self._last_epochs: dict[str, tuple[int, int, int]] = {}
@@ -394,7 +397,8 @@ class TransactionCoordinatorShard:
         self._schedule_expiry()
 
     def on_unloaded(self) -> None:
-        """Do nothing: no request waits in the state."""
+        """Give up the markers that are being written; no request waits in the state."""
+        self._on_dropped(self._partition)
 
     # Timers
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.metadata_loader import MetadataLoader
+from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader
 from barnabas.records.record_batch import iter_batches
 from tests.conform.brokers import BarnabasProcess, KafkaProcess
 
@@ -61,7 +61,7 @@ class Barnabas(BarnabasProcess):
 
 def image_in(data_dir: Path) -> MetadataImage:
     """The metadata that a stopped node has left, from the records of its log."""
-    delta, loader = MetadataDelta(MetadataImage()), MetadataLoader()
+    delta, loader = MetadataDelta(MetadataImage()), MetadataBatchLoader()
     for segment in sorted((data_dir / "__cluster_metadata-0").glob("*.log")):
         data = segment.read_bytes()
         batches = (memoryview(data)[at : at + header.size] for at, header in iter_batches(data))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.simulation.checkers import (
     committed_offsets,
+    created_topics,
     dense_offsets,
     durability,
     exactly_once_in_order,
@@ -20,5 +21,6 @@ ALL: dict[str, Callable[[History], list[str]]] = {
     "dense_offsets": dense_offsets.check,
     "committed_offsets": committed_offsets.check,
     "whole_transactions": whole_transactions.check,
+    "created_topics": created_topics.check,
     "recovery": recovery.check,
 }

@@ -108,8 +108,8 @@ class JoinGroup:
         assert not result.records, "the first join of a group writes nothing"
 
         def on_append(error: KafkaError | None) -> None:
-            if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
-                return  # A late commit is not a refusal: the record is in the log, and the group stays.
+            if error is None:
+                return
             logger.warning("group %s: its first record is not written: %s", group.group_id, error)
             if self._environment.groups.get(group.group_id) is group:
                 self._rebalance.cancel_all(group)

@@ -245,7 +245,7 @@ class GroupMigration:
         logger.info("group %s: downgraded to the classic protocol", group.group_id)
 
         def on_append(error: KafkaError | None) -> None:
-            if error is None or error.code is ErrorCode.REQUEST_TIMED_OUT:
+            if error is None:
                 group.unsubscribe_all()
                 for member_id in group.members:
                     self._timers.cancel_all(group.group_id, member_id)

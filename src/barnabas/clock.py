@@ -1,0 +1,27 @@
+"""The two times: what a clock on the wall shows, and how much time has passed.
+
+The wall clock is what records and people see. It can jump, also backwards, when it is set. So timeouts, sessions and intervals are
+measured with the monotonic clock, which never does, and whose zero means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["Clock"]
+
+
+class Clock(NamedTuple):
+    """Attributes: `wall_ms` returns epoch milliseconds, `monotonic_ms` milliseconds since some moment."""
+
+    wall_ms: Callable[[], int]
+    monotonic_ms: Callable[[], int]
+
+    def to_wall_ms(self, monotonic_ms: int) -> int:
+        """Return what the wall clock, as it goes now, showed at a monotonic time."""
+        return self.wall_ms() - (self.monotonic_ms() - monotonic_ms)
+
+    def to_monotonic_ms(self, wall_ms: int) -> int:
+        """Return when the wall clock, as it goes now, shows this time."""
+        return self.monotonic_ms() + (wall_ms - self.wall_ms())

@@ -1,0 +1,88 @@
+"""The delta from one image to another: what a node that receives a snapshot has to change.
+
+A snapshot does not say what was deleted before it was written. So its records are replayed into an image of its own, and this
+delta has everything in which that image differs from the present one: what the snapshot lacks is deleted, what it has
+otherwise is changed, and the rest is not mentioned.
+
+Source: the `finishSnapshot` of Kafka's `MetadataDelta` and its parts, which name everything that the snapshot has as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.features_image import METADATA_VERSION, FeaturesImage
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.topics_image import TopicDelta, TopicImage, TopicsImage
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def difference(old: MetadataImage, new: MetadataImage) -> MetadataDelta:
+    """Return the delta that makes `new` of `old`, except for the provenance and kraft.version, which are in no record."""
+    delta = MetadataDelta(old)
+    if levels := _levels(old.features, new.features):
+        delta.or_features().changed = levels
+    if brokers := _changed(old.cluster.brokers, new.cluster.brokers):
+        delta.or_cluster().changed_brokers = brokers
+    if controllers := _changed(old.cluster.controllers, new.cluster.controllers):
+        delta.or_cluster().changed_controllers = controllers
+    _topics(delta, old.topics, new.topics)
+    if configs := _changed_within(old.configs.by_resource, new.configs.by_resource):
+        delta.or_configs().changed = configs
+    if quotas := _changed_within(old.client_quotas.entities, new.client_quotas.entities):
+        delta.or_client_quotas().changed = quotas
+    if old.producer_ids != new.producer_ids:
+        delta.producer_ids = new.producer_ids
+    if acls := _changed(old.acls.entries, new.acls.entries):
+        delta.or_acls().changed = acls
+    if credentials := _changed(old.scram.credentials, new.scram.credentials):
+        delta.or_scram().changed = credentials
+    if tokens := _changed(old.delegation_tokens.tokens, new.delegation_tokens.tokens):
+        delta.or_delegation_tokens().changed = tokens
+    return delta
+
+
+def _changed(old: Mapping[Key, Value], new: Mapping[Key, Value]) -> dict[Key, Value | None]:
+    """Return what is new or different, and None for what is gone."""
+    changed: dict[Key, Value | None] = {key: value for key, value in new.items() if old.get(key) != value}
+    changed.update((key, None) for key in old if key not in new)
+    return changed
+
+
+def _changed_within(
+    old: Mapping[Key, Mapping[str, Value]], new: Mapping[Key, Mapping[str, Value]]
+) -> dict[Key, dict[str, Value | None]]:
+    return {
+        key: _changed(old.get(key, NOTHING), new.get(key, NOTHING))
+        for key in dict.fromkeys([*new, *old])
+        if old.get(key) != new.get(key)
+    }
+
+
+def _levels(old: FeaturesImage, new: FeaturesImage) -> dict[str, int]:
+    levels = {name: level or 0 for name, level in _changed(old.finalized, new.finalized).items()}
+    if new.metadata_version is not None and new.metadata_version != old.metadata_version:
+        levels[METADATA_VERSION] = new.metadata_version
+    return levels
+
+
+def _topics(delta: MetadataDelta, old: TopicsImage, new: TopicsImage) -> None:
+    for topic_id, topic in _changed(old.by_id, new.by_id).items():
+        if topic is None:
+            delta.or_topics().deleted[topic_id] = old.by_id[topic_id]
+        else:
+            delta.or_topics().changed[topic_id] = _topic(old.by_id.get(topic_id), topic)
+
+
+def _topic(old: TopicImage | None, new: TopicImage) -> TopicDelta:
+    delta = TopicDelta(old or TopicImage(new.name, new.topic_id, {}), is_new=old is None)
+    gone = delta.image.partitions.keys() - new.partitions.keys()
+    assert not gone, f"the snapshot lacks partitions {sorted(gone)} of {new.name}, and no record removes a partition"
+    before = delta.image.partitions
+    delta.partition_changes = {index: now for index, now in new.partitions.items() if before.get(index) != now}
+    return delta

@@ -1,0 +1,57 @@
+"""A client that creates topics, one after the other, and writes down which creations were acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import (
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from tests.simulation.client import Client
+from tests.simulation.history import History
+from tests.simulation.workload import LOST, NOT_YET
+
+
+class Creator:
+    """Creates new-1, new-2 … until stopped."""
+
+    def __init__(self, history: History, rng: random.Random) -> None:
+        self._history, self._rng = history, rng
+        self._number = 0
+
+    async def run(self, address: tuple[str, int], loop: Any) -> None:
+        client = Client(address, "creator")
+        while True:
+            self._number += 1
+            name = f"new-{self._number}"
+            try:
+                error = await create_topic(client, name, 1)
+            except LOST:
+                error = None
+            if error == ErrorCode.NONE:
+                self._history.created_topics.append(name)
+                loop.note(f"{name} is created", is_detail=True)
+            elif error is not None and error not in NOT_YET:
+                raise AssertionError(f"the creation of {name} was answered {ErrorCode(error).name}")
+            await asyncio.sleep(self._rng.random() * 0.5)
+
+
+async def create_topic(client: Client, name: str, partitions: int) -> int:
+    """Ask once, and return the error code."""
+    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
+    answer = await client.request(ApiKey.CREATE_TOPICS, 5, request, CreateTopicsResponse)
+    return int(answer.topics[0].error_code)
+
+
+async def topics(client: Client) -> set[str]:
+    """Return the names of all topics."""
+    answer = await client.request(ApiKey.METADATA, 9, MetadataRequest(topics=None), MetadataResponse)
+    return {topic.name for topic in answer.topics}

@@ -1,0 +1,199 @@
+"""The event loop that one node sees: a facade of the world's loop.
+
+Everything that a node schedules (callbacks, timers, steps of tasks) passes through here on its way to the world's loop and back. So
+the node can end or stand still while the others go on:
+
+- `end`: nothing of it runs any more, and no `finally` either: a process that is killed does not clean up.
+- `pause`: what falls due is kept, in order, until `go_on`.
+- A call to a slow disk that blocks: what follows in the same callback happens so much later, and what falls due meanwhile is kept.
+
+While a callback of the node runs, this is the running loop, so that `asyncio.sleep` and all that is like it wait on the node's own
+timers. A future of one node cannot be awaited by another: asyncio refuses it, and so two nodes can only meet through the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.virtual_loop import Crash, VirtualLoop
+
+if TYPE_CHECKING:
+    from tests.simulation.executor import Executor
+    from tests.simulation.node import Node
+
+
+class _Handle(asyncio.Handle):
+    """A callback of a node, which the world's loop runs."""
+
+    _loop: NodeLoop
+
+    def _run(self) -> None:
+        self._loop.run(self, super()._run)
+
+
+class _Timer(asyncio.TimerHandle):
+    """A timer of a node, which the world's loop runs."""
+
+    _loop: NodeLoop
+
+    def _run(self) -> None:
+        self._loop.run(self, super()._run)
+
+
+class NodeLoop(asyncio.AbstractEventLoop):
+    """One incarnation of a node's process.
+
+    Attributes:
+        is_paused: whether the process stands still.
+        errors: what reached the exception handler.
+        executor: set by the node that owns this loop.
+    """
+
+    executor: Executor
+
+    def __init__(self, world: VirtualLoop, node: Node) -> None:
+        self._world, self._node = world, node
+        self._held: list[asyncio.Handle] = []
+        self._is_blocked = False
+        self._has_ended = False
+        self.is_paused = False
+        self._left_behind: list[object] = []
+        self.errors: list[dict[str, Any]] = []
+
+    def __repr__(self) -> str:
+        state = "ended" if self._has_ended else "paused" if self.is_paused else "running"
+        return f"<NodeLoop of {self._node.name} {state}>"
+
+    # Life and death
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def go_on(self) -> None:
+        self.is_paused = False
+        self._catch_up()
+
+    def _unblock(self) -> None:
+        self._is_blocked = False
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if not self.is_paused and not self._is_blocked:
+            held, self._held = self._held, []
+            self._world.put_first(held)
+
+    def end(self) -> None:
+        """Run nothing of this node from now on.
+
+        Its tasks are kept, so that no garbage collection closes them at a moment that depends on the memory of this process.
+        """
+        self._has_ended = True
+        self._left_behind += asyncio.all_tasks(self)
+        for task in asyncio.all_tasks(self):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            coroutine = task.get_coro()
+            if inspect.iscoroutine(coroutine) and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                coroutine.close()  # It has not begun, so nothing of it runs here.
+        for handle in self._world.handles_of(self):
+            self._left_behind.append((handle._callback, handle._args))  # type: ignore[attr-defined]
+            handle.cancel()
+
+    def run(self, handle: asyncio.Handle, run: Callable[[], None]) -> None:
+        """Run what fell due, or keep it while the node is paused."""
+        if self._has_ended:
+            return
+        if self.is_paused or self._is_blocked:
+            self._held.append(handle)
+            return
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(self)
+        try:
+            run()
+        except Crash:
+            self._node.kill("ends in the midst of a write")
+        finally:
+            asyncio._set_running_loop(outer)
+            seconds = self._node.disk.take_seconds()
+            if seconds > 0 and not self._has_ended:
+                self._is_blocked = True
+                self._world.call_later(seconds, self._unblock)
+
+    # What asyncio and the node call
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        handle = _Handle(callback, args, self, context)
+        if not self._has_ended:
+            self._world.put(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        timer = _Timer(when, callback, args, self, context)
+        if not self._has_ended:
+            self._world.put_at(timer)
+        return timer
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
+        self._world._timer_handle_cancelled(timer)  # type: ignore[attr-defined]
+
+    def time(self) -> float:
+        """Return the world's time; later by what this callback has waited for the disk."""
+        return self._world.time() + self._node.disk.seconds_spent
+
+    def now_ms(self) -> int:
+        """This node's wall clock."""
+        return self._node.now_ms()
+
+    def note(self, what: str, *, is_detail: bool = False) -> None:
+        """Write a line about this node into the world's timeline."""
+        self._node.note(what, is_detail=is_detail)
+
+    def remark(self, what: str) -> None:
+        self._node.remark(what)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Coroutine[Any, Any, Any], **options: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+        return asyncio.Task(coro, loop=self, **options)
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        return self.executor.submit(lambda: func(*args))
+
+    async def create_server(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+        return self._node.network.listen(self, protocol_factory, host or self._node.host, port or 0)
+
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **_: Any) -> Any:
+        return await self._node.network.connect(self, protocol_factory, host, port)
+
+    @property
+    def host(self) -> str:
+        """The address that connections of this node come from."""
+        return self._node.host
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self._has_ended
+
+    def is_closed(self) -> bool:
+        return self._has_ended
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self._has_ended:
+            self.errors.append(context)

@@ -1,0 +1,348 @@
+"""One broker and its clients: a run drawn from a seed and played to its end.
+
+A run is a few lives of one broker over one disk. In each, clients work until its process is killed or the power of the
+room goes, at a moment the seed picks: between two events, or in the middle of a write to the disk. Meanwhile connections
+break, the broker stands still, its threads are slow, writes come up short and calls to the disk fail. Clients outlive a
+killed broker, but not a power cut. In the last life the broker is left in peace: the logs and the committed offsets are
+read, the broker stops, and the checkers judge what the clients had been told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from barnabas.protocol.api_keys import ApiKey
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from barnabas.server.cannot_start import CannotStart
+from tests.simulation import checkers
+from tests.simulation.client import Client
+from tests.simulation.creator import Creator, create_topic, topics
+from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.history import History, Partition
+from tests.simulation.timeline import Timeline
+from tests.simulation.transactions import (
+    READ_COMMITTED,
+    CommittedReader,
+    Refused,
+    Transactor,
+    end_offset,
+    read_committed,
+)
+from tests.simulation.virtual_loop import Crash, Stuck
+from tests.simulation.workload import LOST, NOT_YET, Committer, Producer, Reader, fetch
+from tests.simulation.world import World
+
+EARLIEST, LATEST = -2, -1
+CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+SECONDS = 3600.0
+"""Far more than any run lasts that does not hang."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a seed means."""
+
+    seed: int
+    power_cuts: bool
+    flush_every_write: bool
+    partitions: int
+    producers: int
+    committers: int
+    lives: int
+    seconds_per_life: float
+    index_entries_per_segment: int
+    short_write_rate: float
+    disk_error_rate: float
+    reset_every_seconds: float
+    crash_in_write_rate: float
+    transactors: int
+    executor_seconds: float
+    pause_every_seconds: float
+    sync_seconds: float
+
+    @staticmethod
+    def draw(seed: int) -> Plan:
+        rng = random.Random(seed)
+        return Plan(
+            seed=seed,
+            power_cuts=rng.random() < 0.5,
+            flush_every_write=rng.random() < 0.5,
+            partitions=rng.randrange(1, 4),
+            producers=rng.randrange(1, 5),
+            committers=rng.randrange(1, 3),
+            lives=rng.randrange(1, 4),
+            seconds_per_life=rng.uniform(0.3, 3.0),
+            index_entries_per_segment=rng.choice((3, 20, 1_000_000)),
+            short_write_rate=rng.choice((0.0, 0.0, 0.1)),
+            disk_error_rate=rng.choice((0.0, 0.0, 0.0, 0.005)),
+            reset_every_seconds=rng.choice((0.2, 1.0, 1000.0)),
+            crash_in_write_rate=rng.choice((0.0, 0.005, 0.05)),
+            transactors=rng.choice((0, 1, 2)),
+            executor_seconds=rng.choice((0.0, 0.0, 0.01, 0.3)),
+            pause_every_seconds=rng.choice((1.0, 1000.0, 1000.0)),
+            sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+        )
+
+
+@dataclass
+class Result:
+    """What came of a run."""
+
+    plan: Plan
+    history: History
+    timeline: Timeline
+    violations: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.violations
+
+    def summary(self) -> str:
+        acknowledged = sum(batch.acknowledged_at is not None for batch in self.history.batches)
+        outcome = "clean" if self.passed else f"VIOLATED {', '.join(self.violations)}"
+        crashes = ", ".join(self.history.crashes) or "no crash"
+        return f"seed {self.plan.seed}: {outcome}; {acknowledged} batches acknowledged; {crashes}"
+
+
+class OneBroker:
+    """The world of one run: the broker, its clients, and what happens to them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.world = World(plan.seed)
+        self.rng = self.world.random("faults")
+        self.broker = self.world.add_broker("broker", self.properties())
+        self.broker.slow_threads(plan.executor_seconds)
+        if plan.sync_seconds:
+            self.broker.disk.duration = lambda call, _: plan.sync_seconds if call.startswith("sync") else 0.0
+        self.clients = self.world.add_node("clients")
+        self.work: asyncio.Future[Any] | None = None
+        self.history = History()
+        self.partitions = [Partition("t", index) for index in range(plan.partitions)]
+        self.producers = [
+            Producer(f"p{n}", self.partitions[n % plan.partitions], self.history, self.world.random(f"p{n}"))
+            for n in range(plan.producers)
+        ]
+        self.committers = [
+            Committer(f"g{n}", self.partitions[0], self.history, self.world.random(f"g{n}"))
+            for n in range(plan.committers)
+        ]
+        self.shared = [Partition("x", index) for index in range(2)]
+        self.transactors = [
+            Transactor(f"x{n}", n % 2 + 1, self.shared, self.history, self.world.random(f"x{n}"))
+            for n in range(plan.transactors)
+        ]
+        self.creator = Creator(self.history, self.world.random("creator"))
+
+    def properties(self) -> dict[str, str]:
+        properties = {
+            "offsets.topic.num.partitions": "3",
+            # Segments may not be small, but their indexes may, and a full index ends its segment.
+            "log.index.interval.bytes": "500",
+            "log.index.size.max.bytes": str(8 * self.plan.index_entries_per_segment),
+            "log.retention.check.interval.ms": "1000",
+            # The coordinators' topics are compacted all the time.
+            "log.cleaner.backoff.ms": "200",
+            "log.cleaner.min.cleanable.ratio": "0.01",
+            "log.cleaner.dedupe.buffer.size": "100000",
+            "group.initial.rebalance.delay.ms": "0",
+        }
+        if self.plan.flush_every_write:
+            properties["log.flush.interval.messages"] = "1"
+        return properties
+
+    # Lives
+
+    async def story(self) -> None:
+        for life in range(self.plan.lives):
+            if await self.start():
+                await self.live(with_faults=life > 0 or self.plan.lives == 1)
+            self.end_life()
+            await asyncio.sleep(1.0)
+        if self.clients.is_up:
+            self.clients.kill("ends its work")
+        if await self.start():
+            self.clients.boot()
+            await self.clients.run(self.read_everything(self.broker.address))
+            await self.broker.stop()
+
+    async def start(self) -> bool:
+        began = self.world.loop.time()
+        try:
+            await self.broker.start()
+        except (CannotStart, OSError) as error:
+            self.history.recoveries.append((self.world.loop.time() - began, repr(error)))
+            return False
+        if self.history.crashes:
+            self.history.recoveries.append((self.world.loop.time() - began, ""))
+        return True
+
+    async def live(self, *, with_faults: bool) -> None:
+        """Let clients work until the broker dies, or is to die."""
+        if not self.clients.is_up:
+            self.clients.boot()
+            self.work = None
+        if self.work is None:
+            await self.clients.run(self.create_topic("t", self.plan.partitions))
+            await self.clients.run(self.create_topic("x", len(self.shared)))
+            self.work = self.clients.run(self.workers())
+        faults = []
+        if with_faults:
+            self.noisy_disk()
+            faults = [asyncio.ensure_future(each) for each in (self.break_connections(), self.stand_still())]
+        ended = self.broker.run(self.broker.server.wait_failed())
+        time_is_up = asyncio.ensure_future(asyncio.sleep(self.plan.seconds_per_life * self.rng.uniform(0.2, 1.0)))
+        await asyncio.wait({self.work, ended, time_is_up}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (*faults, time_is_up):
+            task.cancel()
+        if self.work.done():
+            self.work.result()  # Workers only end by an assertion of theirs.
+
+    def end_life(self) -> None:
+        self.quiet_disk()
+        if self.plan.power_cuts and self.rng.random() < 0.7:
+            self.broker.lose_power()
+            self.clients.lose_power()
+            self.history.power_cut(self.plan.flush_every_write)
+        else:
+            self.broker.kill()
+            self.history.kill()
+
+    async def workers(self) -> None:
+        """Run in the clients' process."""
+        readers = [Reader(partition, self.history) for partition in self.partitions]
+        workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, self.creator]
+        if self.transactors:
+            workers.append(CommittedReader(self.shared, self.history))
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(worker.run(self.broker.address, loop) for worker in workers))
+
+    # Faults
+
+    def noisy_disk(self) -> None:
+        disk, rate = self.broker.disk, self.plan.crash_in_write_rate
+        disk.short_write_rate = self.plan.short_write_rate
+        disk.error_rate = self.plan.disk_error_rate
+        disk.end_in_write = lambda: Crash() if rate and self.rng.random() < rate else None
+
+    def quiet_disk(self) -> None:
+        disk = self.broker.disk
+        disk.short_write_rate = disk.error_rate = 0.0
+        disk.end_in_write = None
+
+    async def break_connections(self) -> None:
+        while True:
+            await asyncio.sleep(self.rng.expovariate(1 / self.plan.reset_every_seconds))
+            self.world.network.reset_one()
+
+    async def stand_still(self) -> None:
+        while True:
+            await asyncio.sleep(self.rng.expovariate(1 / self.plan.pause_every_seconds))
+            self.broker.pause()
+            try:
+                await asyncio.sleep(self.rng.random() * 0.5)
+            finally:
+                self.broker.go_on()
+
+    # What is done outside the workload
+
+    async def create_topic(self, name: str, partitions: int) -> None:
+        client = Client(self.broker.address, "admin")
+        while (error := await create_topic(client, name, partitions)) not in CREATED:
+            if error not in NOT_YET:
+                raise AssertionError(f"the topic could not be created: {ErrorCode(error).name}")
+            await asyncio.sleep(0.1)
+
+    async def read_everything(self, address: tuple[str, int]) -> None:
+        client = Client(address, "final")
+        for partition in self.partitions:
+            start, end = [await self.bound(client, partition, time) for time in (EARLIEST, LATEST)]
+            self.history.final_bounds[partition] = (start, end)
+            records: list[tuple[int, bytes]] = []
+            offset = start
+            while offset < end:
+                error, found = await fetch(client, partition, offset)
+                if error or not found:
+                    self.history.errors.append(f"{partition} cannot be read at {offset} of {end}: error {error}")
+                    break
+                records += found
+                offset = found[-1][0] + 1
+            self.history.final_logs[partition] = records
+        for committer in self.committers:
+            offset = await self.committed(client, committer.group, committer.partition)
+            self.history.final_commits[committer.group, committer.partition] = offset
+        self.history.final_topics = await topics(client)
+        await self.read_transactions(client)
+
+    async def read_transactions(self, client: Client) -> None:
+        """What read_committed readers see once every transactional id has been taken over, which aborts what is open."""
+        if self.history.lost_unflushed_writes:
+            return  # a partition may remember a transaction that its coordinator has lost, and wait for ever
+        for transactor in self.transactors:
+            self.history.final_transactional_offsets[transactor.name] = await transactor.take_over(client)
+        for partition in self.shared if self.transactors else ():
+            end, stable = [await end_offset(client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
+            if stable < end:
+                self.history.held_back.append(f"{partition} is stable up to {stable} of {end}")
+            self.history.final_committed[partition] = await read_committed(client, *partition)
+
+    async def bound(self, client: Client, partition: Partition, time: int) -> int:
+        wanted = ListOffsetsRequest.ListOffsetsPartition(partition_index=partition.index, timestamp=time)
+        topic = ListOffsetsRequest.ListOffsetsTopic(name=partition.topic, partitions=[wanted])
+        while True:
+            answer = await client.request(
+                ApiKey.LIST_OFFSETS, 5, ListOffsetsRequest(topics=[topic]), ListOffsetsResponse
+            )
+            result = answer.topics[0].partitions[0]
+            if result.error_code not in NOT_YET:
+                assert not result.error_code, ErrorCode(result.error_code).name
+                return int(result.offset)
+            await asyncio.sleep(0.1)
+
+    async def committed(self, client: Client, group: str, partition: Partition) -> int:
+        topic = OffsetFetchRequest.OffsetFetchRequestTopics(name=partition.topic, partition_indexes=[partition.index])
+        wanted = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[topic])
+        committer = Committer(group, partition, History(), self.rng)
+        while True:
+            await committer.find(client)
+            answer = await client.request(
+                ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(groups=[wanted]), OffsetFetchResponse
+            )
+            result = answer.groups[0]
+            error = result.error_code or result.topics[0].partitions[0].error_code
+            if error not in NOT_YET:
+                assert not error, ErrorCode(error).name
+                return int(result.topics[0].partitions[0].committed_offset)
+            await asyncio.sleep(0.1)
+
+
+def run(seed: int, bug: str | None = None) -> Result:
+    """Play one seed, with one deliberate bug switched on if named, and judge it."""
+    played = OneBroker(Plan.draw(seed))
+    history = played.history
+    result = Result(played.plan, history, played.world.timeline)
+    with ExitStack() as stack:
+        if bug is not None:
+            stack.enter_context(BUGS[bug]())
+        try:
+            played.world.play(played.story(), seconds=SECONDS)
+        except Stuck as stuck:
+            history.errors.append(str(stuck))
+        except (AssertionError, KafkaError, Refused, *LOST) as error:
+            history.errors.append(f"the run broke off: {error!r}")
+    history.errors += played.world.errors
+    for name, check in checkers.ALL.items():
+        found = check(history)
+        if found:
+            result.violations[name] = found
+    return result
