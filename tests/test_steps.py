@@ -24,6 +24,7 @@ from barnabas.steps import (
     in_pieces,
     in_slices,
     observe,
+    run_on_the_spot,
     shielded,
     sleep,
     start,
@@ -363,6 +364,42 @@ def test_background_work_that_fails_is_logged(early: bool, caplog: pytest.LogCap
         loop.run_ready()
     assert "passed_on" in caplog.text
     assert "a bug" in caplog.text
+
+
+@pytest.mark.parametrize("has_loop", [True, False])
+def test_what_needs_no_wait_is_done_on_the_spot(has_loop: bool) -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        done.append("done")
+
+    run_on_the_spot(work(), VirtualLoop() if has_loop else None)
+    assert done == ["done"]
+
+
+def test_what_waits_goes_on_in_the_background() -> None:
+    loop, done = VirtualLoop(), list[str]()
+
+    async def work() -> None:
+        await turn()
+        done.append("done")
+
+    run_on_the_spot(work(), loop)
+    assert done == []
+    loop.run_ready()
+    assert done == ["done"]
+
+
+def test_without_a_loop_nothing_may_wait_and_errors_are_raised() -> None:
+    async def fail() -> None:
+        raise BUG
+
+    with pytest.raises(ValueError, match="a bug"):
+        run_on_the_spot(fail(), None)
+    waiting = passed_on(VirtualLoop().create_future())
+    with pytest.raises(AssertionError, match="without a loop nothing may wait"):
+        run_on_the_spot(waiting, None)
+    waiting.close()
 
 
 class Reporting(VirtualLoop):

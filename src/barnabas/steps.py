@@ -37,6 +37,7 @@ __all__ = [
     "in_pieces",
     "in_slices",
     "observe",
+    "run_on_the_spot",
     "shielded",
     "sleep",
     "start",
@@ -179,6 +180,18 @@ def in_background(coroutine: Coroutine[Any, Any, object], loop: Loop) -> asyncio
     else:
         started.add_done_callback(log_failure)
     return started
+
+
+def run_on_the_spot(coroutine: Coroutine[Any, Any, None], loop: Loop | None) -> None:
+    """As `in_background`; without a loop the coroutine must end without a wait, and its exception is raised."""
+    if loop is not None:
+        in_background(coroutine, loop)
+        return
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("without a loop nothing may wait")
 
 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, per_turn: int = SLICE) -> list[R]:

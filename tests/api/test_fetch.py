@@ -9,7 +9,7 @@ from barnabas.api import fetch
 from barnabas.log.log_config import LogConfig
 from barnabas.log.partition_log import AppendOrigin
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages import FetchRequest, FetchResponse
+from barnabas.protocol.messages import FetchRequest, FetchResponse, RegisterBrokerRecord
 from barnabas.protocol.primitives import ZERO_UUID
 from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
@@ -156,6 +156,19 @@ class TestReading:
         hosting.append("t", b"b")
         assert values(one(hosting, part(offset=1), replica_id=2)) == [b"b"]
         assert hosting.replicas.partition("t", 0).log.high_watermark == 1
+
+    @pytest.mark.parametrize(
+        ("version", "epoch", "code"), [(14, 4, 0), (15, -1, 0), (15, 5, 0), (15, 4, 6), (17, 4, 6)]
+    )
+    def test_a_follower_that_has_restarted_since(self, hosting: Hosting, version: int, epoch: int, code: int) -> None:
+        """KIP-903: a fetch of its earlier incarnation proves nothing."""
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        hosting.replay(RegisterBrokerRecord(broker_id=2, broker_epoch=5))
+        asked = request(part(offset=1), id_=id_, replica_id=2)
+        asked.replica_state = FetchRequest.ReplicaState(replica_id=2, replica_epoch=epoch)
+        (data,) = answers(ask(hosting, asked, version))
+        assert (data.error_code, hosting.replicas.partition("t", 0).log.high_watermark) == (code, int(code == 0))
 
     def test_a_followers_fetch_wakes_requests_that_wait_for_the_commit(self, hosting: Hosting) -> None:
         hosting.create_topic("t", replicas=(NODE, 2))

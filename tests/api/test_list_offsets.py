@@ -135,6 +135,30 @@ def test_uncommitted_records_are_not_found(hosting: Hosting) -> None:
     assert found(hosting, -1, replica_id=-2)[0] == 2, "a debugging reader sees all"
 
 
+@pytest.mark.parametrize("version", range(1, LATEST + 1))
+def test_a_new_leader_that_may_not_know_the_end_yet(hosting: Hosting, version: int) -> None:
+    """KIP-207."""
+    id_ = hosting.create_topic("t", replicas=(NODE, 2))
+    hosting.append("t", b"a")
+    hosting.change(id_, leader=NODE)
+    code = "OFFSET_NOT_AVAILABLE" if version >= 5 else "LEADER_NOT_AVAILABLE"
+    assert ask(hosting, -1, version=version) == [(code, -1, -1, -1)]
+    assert ask(hosting, 0, version=version) == [(code, -1, -1, -1)]
+    assert found(hosting, -2, version=version)[0] == 0
+    assert found(hosting, -1, version=version, replica_id=-2)[0] == 1, "a debugging reader sees all"
+    hosting.replicas.partition("t", 0).update_follower(2, 1)
+    assert found(hosting, -1, version=version)[0] == 1
+    assert found(hosting, 0, version=version)[0] == 0
+
+
+@pytest.mark.parametrize("version", [1, LATEST])
+def test_a_sole_replica_knows_the_end_at_once(hosting: Hosting, version: int) -> None:
+    id_ = hosting.create_topic("t")
+    hosting.append("t", b"a")
+    hosting.change(id_, leader=NODE)
+    assert found(hosting, -1, version=version)[0] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import barnabas
 from barnabas.cli.topic_delete import delete
-from barnabas.client.admin import Admin, CommittedOffset, TopicPartition
+from barnabas.client.admin import Admin, CommittedOffset, NewTopic, TopicPartition
 
 OFFSETS = "__consumer_offsets"
 
@@ -41,6 +41,16 @@ def test_an_internal_topic_stays_and_so_do_those_named_with_it(address: str) -> 
             f"error: topic {OFFSETS} is internal, and holds the committed offsets of every group"
             " (--internal deletes it all the same)\n"
         )
+    assert names(address) == [OFFSETS, "orders", "returns"]
+
+
+def test_a_topic_of_our_own_tools_is_internal(address: str) -> None:
+    with Admin(address) as admin:
+        admin.create_topics([NewTopic("__barnabas_cuts", 1)])
+        assert [each.name for each in admin.list_topics()] == ["orders", "returns"]
+    kept = run(address, "__barnabas_cuts")
+    assert kept.stderr.startswith("error: topic __barnabas_cuts is internal, and holds the named cuts (--internal")
+    assert run(address, "__barnabas_cuts", "--internal").exit_code == 0
     assert names(address) == [OFFSETS, "orders", "returns"]
 
 

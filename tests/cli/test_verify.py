@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 import barnabas
 from barnabas.cli.verify import verify
 from barnabas.client.admin import Admin
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.verify.history import read_history, write_history
 from barnabas.verify.run import Progress, Run, Settings
 from barnabas.verify.verdict import Verdict, check
@@ -122,13 +124,44 @@ def test_the_verdict_says_that_the_run_was_interrupted(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Run, "__call__", interrupted)
     clean = True
-    result = run("-b", "127.0.0.1:1")
-    assert (result.exit_code, result.output.splitlines()[-1]) == (130, "valid: no anomaly, interrupted after 4.7 s")
-    result = run("-b", "127.0.0.1:1", "-o", "json")
-    assert (result.exit_code, json.loads(result.output)["interrupted_after_seconds"]) == (130, 4.7)
-    clean = False
-    result = run("-b", "127.0.0.1:1")
+    with barnabas.Broker() as broker:
+        address = broker.bootstrap_servers
+        result = run("-b", address)
+        assert (result.exit_code, result.output.splitlines()[-1]) == (130, "valid: no anomaly, interrupted after 4.7 s")
+        result = run("-b", address, "-o", "json")
+        assert (result.exit_code, json.loads(result.output)["interrupted_after_seconds"]) == (130, 4.7)
+        clean = False
+        result = run("-b", address)
     assert (result.exit_code, result.output.splitlines()[-1]) == (1, "invalid: 1 anomaly, interrupted after 4.7 s")
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[Run] = []
+    monkeypatch.setattr(Run, "__call__", called.append)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        result = run("-b", address, "--timeout-ms", "50")
+    assert (result.exit_code, called) == (1, [])
+    assert f"{address} did not answer in time" in result.stderr
+
+
+def test_a_run_waits_as_long_as_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[int] = []
+
+    class Waiting:
+        def __init__(self, bootstrap: str, *, timeout_ms: int) -> None:
+            waits.append(timeout_ms)
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "no answer")
+
+    def version(bootstrap: str, timeout_ms: int) -> int:
+        waits.append(timeout_ms)
+        return 2
+
+    monkeypatch.setattr("barnabas.verify.run.transaction_version", version)
+    monkeypatch.setattr("barnabas.verify.run.Admin", Waiting)
+    with barnabas.Broker() as broker:
+        result = run("-b", broker.bootstrap_servers, "--timeout-ms", "12345")
+    assert (result.exit_code, waits) == (1, [12345, 12345])
 
 
 def test_a_history_without_anything_acknowledged_proves_nothing(tmp_path: Path) -> None:

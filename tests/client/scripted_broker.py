@@ -78,7 +78,8 @@ class ScriptedBroker:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                with connection:
+                # A client that has read enough resets its connection, and dials again.
+                with connection, contextlib.suppress(ConnectionError):
                     self._answer(connection)
 
     def _answer(self, connection: socket.socket) -> None:
@@ -126,7 +127,7 @@ class MemoryConnection(BlockingConnection):
     def __init__(self, cluster: "MemoryCluster", host: str, port: int) -> None:
         self.cluster = cluster
         super().__init__(host, port, negotiate=False)
-        self.versions = cluster.versions
+        self._exchange.versions = cluster.versions
 
     def _connect(self) -> Any:
         if self.port in self.cluster.down:

@@ -35,3 +35,17 @@ def test_topics_and_errors_are_told_apart() -> None:
     assert one.error is not None
     assert one.error.code == ErrorCode.LEADER_NOT_AVAILABLE
     assert list(read.errors) == ["gone"]
+
+
+def test_the_topics_of_our_own_clients_are_internal_too() -> None:
+    response = messages.MetadataResponse
+    topics = [
+        response.MetadataResponseTopic(name="__consumer_offsets", is_internal=True),
+        response.MetadataResponseTopic(name="__barnabas_cuts"),
+        response.MetadataResponseTopic(name="__barnabas"),
+    ]
+    read = read_metadata(response(controller_id=1, topics=topics))
+    assert [name for name, topic in read.topics.items() if topic.is_internal] == [
+        "__consumer_offsets",
+        "__barnabas_cuts",
+    ]

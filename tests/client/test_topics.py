@@ -52,6 +52,25 @@ def test_create_topics(memory: MemoryCluster, admin: Admin, version: int) -> Non
     assert (request.topics[0].num_partitions, request.topics[0].assignments[0].broker_ids) == (-1, [1, 2])
 
 
+@pytest.mark.parametrize("code", [0, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.TOPIC_AUTHORIZATION_FAILED])
+def test_create_if_absent(memory: MemoryCluster, admin: Admin, code: int) -> None:
+    response = messages.CreateTopicsResponse
+
+    def create(broker_id: int, request: Any, version: int) -> Any:
+        memory.topics["new"] = [1]
+        return response(topics=[response.CreatableTopicResult(name="new", error_code=code)])
+
+    memory.handlers["CreateTopicsRequest"] = create
+    admin.create_if_absent(NewTopic("t"))
+    assert not memory.asked("CreateTopicsRequest")
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+            admin.create_if_absent(NewTopic("new"))
+    else:
+        admin.create_if_absent(NewTopic("new"))
+    assert len(memory.asked("CreateTopicsRequest")) == 1
+
+
 @pytest.mark.parametrize("version", every_version(messages.DeleteTopicsRequest))
 def test_delete_topics(memory: MemoryCluster, admin: Admin, version: int) -> None:
     only(memory, messages.DeleteTopicsRequest, version)

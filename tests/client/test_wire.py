@@ -1,15 +1,14 @@
 """One connection: negotiation, pipelining, zero copy, and every way the other side can misbehave."""
 
-import importlib.metadata
 import struct
 
 import pytest
 
 from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
-from barnabas.client.wire import SOFTWARE_VERSION, BlockingConnection
+from barnabas.client.wire import BlockingConnection
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
-from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.errors import ErrorCode, MalformedMessage
 from barnabas.records.builder import build_batch
 from barnabas.records.record import check_records
 from tests.client.scripted_broker import CLOSE, SILENCE, ScriptedBroker, answer, versions_response
@@ -23,10 +22,6 @@ def connect(broker: ScriptedBroker, **options: object) -> BlockingConnection:
 
 def metadata(cluster_id: str) -> messages.MetadataResponse:
     return messages.MetadataResponse(cluster_id=cluster_id)
-
-
-def test_software_version_is_the_packages() -> None:
-    assert importlib.metadata.version("barnabas") == SOFTWARE_VERSION
 
 
 def test_negotiates_and_asks_in_the_highest_common_version() -> None:
@@ -53,24 +48,6 @@ def test_a_service_that_closes_on_unknown_versions_is_asked_with_version_0() -> 
         with connect(broker) as connection:
             assert connection.versions == RANGES
         assert [seen.version for seen in broker.seen] == [4, 0]
-
-
-def test_versions() -> None:
-    with (
-        ScriptedBroker(answer(versions_response({**RANGES, ApiKey.LIST_OFFSETS: (90, 99)}))) as broker,
-        connect(broker) as connection,
-    ):
-        assert connection.supports(ApiKey.FETCH, 12)
-        assert not connection.supports(ApiKey.FETCH, 13)
-        assert not connection.supports(ApiKey.LIST_GROUPS)
-        assert connection.version_for(messages.FetchRequest, 7) == 7
-        with pytest.raises(KafkaError, match="does not serve LIST_GROUPS") as raised:
-            connection.version_for(messages.ListGroupsRequest)
-        assert raised.value.code == ErrorCode.UNSUPPORTED_VERSION
-        with pytest.raises(KafkaError, match="serves 90-99, we speak 1-11"):
-            connection.version_for(messages.ListOffsetsRequest)
-        with pytest.raises(KafkaError, match="serves 4-12, we speak 4-3"):
-            connection.version_for(messages.FetchRequest, 3)
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:

@@ -37,11 +37,15 @@ TOPICS = ("t", "u", "x")
 pytestmark = [pytest.mark.conform, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
-@pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])
-def test_scripts(name: str, tmp_path: Path) -> None:
-    with broker(name, tmp_path, {"group.initial.rebalance.delay.ms": "1000"}) as under_test:
-        topics = [NewTopic(topic, 4, 1) for topic in TOPICS]
-        admin = AdminClient({"bootstrap.servers": under_test.bootstrap_servers})
-        for created in admin.create_topics(topics).values():
-            created.result(30)
-        assert_answers(PLAYED, under_test, WireRunner, answers)
+def test_scripts(tmp_path: Path) -> None:
+    settings = {"group.initial.rebalance.delay.ms": "1000"}
+    with (
+        broker("barnabas", tmp_path / "barnabas", settings) as ours,
+        broker("apache-kafka", tmp_path / "apache-kafka", settings) as kafkas,
+    ):
+        for under_test in (ours, kafkas):
+            topics = [NewTopic(topic, 4, 1) for topic in TOPICS]
+            admin = AdminClient({"bootstrap.servers": under_test.bootstrap_servers})
+            for created in admin.create_topics(topics).values():
+                created.result(30)
+        assert_answers(PLAYED, (ours, kafkas), WireRunner, answers)

@@ -7,10 +7,15 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from barnabas.clock import Clock
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings
+from barnabas.metadata.local_controller import LocalController
+from barnabas.metadata.metadata_loader import MetadataLoader
 from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.snapshot_generator import SnapshotGenerator
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -109,7 +114,7 @@ class MemoryLog:
         raise NotImplementedError
 
     def truncate_to(self, offset: int) -> None:
-        raise NotImplementedError
+        self.batches = [batch for batch in self.batches if read_header(batch).next_offset <= offset]
 
     def set_high_watermark(self, offset: int) -> None:
         assert self.high_watermark <= offset <= self.end_offset
@@ -121,7 +126,7 @@ class MemoryLog:
     def read_snapshot(self, snapshot: SnapshotId) -> bytes:
         return self.snapshots[snapshot]
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+    async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
         self.snapshots[snapshot] = data
 
     def trim(self) -> None:
@@ -174,20 +179,52 @@ class ControllerHarness:
             self.log.end_offset,
             self.log.last_epoch,
         )
-        self.controller = QuorumController(
+        self.driver = RaftDriver(node, self.log, self.elections, self.clock)
+        self.attach(self.driver, self.faults.append)
+        self.driver.start()
+
+    def attach(self, driver: RaftDriver, on_fault: Callable[[BaseException], None]) -> None:
+        """Put a loader, a generator of snapshots and a controller onto a driver that is not started."""
+        self.loader = MetadataLoader(
+            driver.log,
+            quorum_high_watermark=lambda: driver.node.high_watermark,
+            kraft_version=driver.node.kraft_version,
+            loop=self.loop,
+        )
+        self.loader.add_publisher(lambda delta, image: self.commits.append((delta, image)))
+        self.generator = SnapshotGenerator(
+            driver.log,
+            driver.node.history,
+            self.snapshots or SnapshotPolicy(),
+            self.clock,
+            lambda: self.loader.loaded_bytes,
+            self.loop,
+        )
+        self.loader.add_publisher(self.generator.publish)
+        self.controller = LocalController(
             self.settings,
-            ConfigResolver(config_schema(), 1, self.static, {}),
+            ConfigResolver(config_schema(), self.settings.node_id, self.static, {}),
+            driver,
+            self.loader,
             create_future=Settled,  # type: ignore[arg-type]
             clock=self.clock,
             random=random.Random(7),
-            on_fault=self.faults.append,
+            on_fault=on_fault,
             loop=self.loop,
-            snapshots=self.snapshots,
         )
-        self.controller.add_listener(lambda delta, image: self.commits.append((delta, image)))
-        self.driver = RaftDriver(node, self.log, self.elections, self.controller, self.clock)
-        self.controller.attach(self.driver)
-        self.driver.start()
+
+    @property
+    def active(self) -> QuorumController:
+        assert self.controller.active is not None, "this node does not lead"
+        return self.controller.active
+
+    def write_snapshot(self) -> SnapshotId:
+        """Write a snapshot of what is committed, at once."""
+        written = self.generator.write(self.controller.image)
+        with pytest.raises(StopIteration) as stopped:
+            written.send(None)
+        snapshot: SnapshotId = stopped.value.value
+        return snapshot
 
     @property
     def clock(self) -> Clock:

@@ -225,6 +225,30 @@ class ScriptRunner:
         for result in self.harness.send(ApiKey.ALTER_CONFIGS, request).responses:
             yield self.outcome(name, result.error_code, result.error_message)
 
+    def do_alter_isr(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
+        """alter-isr a:0 isr=1,2 by=1: the leader proposes this ISR, with the epochs that it and the brokers have."""
+        made = messages.AlterPartitionRequest
+        name, index = arguments[0].split(":")
+        topic = self.harness.controller.image.topics.by_name[name]
+        now = topic.partitions[int(index)]
+        broker = int(options.get("by", now.leader))
+        members = [int(word) for word in options["isr"].split(",")]
+        proposal = made.PartitionData(
+            partition_index=int(index),
+            leader_epoch=int(options.get("leader-epoch", now.leader_epoch)),
+            partition_epoch=int(options.get("partition-epoch", now.partition_epoch)),
+            leader_recovery_state=int(options.get("recovery", 0)),
+            new_isr_with_epochs=[made.BrokerState(broker_id=i, broker_epoch=self.epochs.get(i, -1)) for i in members],
+        )
+        request = made(
+            broker_id=broker,
+            broker_epoch=self.epochs[broker],
+            topics=[made.TopicData(topic_id=topic.topic_id, partitions=[proposal])],
+        )
+        (answer,) = self.harness.send(ApiKey.ALTER_PARTITION, request).topics[0].partitions
+        more = f"leader={answer.leader_id}/{answer.leader_epoch} isr={answer.isr} epoch={answer.partition_epoch}"
+        yield self.outcome(f"{name}-{index}", answer.error_code, None, "" if answer.error_code else more)
+
     def do_elect(self, arguments: list[str], options: dict[str, str]) -> Iterator[str]:
         kind, version = {"preferred": 0, "unclean": 1}.get(arguments[0], 7), self.version(options)
         partitions = None

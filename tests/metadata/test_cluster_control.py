@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from barnabas.metadata.cluster_image import Endpoint, VersionRange
+from barnabas.metadata.directory_ids import UNASSIGNED
 from barnabas.metadata.metadata_version import supported_features
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -59,6 +60,13 @@ def test_a_registration_is_kept_whole_and_fenced() -> None:
     assert broker.directories == (b"a" * 16, b"z" * 16)
 
 
+def test_a_broker_with_several_directories_chooses_one_for_each_replica_later() -> None:
+    harness = ControllerHarness()
+    harness.heartbeat(2, register(harness))
+    harness.create("a")
+    assert harness.controller.image.topics.by_name["a"].partitions[0].directories == (UNASSIGNED,)
+
+
 def test_a_broker_of_another_cluster_is_rejected() -> None:
     expected = f"Expected cluster ID {CLUSTER_ID}, but got cluster ID other"
     assert refusal(ControllerHarness(), cluster_id="other") == (ErrorCode.INCONSISTENT_CLUSTER_ID, expected)
@@ -94,7 +102,7 @@ def test_the_same_incarnation_keeps_its_epoch_and_its_state() -> None:
 def test_another_incarnation_waits_until_the_first_ones_session_expires() -> None:
     harness = ControllerHarness()
     harness.register(2)
-    timeout_ms = harness.controller.sessions.timeout_ms
+    timeout_ms = harness.settings.broker_session_timeout_ms
     harness.now_ms += timeout_ms - 1
     assert refusal(harness, incarnation_id=OTHER)[0] is ErrorCode.DUPLICATE_BROKER_REGISTRATION
     harness.now_ms += 1
@@ -164,7 +172,7 @@ def test_a_fenced_broker_may_shut_down_at_once() -> None:
 def test_a_heartbeat_keeps_the_session() -> None:
     harness = ControllerHarness()
     epoch = harness.register(2)
-    timeout_ms = harness.controller.sessions.timeout_ms
+    timeout_ms = harness.settings.broker_session_timeout_ms
     for _ in range(3):
         harness.now_ms += timeout_ms - 1
         harness.heartbeat(2, epoch)
@@ -179,7 +187,7 @@ def test_all_brokers_whose_session_expired_are_fenced_in_one_tick() -> None:
     harness = ControllerHarness()
     for broker_id in (2, 3, 4):
         harness.register(broker_id)
-    harness.now_ms += harness.controller.sessions.timeout_ms
+    harness.now_ms += harness.settings.broker_session_timeout_ms
     harness.controller.tick()
     assert all(broker.fenced for broker in harness.controller.image.cluster.brokers.values())
 

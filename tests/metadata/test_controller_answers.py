@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from barnabas.metadata import quorum_controller
+from barnabas.metadata.controller_request import FORWARDING_TIMEOUT_MS, LATE, UNCOMMITTED
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.managers import manager_of
-from barnabas.metadata.quorum_controller import FORWARDING_TIMEOUT_MS, LATE, UNCOMMITTED
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
@@ -227,7 +227,7 @@ def test_a_listener_that_fails_on_a_commit_answers_all_that_wait() -> None:
 
     harness.log.hold = True
     committed, uncommitted = ask(harness, "a"), ask(harness, "b")
-    harness.controller._listeners.append(listen)
+    harness.loader.add_publisher(listen)
     release_all(harness)
     assert created(committed)
     assert failure(uncommitted) == (ErrorCode.NOT_CONTROLLER, "The controller has stopped: cannot")
@@ -236,7 +236,9 @@ def test_a_listener_that_fails_on_a_commit_answers_all_that_wait() -> None:
 
 def test_a_log_that_cannot_be_loaded_answers_what_waits() -> None:
     harness = registered()
+    harness.log.hold = True
     harness.driver.append([b"\x01\x7f\x00\x00"])
+    harness.log.waiting.clear()
     future = ask(elected(harness), "a")
     release_all(harness)
     assert failure(future)[0] is ErrorCode.NOT_CONTROLLER
@@ -273,7 +275,7 @@ def test_a_snapshot_that_fails_costs_no_answer(error: Exception, monkeypatch: py
 
 def test_a_broker_whose_fencing_cannot_be_written_is_fenced_a_session_later() -> None:
     harness = registered()
-    timeout_ms = harness.controller.sessions.timeout_ms
+    timeout_ms = harness.settings.broker_session_timeout_ms
     harness.now_ms += timeout_ms
     harness.log.error = OSError("no space left")
     harness.controller.tick()
@@ -291,14 +293,14 @@ def test_a_controller_that_is_closed_fences_nobody() -> None:
     end = harness.log.end_offset
     harness.controller.close()
     assert harness.driver.closed
-    harness.now_ms += 10 * harness.controller.sessions.timeout_ms
+    harness.now_ms += 10 * harness.settings.broker_session_timeout_ms
     harness.controller.tick()
     assert harness.log.end_offset == end
 
 
 def test_a_new_controller_gives_each_broker_a_full_session() -> None:
     harness = elected(registered())
-    harness.now_ms += 10 * harness.controller.sessions.timeout_ms
+    harness.now_ms += 10 * harness.settings.broker_session_timeout_ms
     harness.controller.tick()
     release_all(harness)
     harness.controller.tick()

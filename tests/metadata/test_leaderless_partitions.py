@@ -14,7 +14,6 @@ class Watched:
     def __init__(self) -> None:
         self.harness = ControllerHarness()
         self.watch = LeaderlessPartitions()
-        self.harness.controller.add_listener(lambda delta, image: self.watch.apply(delta))
         self.epochs = {broker: self.harness.register(broker) for broker in (1, 2)}
 
     def create(self, name: str, *assignments: list[int]) -> None:
@@ -45,7 +44,7 @@ def test_a_partition_that_loses_its_leader_is_reported_once_with_the_reason() ->
     watched.heartbeat(2)
     assert watched.lines() == ["A partition has a leader again: orders-1"]
     assert watched.lines() == []
-    assert repr(watched.watch) == "<LeaderlessPartitions now=0 reported=0>"
+    assert repr(watched.watch) == "<LeaderlessPartitions reported=0>"
 
 
 def test_many_partitions_share_a_line() -> None:
@@ -85,10 +84,8 @@ def test_a_topic_that_is_deleted_has_no_partitions_left_to_report() -> None:
     assert watched.lines() == ["A partition has a leader again: others-0"]
 
 
-def test_a_late_listener_learns_of_partitions_that_were_without_a_leader_before() -> None:
+def test_a_late_watch_learns_of_partitions_that_were_without_a_leader_before() -> None:
     watched = Watched()
     watched.create("orders", [2])
     watched.heartbeat(2, fence=True)
-    late = LeaderlessPartitions()
-    watched.harness.controller.add_listener(lambda delta, image: late.apply(delta))
-    assert late.report(watched.harness.controller.image) == watched.lines() != []
+    assert LeaderlessPartitions().report(watched.harness.controller.image) == watched.lines() != []

@@ -12,6 +12,7 @@ from barnabas.metadata.managers import manager_of
 from barnabas.protocol.api_keys import ApiKey, api
 
 SERVED = {
+    ApiKey.ALTER_PARTITION,
     ApiKey.CREATE_TOPICS,
     ApiKey.DELETE_TOPICS,
     ApiKey.ALTER_CONFIGS,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.directory_ids import MIGRATING
 from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
 from barnabas.metadata.topics_image import LEADER_RECOVERED, LEADER_RECOVERING, NO_LEADER, PartitionRegistration
 from barnabas.protocol import messages
@@ -186,17 +187,98 @@ def test_a_record_names_only_what_changes() -> None:
     assert build(partition(1, "123"))[0] is None
 
 
-def test_a_move_keeps_directories_and_nobody_who_is_removed_is_eligible() -> None:
+def test_a_reassignment_is_completed_when_its_target_is_in_sync() -> None:
     before = partition(1, "12", directories=(b"1", b"2", b"3"), adding_replicas=(3,), removing_replicas=(1,))
-    record, after = build(before, min_isr=3, replicas=(3, 2), isr=(2,), ends_reassignment=True)
+    record, after = build(before, isr=(1, 2, 3), min_isr=3)
+    assert record == messages.PartitionChangeRecord(
+        partition_id=0,
+        topic_id=TOPIC_ID,
+        isr=[2, 3],
+        leader=2,
+        replicas=[2, 3],
+        removing_replicas=[],
+        adding_replicas=[],
+        directories=[b"2", b"3"],
+    )
+    # Nobody who is removed is eligible.
+    assert state(after) == (2, "23", "", "")
+
+
+@pytest.mark.parametrize(
+    ("isr", "fields", "is_completed"),
+    [
+        ((1, 2), {"adding_replicas": (3,), "removing_replicas": (1,)}, False),
+        ((1, 3), {"adding_replicas": (3,), "removing_replicas": (1,)}, False),
+        ((2, 3), {"adding_replicas": (3,), "removing_replicas": (1,)}, True),
+        ((1, 2, 3), {"adding_replicas": (3,)}, True),
+        ((1, 2), {"adding_replicas": (3,)}, False),
+        ((2, 3), {"removing_replicas": (1,)}, True),
+        ((1,), {"removing_replicas": (2, 3)}, True),
+        # Nobody would be left.
+        ((1, 2, 3), {"removing_replicas": (1, 2, 3)}, False),
+        ((1, 2, 3), {}, False),
+    ],
+)
+def test_any_change_may_complete_a_reassignment(
+    isr: tuple[int, ...], fields: dict[str, tuple[int, ...]], is_completed: bool
+) -> None:
+    before = partition(2 if 2 in isr else 1, "123", **fields)
+    _, after = build(before, isr=isr)
+    assert (before.is_reassigning and not after.is_reassigning) is is_completed
+    assert (after.replicas == (1, 2, 3)) is (not is_completed or "removing_replicas" not in fields)
+
+
+def test_a_new_replica_gets_the_directory_of_its_broker() -> None:
+    before = partition(1, "12", directories=(b"1", b"2", b"3"))
+    rules = ElectionRules((1, 2).__contains__, 1, True, default_directory=lambda broker: b"of %d" % broker)
+    builder = PartitionChangeBuilder(before, rules)
+    builder.replicas, builder.adding_replicas = (1, 2, 3, 4), (4,)
+    record = builder.build(TOPIC_ID, 0)
     assert record is not None
-    assert (record.replicas, record.directories) == ([3, 2], [b"3", b"2"])
-    assert (record.adding_replicas, record.removing_replicas) == ([], [])
-    assert state(after) == (2, "2", "", "")
-    # Any other change leaves a reassignment as it is.
-    record, after = build(before, isr=(2,))
+    assert (record.replicas, record.adding_replicas) == ([1, 2, 3, 4], [4])
+    assert record.directories == [b"1", b"2", b"3", b"of 4"]
+    # A broker reports a directory; the same one again is no change.
+    for directory, recorded in ((b"9", [b"1", b"9", b"3"]), (b"2", None)):
+        builder = PartitionChangeBuilder(before, rules)
+        builder.directories = {2: directory}
+        record = builder.build(TOPIC_ID, 0)
+        assert (record.directories if record else None) == recorded
+    # From a time when partitions did not say it.
+    unnamed = PartitionChangeBuilder(before._replace(directories=()), rules)
+    unnamed.replicas, unnamed.adding_replicas = (1, 2, 3, 4), (4,)
+    record = unnamed.build(TOPIC_ID, 0)
     assert record is not None
-    assert (after.adding_replicas, after.removing_replicas) == ((3,), (1,))
+    assert record.directories == [MIGRATING, MIGRATING, MIGRATING, b"of 4"]
+    older = PartitionChangeBuilder(before, rules._replace(metadata_version=16))
+    older.replicas, older.adding_replicas = (1, 2, 3, 4), (4,)
+    record = older.build(TOPIC_ID, 0)
+    assert record is not None
+    assert record.directories is None
+
+
+@pytest.mark.parametrize(
+    ("metadata_version", "isr", "bumped"), [(11, (1, 2), True), (11, (1, 2, 3), False), (12, (1, 2), False)]
+)
+def test_before_3_6_an_isr_that_shrinks_ends_the_epoch(
+    metadata_version: int, isr: tuple[int, ...], bumped: bool
+) -> None:
+    before = partition(1, "123" if len(isr) < 3 else "12")
+    builder = PartitionChangeBuilder(
+        before, ElectionRules((1, 2, 3).__contains__, 1, False, metadata_version=metadata_version)
+    )
+    builder.isr = isr
+    record = builder.build(TOPIC_ID, 0)
+    assert record is not None
+    assert (record.leader, before.changed_by(record).leader_epoch) == ((1, 6) if bumped else (-2, 5))
+
+
+def test_a_leader_has_recovered_when_it_says_so() -> None:
+    before = partition(1, "1", leader_recovery_state=LEADER_RECOVERING)
+    record, after = build(before, leader_recovery_state=LEADER_RECOVERED)
+    assert record == messages.PartitionChangeRecord(
+        partition_id=0, topic_id=TOPIC_ID, leader_recovery_state=LEADER_RECOVERED
+    )
+    assert after.leader_recovery_state == LEADER_RECOVERED
 
 
 def test_a_replica_that_is_removed_ends_the_epoch() -> None:

@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.cluster_image import BrokerRegistration, ClusterImage
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.controller_view import ControllerSettings, ControllerView
+from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED
 from barnabas.metadata.features_image import ELR_FEATURE, FeaturesImage
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_leaders import (
-    LOST,
-    MIGRATING,
-    UNASSIGNED,
     Elections,
     Hosted,
-    all_partitions,
+    indexed,
     leads_any,
     on_broker_back,
     on_broker_crashed,
     on_broker_gone,
 )
+from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.topics_image import PartitionRegistration, TopicImage, TopicsImage
 from barnabas.protocol import messages
 from barnabas.server.config_table import config_schema
@@ -54,12 +54,20 @@ def view(
     image = MetadataImage(
         features=FeaturesImage(33, {ELR_FEATURE: elr_level}),
         cluster=ClusterImage(brokers),
-        topics=TopicsImage({"a": topic}, {topic.topic_id: topic}),
+        topics=TopicsImage.of([topic]),
         configs=ConfigurationsImage(configs or {}),
     )
     resolver = ConfigResolver(config_schema(), 1, {}, {})
     settings, quorum = ControllerSettings(1, "cluster"), None
     return ControllerView(image, settings, resolver, 0, random.Random(1), quorum, BrokerSessions(1))  # type: ignore[arg-type]
+
+
+def changes(batches: Batches) -> list[MetadataRecord]:
+    """The records of a change that is small enough for one batch."""
+    with pytest.raises(StopIteration) as last:
+        next(batches)
+    records: list[MetadataRecord] = last.value.value
+    return records
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,7 @@ def view(
 def test_a_broker_that_is_fenced_leaves_the_isr_and_leads_nothing(
     leader: int, isr: tuple[int, ...], fenced: tuple[int, ...], new_leader: int | None, new_isr: list[int]
 ) -> None:
-    (change,) = on_broker_gone(view(leader, isr, fenced=fenced), 1)
+    (change,) = changes(on_broker_gone(view(leader, isr, fenced=fenced), 1))
     expected = messages.PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=new_isr)
     if new_leader is not None:
         expected.leader = new_leader
@@ -89,8 +97,8 @@ def test_a_broker_that_is_fenced_leaves_the_isr_and_leads_nothing(
 @pytest.mark.parametrize(("leader", "isr"), [(2, (2, 3)), (-1, (2,))])
 def test_a_broker_without_a_part_in_a_partition_changes_nothing(leader: int, isr: tuple[int, ...]) -> None:
     one = view(leader, isr, fenced=(2,) if leader < 0 else (), elr=(1,))
-    assert on_broker_gone(one, 1) == []
-    assert on_broker_crashed(view(leader, isr, fenced=(2,)), 1) == []
+    assert changes(on_broker_gone(one, 1)) == []
+    assert changes(on_broker_crashed(view(leader, isr, fenced=(2,)), 1)) == []
 
 
 @pytest.mark.parametrize(
@@ -100,28 +108,28 @@ def test_a_broker_without_a_part_in_a_partition_changes_nothing(leader: int, isr
 def test_a_broker_that_is_unfenced_leads_what_waits_for_it(
     leader: int, isr: tuple[int, ...], elr: tuple[int, ...], leads: bool
 ) -> None:
-    records = on_broker_back(view(leader, isr, fenced=(1, 2), elr=elr), 1)
+    records = changes(on_broker_back(view(leader, isr, fenced=(1, 2), elr=elr), 1))
     assert [record.leader for record in records] == ([1] if leads else [])  # type: ignore[attr-defined]
 
 
 def test_a_broker_that_is_leaving_is_not_elected() -> None:
-    (change,) = on_broker_gone(view(1, (1, 2, 3), leaving=(2,)), 1)
+    (change,) = changes(on_broker_gone(view(1, (1, 2, 3), leaving=(2,)), 1))
     assert change.leader == 3  # type: ignore[attr-defined]
 
 
 def test_after_a_crash_a_replica_is_not_eligible() -> None:
-    (change,) = on_broker_crashed(view(-1, (), fenced=(1, 2), elr=(1, 2)), 1)
+    (change,) = changes(on_broker_crashed(view(-1, (), fenced=(1, 2), elr=(1, 2)), 1))
     assert change.eligible_leader_replicas == [2]  # type: ignore[attr-defined]
-    (change,) = on_broker_crashed(view(1, (1,)), 1)
+    (change,) = changes(on_broker_crashed(view(1, (1,)), 1))
     assert (change.isr, change.leader, change.last_known_elr) == ([], -1, [1])  # type: ignore[attr-defined]
     assert change.eligible_leader_replicas is None  # type: ignore[attr-defined]
     # Without the feature a crash is like any other end.
-    (change,) = on_broker_crashed(view(1, (1,), elr_level=0), 1)
+    (change,) = changes(on_broker_crashed(view(1, (1,), elr_level=0), 1))
     assert (change.isr, change.leader) == (None, -1)  # type: ignore[attr-defined]
 
 
 def eligible(one: ControllerView) -> list[int] | None:
-    (change,) = on_broker_gone(one, 1)
+    (change,) = changes(on_broker_gone(one, 1))
     found: list[int] | None = change.eligible_leader_replicas  # type: ignore[attr-defined]
     return found
 
@@ -139,10 +147,10 @@ def test_min_insync_replicas_of_the_topic_decide_who_is_eligible() -> None:
 
 def test_a_topic_may_allow_unclean_elections() -> None:
     allowed = {(2, "a"): {"unclean.leader.election.enable": "true"}}
-    (change,) = on_broker_gone(view(1, (1,), configs=allowed), 1)
+    (change,) = changes(on_broker_gone(view(1, (1,), configs=allowed), 1))
     assert (change.leader, change.isr) == (2, [2])  # type: ignore[attr-defined]
     one = view(1, (1,), configs=allowed)
-    (at,) = all_partitions(one)
+    (at,) = indexed(one, 1)
     assert Elections(one).is_unclean(at.topic)
     assert not Elections(view(1, (1,))).is_unclean(at.topic)
     # A request can ask for another election.
@@ -165,17 +173,18 @@ def test_a_replica_leads_only_from_a_directory_that_is_online(
     directory: bytes, of_broker: tuple[bytes, ...], leads: bool
 ) -> None:
     placed = view(-1, (2,), fenced=(1,), of_directories=of_broker, directories=(directory,) * 4)
-    records = on_broker_back(placed, 1)
+    records = changes(on_broker_back(placed, 1))
     assert [record.leader for record in records] == ([2] if leads else [])  # type: ignore[attr-defined]
 
 
-def test_partitions_are_walked_in_the_order_of_topics() -> None:
+def test_partitions_of_a_broker_are_walked_in_the_order_in_which_they_came_to_it() -> None:
     one = view(1, (1,))
     b, c = (TopicImage(name, name.encode() * 16, one.image.topics.by_name["a"].partitions) for name in "bc")
-    topics = TopicsImage({"c": c, "b": b}, {c.topic_id: c, b.topic_id: b})
+    topics = TopicsImage.of([c, b])
     both = one._replace(image=one.image._replace(topics=topics))
-    assert [(at.topic.name, at.partition_id) for at in all_partitions(both)] == [("b", 0), ("c", 0)]
-    assert isinstance(next(all_partitions(both)), Hosted)
+    assert [(at.topic.name, at.partition_id) for at in indexed(both, 1)] == [("c", 0), ("b", 0)]
+    assert list(indexed(both, 2)) == []
+    assert isinstance(next(indexed(both, 1)), Hosted)
     assert leads_any(both, 1)
     assert not leads_any(both, 2)
     assert repr(Elections(both, gone=1)) == "<Elections gone=1 back=-1 crashed=-1>"

@@ -49,9 +49,9 @@ def test_a_topic_that_accepts_losses_later_gets_a_leader_then() -> None:
         "log PartitionChangeRecord partition_id=0 topic_id=#3 isr=[2] leader=2 leader_recovery_state=1 "
         "eligible_leader_replicas=[] last_known_elr=[]"
     ]
-    assert runner.harness.controller.unclean_elections == 1
+    assert runner.harness.controller.counts.unclean_elections == 1
     assert run(runner, "advance 7000") == []
-    assert runner.harness.controller.unclean_elections == 1
+    assert runner.harness.controller.counts.unclean_elections == 1
 
 
 def test_a_look_that_finds_much_is_continued_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,13 +63,13 @@ def test_a_look_that_finds_much_is_continued_at_once(monkeypatch: pytest.MonkeyP
     record = messages.PartitionChangeRecord
     for index in range(5):
         change = record(partition_id=index, topic_id=topic_id, leader=2)
-        controller = harness.controller
+        controller = harness.active
         controller._append(_change(controller._view(), ControllerResult(None, [change])), None)
     harness.commits.clear()
     run(runner, "advance 5000")
     ends = [len(delta.topics.changed[topic_id].partition_changes) for delta, _ in harness.commits]
     assert ends == [2, 2, 1]
-    assert repr(harness.controller._elections) == "<PeriodicElections balance=1010001 unclean=1010001>"
+    assert repr(harness.active._elections) == "<PeriodicElections balance=1010001 unclean=1010001>"
 
 
 def test_at_most_so_many_unclean_elections_in_one_look(monkeypatch: pytest.MonkeyPatch) -> None:

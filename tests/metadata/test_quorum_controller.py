@@ -68,7 +68,7 @@ def test_commits_are_told_once_and_in_order() -> None:
         names = [topic.name for topic in delta.topics.created()] if delta.topics else []
         told.append((image.provenance.offset, names))
 
-    harness.controller.add_listener(listen)
+    harness.loader.add_publisher(listen)
     assert told.pop() == (harness.controller.image.provenance.offset, [])
     harness.log.hold = True
     for name in "abc":
@@ -84,7 +84,7 @@ def test_a_late_listener_hears_everything_at_once() -> None:
     harness = registered()
     harness.create("a", "b")
     heard: list[Any] = []
-    harness.controller.add_listener(lambda delta, image: heard.append((delta, image)))
+    harness.loader.add_publisher(lambda delta, image: heard.append((delta, image)))
     ((delta, image),) = heard
     assert image is harness.controller.image
     assert sorted(topic.name for topic in delta.topics.created()) == ["a", "b"]
@@ -171,7 +171,7 @@ def test_a_listener_that_fails_stops_the_node() -> None:
         if delta.topics is not None:
             raise ValueError("cannot")
 
-    harness.controller.add_listener(fail)
+    harness.loader.add_publisher(fail)
     harness.later(ApiKey.CREATE_TOPICS, create("a"))
     assert [str(fault) for fault in harness.faults] == ["cannot"]
     error = harness.later(ApiKey.CREATE_TOPICS, create("b")).exception()
@@ -181,7 +181,6 @@ def test_a_listener_that_fails_stops_the_node() -> None:
 def test_a_committed_record_of_a_later_kafka_stops_the_node() -> None:
     harness = registered()
     harness.driver.append([b"\x01\x7f\x00\x00"])
-    harness.restart()
     (fault,) = harness.faults
     assert isinstance(fault, UnknownRecord)
     assert not harness.controller.is_active
@@ -218,23 +217,27 @@ def test_repr() -> None:
     harness = registered()
     harness.create("a", partitions=2)
     image = f"<MetadataImage offset={harness.log.end_offset - 1} epoch=1 brokers=[1] topics=1>"
-    assert repr(harness.controller) == f"<QuorumController id=1 active {image} pending=0>"
+    assert repr(harness.controller) == f"<LocalController id=1 <QuorumController id=1 active {image} pending=0>>"
+    assert repr(harness.loader) == f"<MetadataLoader caught up next={harness.log.end_offset} {image}>"
+    assert repr(harness.generator).startswith("<SnapshotGenerator since=")
     topic = harness.controller.image.topics.by_name["a"]
     assert repr(topic) == f"<TopicImage a id={uuid_to_str(topic.topic_id)} partitions=2>"
+    active = harness.active
     harness.controller.close()
-    assert "standby" in repr(harness.controller)
+    assert repr(harness.controller) == "<LocalController id=1 standby>"
+    assert "resigned" in repr(active)
 
 
 def test_commits_are_counted_with_their_time() -> None:
     harness = registered()
-    commits, commit_ms = harness.controller.commits, harness.controller.commit_ms
+    commits, commit_ms = harness.controller.counts.commits, harness.controller.counts.commit_ms
     harness.log.hold = True
     harness.later(ApiKey.CREATE_TOPICS, create("a"))
     # A refusal without records waits for the commit, and is none itself.
     harness.later(ApiKey.CREATE_TOPICS, create("a"))
     harness.now_ms += 7
     harness.log.release()
-    assert (harness.controller.commits - commits, harness.controller.commit_ms - commit_ms) == (1, 7)
+    assert (harness.controller.counts.commits - commits, harness.controller.counts.commit_ms - commit_ms) == (1, 7)
 
 
 def test_the_loaded_log_counts_towards_the_next_snapshot() -> None:
@@ -253,11 +256,11 @@ def test_a_snapshot_that_arrives_while_serving_deletes_what_it_lacks() -> None:
     names = [messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in ("gone", "again")]
     elsewhere.send(ApiKey.DELETE_TOPICS, messages.DeleteTopicsRequest(topics=names))
     elsewhere.create("again", configs={"retention.ms": "5"})
-    snapshot = elsewhere.controller.write_snapshot()
+    snapshot = elsewhere.write_snapshot()
     harness.log.snapshots = elsewhere.log.snapshots
     harness.log.trim()
     before = harness.controller.image.topics
-    harness.controller.on_high_watermark(snapshot.end_offset)
+    harness.loader.on_high_watermark(snapshot.end_offset)
     assert harness.controller.image.topics == elsewhere.controller.image.topics
     assert harness.controller.image.configs == elsewhere.controller.image.configs
     delta, _ = harness.commits[-1]
@@ -272,7 +275,7 @@ def test_a_snapshot_names_the_voters_as_of_its_last_record() -> None:
     # Voters are in force once their record is in the log, and this one is not committed.
     more = VoterSet.of([*committed.voters, Voter(2, b"e" * 16)])
     harness.driver.node.history.add(VotersFrom(harness.log.end_offset, more))
-    snapshot = harness.controller.write_snapshot()
+    snapshot = harness.write_snapshot()
     data = harness.log.read_snapshot(snapshot)
     (_, header), *_ = iter_batches(data)
     *_, record = iter_records(data[: header.size])
@@ -310,13 +313,25 @@ def test_later_requests_wait_for_a_long_one(apart: ControllerHarness) -> None:
     assert second.result().topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-def test_a_long_request_is_computed_again_when_the_controller_has_written_meanwhile(apart: ControllerHarness) -> None:
+def test_the_controllers_own_changes_wait_for_a_long_request(apart: ControllerHarness) -> None:
     future = apart.later(ApiKey.CREATE_TOPICS, create("a"), is_long=True)
     apart.now_ms += 60_000
-    apart.controller.tick()  # Fences the broker, whose session is over.
+    apart.controller.tick()
+    assert not apart.controller.image.cluster.brokers[1].fenced
     let_go(apart)
-    assert len(apart.loop.apart) == 2
-    assert future.result().topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert future.result().topics[0].error_code == ErrorCode.NONE
+    apart.controller.tick()  # Fences the broker, whose session is over.
+    assert apart.controller.image.cluster.brokers[1].fenced
+
+
+def test_a_long_request_may_be_appended_in_batches(apart: ControllerHarness) -> None:
+    request = messages.ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1000)
+    first = apart.later(ApiKey.ELECT_LEADERS, request, is_long=True)
+    second = apart.later(ApiKey.CREATE_TOPICS, create("a"))
+    assert (first.done(), second.done()) == (False, False)
+    let_go(apart)
+    assert first.result().replica_election_results == []
+    assert second.result().topics[0].error_code == ErrorCode.NONE
 
 
 def test_a_long_request_fails_when_the_controller_closes(apart: ControllerHarness) -> None:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from barnabas.metadata.record_codec import encode_record
+from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.records.builder import build_batch
 from tests.metadata.memory_log import ControllerHarness
 from tests.metadata.test_quorum_controller import create, registered
 
@@ -75,6 +78,24 @@ def test_what_was_pending_takes_effect_once_if_it_is_committed_later() -> None:
     before = harness.controller.image
     harness.restart()
     assert harness.controller.image.topics == before.topics
+
+
+def test_what_was_pending_and_is_overwritten_by_another_leader_never_takes_effect() -> None:
+    harness = registered()
+    end = harness.log.end_offset
+    harness.log.hold = True
+    pending = ask(harness, "lost")
+    harness.driver.resign()
+    harness.driver.truncate_to(end)
+    of_the_other = [
+        messages.TopicRecord(name="other", topic_id=b"o" * 16),
+        messages.PartitionRecord(partition_id=0, topic_id=b"o" * 16, replicas=[1], isr=[1], leader=1),
+    ]
+    values = [(7, None, encode_record(record, 33), ()) for record in of_the_other]
+    harness.log.append(build_batch(values, base_offset=end, leader_epoch=2), 2)
+    harness.loader.on_high_watermark(harness.log.end_offset)
+    assert is_not_controller(pending)
+    assert topics(harness) == ["other"]
 
 
 @pytest.mark.parametrize("times", [1, 3])

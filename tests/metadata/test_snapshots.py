@@ -6,8 +6,10 @@ import pytest
 
 from barnabas.metadata import snapshots
 from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.metadata_batch_loader import load_snapshot
-from barnabas.metadata.snapshots import SnapshotPolicy, build_bootstrap, build_snapshot, build_voters_checkpoint
+from barnabas.metadata.snapshots import SnapshotPolicy, build_bootstrap, build_voters_checkpoint, snapshot_batches
+from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.control import parse_control_record
 from barnabas.records.record import iter_records
@@ -15,6 +17,12 @@ from barnabas.records.record_batch import check_batch, iter_batches
 from tests.metadata.memory_log import DIRECTORY, ControllerHarness
 
 VOTERS = VoterSet.of([Voter(1, DIRECTORY)])
+
+
+def build_snapshot(image: MetadataImage) -> bytes:
+    """A snapshot of an image whose last record is of time 7."""
+    image = image._replace(provenance=image.provenance._replace(last_contained_log_time_ms=7))
+    return b"".join(snapshot_batches(image, VotersFrom(2, VOTERS)))
 
 
 def frame(data: bytes) -> list[str]:
@@ -52,7 +60,7 @@ def test_an_image_in_batches_of_limited_size(monkeypatch: pytest.MonkeyPatch) ->
     harness.register()
     harness.create("a", partitions=20)
     monkeypatch.setattr(snapshots, "MAX_BATCH_BYTES", 1000)
-    data = build_snapshot(harness.controller.image, VOTERS, kraft_version=1, append_time_ms=7)
+    data = build_snapshot(harness.controller.image)
     kinds = frame(data)
     assert kinds[0] == "SNAPSHOT_HEADER+KRAFT_VERSION+KRAFT_VOTERS"
     assert len(kinds) > 4
@@ -84,9 +92,7 @@ def test_the_header_has_the_time_of_the_last_record_and_records_the_version_of_t
     harness.register()
     harness.create("a")
     image = harness.controller.image
-    data = build_snapshot(
-        image._replace(features=image.features._replace(metadata_version=22)), VOTERS, kraft_version=1, append_time_ms=7
-    )
+    data = build_snapshot(image._replace(features=image.features._replace(metadata_version=22)))
     (_, header), (position, batch), *_ = iter_batches(data)
     assert parse_control_record(next(iter_records(data[: header.size]))).value.last_contained_log_timestamp == 7
     values = [record.value or b"" for record in iter_records(data[position : position + batch.size])]

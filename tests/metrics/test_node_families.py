@@ -40,6 +40,6 @@ def test_the_only_node_is_the_active_controller(node: Monitored) -> None:
     assert value(samples, "kafka_controller_kafkacontroller_activecontrollercount") == 1
     assert value(samples, "kafka_controller_kafkacontroller_offlinepartitionscount") == 0
     assert value(samples, "kafka_controller_controllerstats_uncleanleaderelections_total") == 0
-    node.server.controller.unclean_elections = 2
+    node.server.controller.counts.unclean_elections = 2
     assert value(node.samples(), "kafka_controller_controllerstats_uncleanleaderelections_total") == 2
     assert 0 <= value(samples, "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent") <= 1

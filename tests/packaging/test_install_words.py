@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 INSTALLERS = re.compile(r"\b(pip3?|pipx|uv tool|uv pip) install\b|\buv add\b|\buvx\b")
-NAME = re.compile(r"""[("']*barnabas(\[\w+\])?[)"'.,:;]*""")
+EXTRAS = re.compile(r"\[[^]]*\]")
+NAME = re.compile(r"""[("']*barnabas[)"'.,:;]*""")
 
 
 def told(text: str) -> list[str]:
@@ -17,8 +18,12 @@ def told(text: str) -> list[str]:
         for line in text.splitlines()
         if (installer := INSTALLERS.search(line))
         and "--no-index" not in line
-        and any(NAME.fullmatch(word) for word in line[installer.end() :].partition("`")[0].replace(" @ ", "@").split())
+        and any(NAME.fullmatch(word) for word in _words(line[installer.end() :]))
     ]
+
+
+def _words(rest: str) -> list[str]:
+    return EXTRAS.sub("", rest.partition("`")[0]).replace(" @ ", "@").split()
 
 
 def test_nothing_installs_barnabas_by_name() -> None:
@@ -35,6 +40,8 @@ def test_nothing_installs_barnabas_by_name() -> None:
 
 def test_the_check_finds_what_it_should() -> None:
     assert told('run `pip install "barnabas[spark]"`.')
+    assert told('run `pip install "barnabas[spark,lake]"`.')
+    assert told("uv pip install 'barnabas[spark, lake]'")
     assert told("python -m pip install --upgrade barnabas")
     assert not told("`pip install .` installs barnabas into another environment")
     assert not told('pip install "barnabas[spark] @ file:///tmp/barnabas.whl"')

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -73,6 +74,12 @@ class Running:
         while all(query["idle"] for query in json.loads((self.shop.folder / "status.json").read_text())["queries"]):
             time.sleep(0.02)
 
+    def metrics(self) -> str:
+        """Return the page of the run's metrics."""
+        url = self.log.read_text().partition("metrics for Prometheus: ")[2].split()[0]
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
+            return str(page.read(), "utf-8")
+
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -116,8 +123,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         create_topics(broker.bootstrap_servers)
         shop = Shop(tmp_path_factory.mktemp("continuous") / "shop", broker.bootstrap_servers)
         with run_pipelines.fed_in_two_parts(shop.servers, FEED) as rest:
-            running = Running(shop)
+            running = Running(shop, "--metrics", "0")
             running.wait_for_orders(FIRST_LINES - 1)
+            assert 'barnabas_spark_query_active{query="checked_orders"} 1.0' in running.metrics()
             rest.set()
             running.wait_for_orders(FIRST_LINES)
             running.kill()

@@ -71,7 +71,9 @@ class Tape:
 def driver(tape: Tape) -> RaftDriver:
     voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)])))
     node = RaftNode(1, DIRECTORY, voters, ElectionState(), 0, 0)
-    return RaftDriver(node, tape, tape, tape, Clock(lambda: 7_000, lambda: 5))  # type: ignore[arg-type]
+    made = RaftDriver(node, tape, tape, Clock(lambda: 7_000, lambda: 5))  # type: ignore[arg-type]
+    made.add_listener(tape)
+    return made
 
 
 def test_election_state_is_durable_before_the_log_is_written() -> None:

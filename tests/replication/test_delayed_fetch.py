@@ -62,6 +62,19 @@ def test_an_append_ends_the_wait_in_the_next_turn(hosting: Hosting) -> None:
     assert hosting.replicas.delayed_fetches.watched == 0
 
 
+def test_an_append_ends_the_wait_of_a_fetch_that_is_read_in_slices(hosting: Hosting) -> None:
+    hosting.create_topic("t")
+    params = FetchParams(17, -1, 500, 1, 1 << 20, isolation_level=0)
+    wanted = [FetchPartition(topic, ZERO_UUID, 0, 0, 1 << 20) for topic in ("unknown", "t")]
+    waiting = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, wanted))
+    hosting.spin()
+    assert not waiting.done()
+    append(hosting)
+    hosting.spin()
+    assert answer(waiting.result())[1] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    assert hosting.replicas.delayed_fetches.watched == 0
+
+
 def test_appends_add_up_to_the_wanted_bytes(hosting: Hosting) -> None:
     hosting.create_topic("t")
     append(hosting)

@@ -14,6 +14,7 @@ from barnabas.records.control import build_end_transaction_marker
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead, read_partitions
+from barnabas.replication.fetch_session import FetchSession
 from barnabas.replication.partition import Partition
 from tests.replication.hosting import NODE, Hosting, batch, topic_id
 
@@ -69,6 +70,16 @@ def end_transaction(hosting: Hosting, *, commit: bool, producer_id: int = 5) -> 
         commit=commit, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=hosting.now_ms()
     )
     hosting.replicas.append("t", 0, memoryview(marker), -1, AppendOrigin.COORDINATOR)
+
+
+def open_session(hosting: Hosting, params: FetchParams) -> FetchSession:
+    """Open a follower's session, in which its second request fetches from offset 1."""
+    follower: dict[str, Any] = {"uses_topic_ids": False, "is_follower": True, "now_ms": 0}
+    first = hosting.sessions.context(0, 0, [wants()], (), **follower)
+    response = first.respond(read_partitions(params, first.partitions, hosting.replicas), 0)
+    second = hosting.sessions.context(response.session_id, 1, [wants(1)], (), **follower)
+    assert second.session is not None
+    return second.session
 
 
 class TestHowFar:
@@ -255,6 +266,76 @@ class TestDivergence:
         hosting.replicas.partition("t", 0).log.delete_records_before(2)
         assert only(read(hosting, wants(1, last_fetched_epoch=0))).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert offsets(only(read(hosting, wants(2, last_fetched_epoch=0)))) == [2]
+
+
+class TestFollowers:
+    def test_a_diverging_follower_does_not_move_the_high_watermark(self, hosting: Hosting) -> None:
+        """KAFKA-13141: its records up to the fetch offset are other ones than this leader's."""
+        id_ = hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        hosting.change(id_, leader=NODE)
+        hosting.append("t", b"b")
+        log = hosting.replicas.partition("t", 0).log
+        found = read(hosting, wants(2, last_fetched_epoch=0), replica_id=2)
+        assert only(found).diverging_epoch.end_offset == 1
+        assert log.high_watermark == 0
+        read(hosting, wants(1, last_fetched_epoch=0), replica_id=2)
+        assert log.high_watermark == 1
+
+    @pytest.mark.parametrize("offset", [0, 4])
+    def test_a_follower_outside_the_log_does_not_move_the_high_watermark(self, hosting: Hosting, offset: int) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        for _ in range(3):
+            hosting.append("t", b"a")
+        partition = hosting.replicas.partition("t", 0)
+        read(hosting, wants(1), replica_id=2)
+        partition.log.delete_records_before(1)
+        found = read(hosting, wants(offset), replica_id=2)
+        assert only(found).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert partition.log.high_watermark == 1
+
+    @pytest.mark.parametrize("is_in_slices", [False, True])
+    @pytest.mark.parametrize("in_session", [False, True])
+    def test_a_fetch_that_waited_does_not_move_the_high_watermark(
+        self, hosting: Hosting, is_in_slices: bool, in_session: bool
+    ) -> None:
+        """The follower has restarted meanwhile with a shorter log."""
+        hosting.create_topic("t", replicas=(NODE, 2, 3))
+        hosting.append("t", b"a")
+        log = hosting.replicas.partition("t", 0).log
+        params = FetchParams(17, 2, 500, min_bytes=1, max_bytes=1000, isolation_level=0, only_changes=in_session)
+        session = open_session(hosting, params) if in_session else None
+        wanted = [wants(1)] if session is None else session.partitions.values()
+        if is_in_slices:
+            waiting: Any = hosting.loop.create_task(hosting.replicas.fetch_in_slices(params, wanted, session))
+        else:
+            waiting = hosting.replicas.fetch(params, wanted, lambda found: found, session)
+        hosting.spin()
+        read(hosting, wants(0), replica_id=2)
+        read(hosting, wants(1), replica_id=3)
+        assert log.high_watermark == 0
+        hosting.append("t", b"b")
+        hosting.spin()
+        assert offsets(only(waiting.result())) == [1]
+        assert log.high_watermark == 0
+
+    def test_what_a_fetch_says_of_the_follower(self, hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+        said: list[Any] = []
+        monkeypatch.setattr(Partition, "update_follower", lambda self, *arguments: said.append(arguments))
+        hosting.create_topic("t", replicas=(NODE, 2))
+        for _ in range(3):
+            hosting.append("t", b"a")
+        read(hosting, wants(3, log_start_offset=1), replica_id=2, replica_epoch=5)
+        read(hosting, wants(2), replica_id=2)
+        assert said == [(2, 3, 1, 5), (2, 2, -1, -1)]
+
+    def test_a_node_without_a_replica_reads_nothing(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        data = only(read(hosting, wants(), replica_id=3))
+        assert (data.error_code, data.records) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
+        data = only(read(hosting, wants(current_leader_epoch=0), replica_id=3))
+        assert (data.error_code, data.records) == (ErrorCode.UNKNOWN_LEADER_EPOCH, b"")
 
 
 class TestErrors:

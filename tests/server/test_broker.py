@@ -141,7 +141,8 @@ def test_a_partition_that_stays_without_a_leader_is_in_the_log(
     change = PartitionChangeRecord(
         partition_id=1, topic_id=topic_id, replicas=[7], isr=[], leader=-1, eligible_leader_replicas=[7]
     )
-    controller = node.server.controller
+    controller = node.server.controller.active
+    assert controller is not None
     controller._append(_change(controller._view(), ControllerResult(None, [change])), None)
     node.close()
     line = "A partition has no leader: t-1 (eligible leader replica 7 is offline; start broker 7)"

@@ -6,31 +6,27 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apache_kafka
 import pytest
 
-from barnabas.clock import Clock
 from barnabas.log.disk import Disk, OsDisk
 from barnabas.log.meta_properties import MetaProperties
-from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.metadata_batch_loader import load_snapshot
-from barnabas.metadata.quorum_controller import QuorumController
 from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol import messages
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.server.config import BrokerConfig
-from barnabas.server.config_table import config_schema
 from barnabas.server.metadata_log import MetadataLog, QuorumStateFile, checkpoint_name, open_quorum
 from barnabas.server.storage import format_directory
-from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness, Settled
+from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness
 from tests.simulation.disk import SimDisk
 
 LISTENERS = {"listeners": "PLAINTEXT://localhost:9092"}
@@ -44,6 +40,8 @@ def _raise(error: BaseException) -> None:
 class DiskHarness(ControllerHarness):
     """A controller over a metadata log on a disk; `start` opens whatever is there."""
 
+    run_blocking: Any = None
+
     def __init__(
         self,
         disk: Disk,
@@ -55,22 +53,19 @@ class DiskHarness(ControllerHarness):
     ) -> None:
         self.disk, self.root, self.meta = disk, root, meta
         self.config = BrokerConfig.from_properties({**LISTENERS, **(settings or {})})
-        self.snapshot_bytes = snapshot_bytes
+        self.settings = ControllerSettings(node_id=meta.node_id, cluster_id=CLUSTER_ID)
+        self.static = dict(self.config.properties)
+        self.snapshots = SnapshotPolicy(snapshot_bytes)
+        self.loop = None
+        self.commits = []
         self.now_ms, self.wall_jump_ms = 1_000_000, 0
         self.start()
 
     def start(self) -> None:
-        self.controller = QuorumController(
-            ControllerSettings(node_id=self.meta.node_id, cluster_id=CLUSTER_ID),
-            ConfigResolver(config_schema(), self.meta.node_id, self.config.properties, {}),
-            create_future=Settled,  # type: ignore[arg-type]
-            clock=self.clock,
-            random=random.Random(7),
-            on_fault=_raise,
-            snapshots=SnapshotPolicy(self.snapshot_bytes),
+        self.driver = open_quorum(
+            self.disk, self.root, self.meta, self.config, clock=self.clock, run_blocking=self.run_blocking
         )
-        self.driver = open_quorum(self.disk, self.root, self.meta, self.config, self.controller, clock=self.clock)
-        self.controller.attach(self.driver)
+        self.attach(self.driver, _raise)
         self.driver.start()
 
     @property
@@ -256,7 +251,7 @@ def test_a_log_that_ends_before_its_snapshot_is_begun_anew_behind_it() -> None:
     node = harness(disk)
     node.register()
     node.create("a")
-    snapshot = node.controller.write_snapshot()
+    snapshot = node.write_snapshot()
     node.metadata_log.close()
     for name in disk.listdir(f"/data/{LOG}"):
         if name.startswith("0" * 20) and not name.endswith(".checkpoint"):
@@ -300,27 +295,20 @@ class Elsewhere:
 
 def test_a_flush_elsewhere_delays_the_commit_and_nothing_else() -> None:
     disk, elsewhere = SimDisk(), Elsewhere()
+
+    class Apart(DiskHarness):
+        run_blocking = elsewhere
+
     config = BrokerConfig.from_properties(LISTENERS)
     meta = format_directory(disk, "/data", CLUSTER_ID, 1, config, random.Random(1))
-    clock = Clock(lambda: 0, lambda: 0)
-    controller = QuorumController(
-        ControllerSettings(node_id=1, cluster_id=CLUSTER_ID),
-        ConfigResolver(config_schema(), 1, {}, {}),
-        create_future=Settled,  # type: ignore[arg-type]
-        clock=clock,
-        random=random.Random(7),
-        on_fault=_raise,
-    )
-    driver: RaftDriver = open_quorum(disk, "/data", meta, config, controller, clock=clock, run_blocking=elsewhere)
-    controller.attach(driver)
-    driver.start()
-    assert driver.log.end_offset == 3
-    assert not controller.is_active
+    node = Apart(disk, "/data", meta)
+    assert node.metadata_log.end_offset == 3
+    assert not node.controller.is_active
     elsewhere.waiting.pop()()
-    assert controller.is_active
-    assert controller.image.features.metadata_version is None
+    assert node.controller.is_active
+    assert node.controller.image.features.metadata_version is None
     elsewhere.waiting.pop()()
-    assert controller.image.features.metadata_version == 33
+    assert node.controller.image.features.metadata_version == 33
     assert not elsewhere.waiting
 
 
@@ -335,7 +323,7 @@ def test_kafkas_dump_log_reads_log_snapshot_and_checkpoints(tmp_path: Path) -> N
     node = harness(OsDisk(), str(tmp_path))
     node.register()
     node.create("orders", partitions=3, configs={"retention.ms": "5"})
-    snapshot = node.controller.write_snapshot()
+    snapshot = node.write_snapshot()
     node.create("later")
     node.metadata_log.close()
     log = dump(tmp_path / LOG / "00000000000000000000.log")

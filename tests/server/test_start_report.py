@@ -65,8 +65,8 @@ def test_a_recovery_says_now_and_then_how_far_it_is(log: pytest.LogCaptureFixtur
     recovery.bytes_cut = 57
     report.end()
     assert log.messages == [
-        "Recovered 2 of 4 partitions in 5.0 s: 6 segments and 1.2 MB read",
-        "Recovered 4 partitions in 13.0 s: 12 segments and 2.4 MB read, 57 B cut off",
+        "Recovered 2 of 4 partitions in 5.0 s: 6 segments and 1.20 MB read",
+        "Recovered 4 partitions in 13.0 s: 12 segments and 2.40 MB read, 57 B cut off",
     ]
 
 

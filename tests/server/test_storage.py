@@ -6,10 +6,10 @@ import random
 from unittest import mock
 
 import pytest
-from barnabas.metadata.metadata_batch_loader import load_snapshot
 
 from barnabas.log import meta_properties
 from barnabas.metadata.bootstrap import bootstrap_records
+from barnabas.metadata.metadata_batch_loader import load_snapshot
 from barnabas.protocol.primitives import uuid_from_str
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig

@@ -35,10 +35,15 @@ class Machine:
         self._polls = polls
         self.started: list[Query] = []
         self.slept_s: list[float] = []
+        self.tables: list[str] = []
 
     def start(self) -> Query:
         self.started.append(Query(self._errors.pop(0), self._polls))
         return self.started[-1]
+
+    def toTable(self, name: str) -> Query:
+        self.tables.append(name)
+        return self.start()
 
     def begin(self, **options: Any) -> Any:
         return start(self, clock=lambda: sum(self.slept_s), sleep=self.slept_s.append, **options)  # type: ignore[arg-type]
@@ -54,6 +59,12 @@ def test_a_source_that_is_late_is_started_again():
     machine = Machine(LATE, LATE, LATE, LATE, LATE, None, polls=0)
     assert machine.begin() is machine.started[5]
     assert machine.slept_s == [5, 10, 20, 40, 40]
+
+
+def test_a_query_into_a_table():
+    machine = Machine(LATE, None, polls=0)
+    assert machine.begin(table="orders") is machine.started[1]
+    assert machine.tables == ["orders", "orders"]
 
 
 def test_patience_ends():

@@ -47,11 +47,14 @@ def new_command(folder: Path, beside: bool) -> None:
 )
 @click.option("--every", default=1.0, show_default=True, help="Seconds between two batches of a query.")
 @click.option("--once", is_flag=True, help="Read what is in the topics now, and end.")
+@click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Serve metrics for Prometheus here.")
 @click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark; may be given again.")
-def run_command(bootstrap_server: str, master: str | None, every: float, once: bool, conf: tuple[str, ...]) -> None:
+def run_command(
+    bootstrap_server: str, master: str | None, every: float, once: bool, metrics: int | None, conf: tuple[str, ...]
+) -> None:
     """Run the queries until `shop stop`; one that fails starts again."""
     settings = dict(each.split("=", 1) for each in conf)
-    run(Project(Path()), bootstrap_server, master, settings, 0.0 if once else every)
+    run(Project(Path()), bootstrap_server, master, settings, 0.0 if once else every, metrics)
 
 
 @shop.command()

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from types import FrameType
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import SparkSession
 
-from shop.project import Project
+from barnabas.spark import serve_metrics
+from shop.project import Project, ProjectError
 from shop.session import open_session
 from shop.streams import NAMES, Streams
 from shop.watch import Watcher, first_line
@@ -23,8 +24,19 @@ LOOK_EVERY_S = 0.5
 _ATTEMPTS = 5
 
 
-def run(project: Project, servers: str, master: str | None, settings: Mapping[str, str], every_s: float) -> None:
-    """Run the queries until SIGTERM or SIGINT; with `every_s` 0 until they have read what is there now."""
+def run(
+    project: Project,
+    servers: str,
+    master: str | None,
+    settings: Mapping[str, str],
+    every_s: float,
+    metrics_port: int | None,
+) -> None:
+    """Run the queries until SIGTERM or SIGINT; with `every_s` 0 until they have read what is there now.
+
+    Args:
+        metrics_port: where Prometheus reads the queries' metrics; 0 is a free port, None no metrics.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     stopped = threading.Event()
@@ -36,6 +48,8 @@ def run(project: Project, servers: str, master: str | None, settings: Mapping[st
         spark = open_session(project.folder, master, settings)
         for number in (signal.SIGTERM, signal.SIGINT):  # only now: the session takes SIGINT for itself
             signal.signal(number, stop)
+        if metrics_port is not None:
+            _serve_metrics(spark, metrics_port)
         streams = Streams(spark, servers, project.folder, every_s, project.starting())
         if every_s:
             _watch(project, streams, stopped)
@@ -44,8 +58,16 @@ def run(project: Project, servers: str, master: str | None, settings: Mapping[st
         spark.stop()
 
 
+def _serve_metrics(spark: SparkSession, port: int) -> None:
+    try:
+        page = serve_metrics(spark, port)
+    except RuntimeError as error:
+        raise ProjectError(str(error)) from None
+    logger.info("metrics for Prometheus: %s", page.url)
+
+
 def _watch(project: Project, streams: Streams, stopped: threading.Event) -> None:
-    watcher = Watcher(lambda name: _start(streams, name), NAMES)
+    watcher = Watcher(streams.start, NAMES)
     views_made = False
     while not stopped.is_set():
         watcher.step(time.monotonic())
@@ -59,20 +81,12 @@ def _watch(project: Project, streams: Streams, stopped: threading.Event) -> None
     project.write_status(watcher.status())
 
 
-def _start(streams: Streams, name: str) -> StreamingQuery:
-    """Start a query and return when its source is ready: together they would be slower than Spark's ten seconds."""
-    query = streams.start(name)
-    while query.isActive and query.status["message"].startswith("Initializing"):
-        time.sleep(0.05)
-    return query
-
-
 def _once(streams: Streams) -> None:
     """Read what is there now, each query when those before it are through."""
     for name in NAMES:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _start(streams, name).awaitTermination()
+                streams.start(name).awaitTermination()
                 break
             except StreamingQueryException as error:
                 if attempt == _ATTEMPTS:

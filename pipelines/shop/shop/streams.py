@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barnabas.spark import start
 from shop import transform
 from shop.alerts import alerts
 
@@ -51,7 +52,10 @@ class Streams:
     starting: Mapping[str, Mapping[str, str]] | None = None
 
     def start(self, name: str) -> StreamingQuery:
-        """Start a query, or let it go on from its checkpoint."""
+        """Start a query, or let it go on from its checkpoint; return when its sources are ready.
+
+        A query whose source was late is returned too: the watcher starts it again, and looks after the others meanwhile.
+        """
         trigger = {"processingTime": f"{self.trigger_s} seconds"} if self.trigger_s else {"availableNow": True}
         writer = (
             self._rows(name)
@@ -60,14 +64,14 @@ class Streams:
             .trigger(**trigger)
         )
         if name not in TO_TOPICS:
-            return writer.toTable(name)
-        return (
+            return start(writer, 0, table=name)
+        writer = (
             writer.format("barnabas")
             .option("kafka.bootstrap.servers", self.servers)
             .option("topic", TO_TOPICS[name])
             .option("transactionalIdPrefix", f"shop-{name}")
-            .start()
         )
+        return start(writer, 0)
 
     def create_views(self) -> None:
         """Make the answers, as views over the tables; the tables must be there."""

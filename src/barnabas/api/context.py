@@ -95,7 +95,7 @@ class Settings(Protocol):
 
 
 class Controller(Protocol):
-    """The active controller for handlers; `metadata.quorum_controller.QuorumController` is one."""
+    """The active controller for handlers; `metadata.local_controller.LocalController` is one."""
 
     def handle(
         self,

@@ -7,7 +7,8 @@
 - Records are sent as a slice of the segment's file; an empty partition has zero-length records, not null.
 - OFFSET_OUT_OF_RANGE and the other errors have offsets -1, as in Kafka. There is no down-conversion (KIP-724), and the preferred read
   replica is always -1: consumers do not read from followers.
-- A follower reads up to the log end, and its fetch moves the high watermark; a node without a replica gets NOT_LEADER_OR_FOLLOWER.
+- A follower reads up to the log end, and its fetch moves the high watermark. A node without a replica gets UNKNOWN_LEADER_EPOCH if it
+  sent the current leader epoch, else NOT_LEADER_OR_FOLLOWER.
 
 Version 4 adds the isolation level, 5 the log start offset, 7 sessions (KIP-227), 9 the leader epoch (KIP-320), 10 zstd (KIP-110; Kafka
 4 returns zstd batches to older versions too), 11 the rack (KIP-392), 12 is flexible and adds diverging epochs (KIP-595), 13 topic ids
@@ -87,7 +88,9 @@ def _fetch(
     services = context.services
     version = context.version
     uses_topic_ids = version >= TOPIC_ID_VERSION
-    replica_id = request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id
+    replica_id, replica_epoch = request.replica_id, -1
+    if version >= REPLICA_STATE_VERSION:
+        replica_id, replica_epoch = request.replica_state.replica_id, request.replica_state.replica_epoch
     session_epoch = request.session_epoch
     session = services.fetch_sessions.context(
         request.session_id,
@@ -115,6 +118,7 @@ def _fetch(
         max_bytes,
         request.isolation_level,
         session.session is not None,
+        replica_epoch=replica_epoch,
     )
 
     def throttled(read: FetchRead) -> FetchResponse | None:

@@ -6,8 +6,9 @@
   without an error.
 - A negative timestamp that the version does not know is UNSUPPORTED_VERSION. A partition named twice is INVALID_REQUEST, once.
 - The response's leader epoch is the epoch of the record, or the current one for -1.
+- A new leader that may not know the end yet returns OFFSET_NOT_AVAILABLE (KIP-207), up to version 4 LEADER_NOT_AVAILABLE.
 
-Version 2 adds the isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE (KIP-207), 6 is flexible, 7 adds max
+Version 2 adds the isolation level (KIP-98), 4 leader epochs (KIP-320), 5 OFFSET_NOT_AVAILABLE, 6 is flexible, 7 adds max
 timestamp (KIP-734), 8 earliest local and 9 latest tiered (KIP-405, KIP-1005), 10 timeout_ms, which has no effect here, 11 earliest
 pending upload (KIP-1023).
 """
@@ -24,6 +25,7 @@ from barnabas.replication.offset_lookup import FoundOffset, find_offset
 from barnabas.steps import in_pieces, in_slices
 
 LEADER_EPOCH_VERSION = 4
+OFFSET_NOT_AVAILABLE_VERSION = 5
 # Special timestamp → its first version.
 _SPECIAL = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
@@ -65,7 +67,10 @@ async def _answer(context: RequestContext, request: ListOffsetsRequest, topic: s
         run = context.services.loop.run_in_executor
         found = await find_offset(partition, timestamp, isolation_level, run)
     except KafkaError as error:
-        return _failed(asked.partition_index, error.code)
+        code = error.code
+        if code is ErrorCode.OFFSET_NOT_AVAILABLE and context.version < OFFSET_NOT_AVAILABLE_VERSION:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+        return _failed(asked.partition_index, code)
     return _found(context.version, asked.partition_index, found)
 
 

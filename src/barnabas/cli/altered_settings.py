@@ -6,16 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.client.admin import Admin, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
-from barnabas.client.configs import ConfigOperation
+from barnabas.client.configs import OWN_SOURCES, ConfigOperation
 from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
 from barnabas.settings_table import near_setting, rows
 
-_OWN = {
-    ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
-    ResourceType.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
-    ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
-    ResourceType.CLIENT_METRICS: ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
-}
 _REMOVING = (ConfigOperation.DELETE, ConfigOperation.SUBTRACT)
 
 
@@ -60,7 +54,7 @@ def _checked(
     resource: ConfigResource, entries: list[ConfigEntry], changes: Sequence[ConfigChange]
 ) -> Iterable[tuple[ConfigChange, str | KafkaError]]:
     """Yield the changes that change nothing, each with why."""
-    own = _OWN.get(resource.type)
+    own = OWN_SOURCES.get(resource.type)
     if resource.type is ResourceType.BROKER and not resource.name:
         own = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     there: Mapping[str, ConfigEntry] = {each.name: each for each in entries}

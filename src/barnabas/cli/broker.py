@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import click
 
+from barnabas.byte_sizes import format_bytes
 from barnabas.cli.changed_settings import SHORT_SOURCES
 from barnabas.cli.failure import Failure, failure_of
 from barnabas.cli.output import Table
 from barnabas.cli.session import Session, session_options
-from barnabas.cli.sizes import format_bytes
 from barnabas.client.admin import Admin, ConfigEntry, ConfigResource, LogDir, Node, ResourceType, result
 from barnabas.protocol.errors import KafkaError
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.client.admin import ConfigEntry, ConfigSource, ResourceType
+from barnabas.client.admin import ConfigEntry, ResourceType
+from barnabas.client.configs import OWN_SOURCES
 from barnabas.settings_table import settings_of
 
-_OWN = {
-    ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
-    ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
-}
+_WITH_SETTINGS_OF_BROKERS = (ResourceType.TOPIC, ResourceType.GROUP)
 SHORT_SOURCES = {
     "UNKNOWN": "unknown",
     "DYNAMIC_TOPIC_CONFIG": "topic",
@@ -32,8 +30,7 @@ def changed(kind: ResourceType, entries: Iterable[ConfigEntry]) -> list[ConfigEn
     `min.insync.replicas` of all brokers to its default, which says nothing of any topic.
     """
     there = [each for each in entries if not each.is_default]
-    own = _OWN.get(kind)
-    if own is None:
+    if kind not in _WITH_SETTINGS_OF_BROKERS:
         return there
     defaults = {each.name: each.default for each in settings_of(kind.name.lower())}
-    return [each for each in there if each.source is own or each.value != defaults.get(each.name)]
+    return [each for each in there if each.source is OWN_SOURCES[kind] or each.value != defaults.get(each.name)]

@@ -24,6 +24,7 @@ from barnabas.cli.termination import ends_cleanly
 from barnabas.cli.watched_topics import GONE, WatchedTopics
 from barnabas.cli.wording import as_typed
 from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.library_message import fields_of
 from barnabas.printable import printable
 
 _BATCH_RECORDS = 1000
@@ -214,23 +215,8 @@ def _tell(sentence: str) -> None:
 
 
 def _shown(message: Message) -> Shown:
-    kind, timestamp = message.timestamp()
     epoch = message.leader_epoch()
-    headers: Any = message.headers() or ()
-    return Shown(
-        str(message.topic()),
-        int(message.partition() or 0),
-        int(message.offset() or 0),
-        timestamp if kind else -1,
-        _bytes(message.key()),
-        _bytes(message.value()),
-        [(name, _bytes(value)) for name, value in headers],
-        -1 if epoch is None else epoch,
-    )
-
-
-def _bytes(data: str | bytes | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data
+    return Shown(*fields_of(message), -1 if epoch is None else epoch)
 
 
 def _written_bytes() -> int:

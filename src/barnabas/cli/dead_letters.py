@@ -14,7 +14,6 @@ from barnabas.cli.session import Session, parse_pairs
 from barnabas.client.admin import Admin, NewTopic, TopicMetadata, result
 from barnabas.nearest import did_you_mean
 from barnabas.printable import printable
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.retries.committed_records import READER_SETTINGS
 from barnabas.retries.headers import FailureHeaders
 from barnabas.retries.redrive import DeadLetter, DeadLetterReader, DeadLetterTopic, transactional_id
@@ -96,9 +95,7 @@ def create_state_topic(admin: Admin) -> None:
         KafkaError: it cannot be created.
     """
     wanted = NewTopic(STATE_TOPIC, 1, configs={"cleanup.policy": "compact"})
-    outcome = admin.create_topics([wanted])[STATE_TOPIC]
-    if isinstance(outcome, KafkaError) and outcome.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-        raise outcome
+    admin.cluster.retry(lambda: admin.create_if_absent(wanted))
 
 
 def error_text(failure: FailureHeaders) -> str | None:

@@ -120,15 +120,6 @@ def _time(milliseconds: int | None) -> str | None:
 
 
 def _object(each: DeadLetter) -> dict[str, object]:
-    record = each.record
-    shown = Shown(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp_ms,
-        record.key,
-        record.value,
-        list(record.headers),
-        -1,
-    )
+    at = each.record
+    shown = Shown(at.topic, at.partition, at.offset, at.timestamp_ms, at.key, at.value, at.headers)
     return {**json.loads(to_json(shown)), "failure": asdict(each.failure), "redriven": each.is_redriven}

@@ -8,14 +8,14 @@ given. Then it waits that long for a broker that is about to start.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import click
 
+from barnabas.cli.long_blocks import if_longer_than
 from barnabas.cli.progress import on_terminal
 from barnabas.client.cluster import Cluster
 from barnabas.client.errors import BrokerNotAvailable
@@ -71,16 +71,9 @@ class Patience:
             self._said.add(what)
             self._speak(f"{what}, waiting up to {self._timeout_ms / 1000:g} s …")
 
-    @contextmanager
-    def announced(self, address: str) -> Iterator[None]:
+    def announced(self, address: str) -> AbstractContextManager[None]:
         """Say that the address does not answer, if the block takes long."""
-        timer = threading.Timer(self._after_s, self._say, (f"no answer from {address} yet",))
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+        return if_longer_than(self._after_s, lambda: self._say(f"no answer from {address} yet"))
 
     def await_broker(self, cluster: Cluster, addresses: str) -> None:
         """Wait until a broker of the cluster accepts connections.

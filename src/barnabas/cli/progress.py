@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, NamedTuple
+
+from barnabas.cli.long_blocks import if_longer_than
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,14 +78,10 @@ def shown(
         bar.append(progress_bar(measure, console))
         bar[0].start()
 
-    timer = threading.Timer(after_s, begin)
-    timer.daemon = True
-    timer.start()
     try:
-        yield
+        with if_longer_than(after_s, begin):
+            yield
     finally:
-        timer.cancel()
-        timer.join()
         for each in bar:
             each.stop()
 

@@ -30,14 +30,14 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas.cli.output import printable_json
 from barnabas.cli.times import format_time_ms
 from barnabas.printable import printable
 
-Headers = list[tuple[str, bytes | None]]
+Headers = Sequence[tuple[str, bytes | None]]
 
 _TOKEN = re.compile(
     r"%(?P<verb>.)(?:\{(?P<modifier>[a-z0-9]*)\})?|\\x(?P<hex>[0-9a-fA-F]{2})|\\(?P<escape>.)", re.DOTALL
@@ -49,7 +49,12 @@ _ESCAPES_SHOWN = " ".join(f"\\{letter}" for letter in "ntr0") + " \\\\ \\xHH"
 
 
 class Shown(NamedTuple):
-    """A consumed record as it is printed."""
+    """A consumed record as it is printed.
+
+    Attributes:
+        timestamp: milliseconds since 1970, -1 if it has none.
+        leader_epoch: -1 if it is not known.
+    """
 
     topic: str
     partition: int
@@ -58,7 +63,7 @@ class Shown(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Headers
-    leader_epoch: int
+    leader_epoch: int = -1
 
 
 class Verb(NamedTuple):

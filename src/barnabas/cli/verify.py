@@ -112,10 +112,15 @@ def verify(
 
     with _broker(session, start, data_dir, broker_command) as broker:
         settings = Settings(
-            bootstrap=broker.bootstrap if broker else session.bootstrap, kill_every_s=kill_every, **options
+            bootstrap=broker.bootstrap if broker else session.bootstrap,
+            timeout_ms=session.timeout_ms,
+            kill_every_s=kill_every,
+            **options,
         )
         try:
-            if broker is not None:
+            if broker is None:
+                _await_cluster(session)
+            else:
                 broker.check_address()
                 broker.start()
             run = Run(settings, None if history is None else Path(history), broker)
@@ -129,6 +134,16 @@ def verify(
         except (BrokerFailed, CannotRun) as error:
             raise Failure(str(error)) from None
     _report(session, verdict, history, run.interrupted_s)
+
+
+def _await_cluster(session: Session) -> None:
+    """Wait for the cluster as every command does.
+
+    Raises:
+        KafkaError: it does not answer.
+    """
+    with session.admin() as admin:
+        admin.cluster.retry(admin.cluster.nodes)
 
 
 @contextlib.contextmanager

@@ -123,6 +123,7 @@ class Admin(Closeable):
     list_topics = _method(topics.list_topics)
     describe_topics = _method(topics.describe_topics)
     create_topics = _method(topics.create_topics)
+    create_if_absent = _method(topics.create_if_absent)
     delete_topics = _method(topics.delete_topics)
     create_partitions = _method(topics.create_partitions)
 

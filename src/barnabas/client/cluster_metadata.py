@@ -53,8 +53,15 @@ class PartitionMetadata(NamedTuple):
     error: KafkaError | None = None
 
 
+_OWN_TOPICS = "__barnabas_"
+
+
 class TopicMetadata(NamedTuple):
-    """One topic with its partitions in order."""
+    """One topic with its partitions in order.
+
+    Attributes:
+        is_internal: the broker says so, or it is a topic that our own clients keep things in.
+    """
 
     name: str
     topic_id: Uuid
@@ -82,7 +89,8 @@ def read_metadata(response: messages.MetadataResponse) -> ClusterMetadata:
         name = topic.name or ""  # a topic asked for by an unknown id has none
         if not topic.error_code:
             partitions = sorted((_read_partition(each) for each in topic.partitions), key=lambda each: each.partition)
-            found[name] = TopicMetadata(name, Uuid(topic.topic_id), topic.is_internal, partitions)
+            is_internal = topic.is_internal or name.startswith(_OWN_TOPICS)
+            found[name] = TopicMetadata(name, Uuid(topic.topic_id), is_internal, partitions)
         elif name:
             errors[name] = error_for(topic.error_code)
     return ClusterMetadata(response.cluster_id, response.controller_id, brokers, found, errors)

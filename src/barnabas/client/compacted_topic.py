@@ -18,24 +18,18 @@ Limits: no transactions; records of aborted ones are not expected here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
-from barnabas.client.outcome import outcome_of, result
-from barnabas.client.topics import NewTopic, create_topics
-from barnabas.client.wire import BlockingConnection
-from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.client.outcome import result
+from barnabas.client.partition_records import append_batch, fetch_records
+from barnabas.client.topics import NewTopic, create_if_absent
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.records.record import check_records
 from barnabas.records.record_batch import iter_batches
 
 _SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.1"}
-_HIGHEST_WITH_NAMES = 12
-_FETCH_BYTES = 4 << 20
-_FETCH_WAIT_MS = 500
 
 
 class CompactedTopic:
@@ -44,6 +38,7 @@ class CompactedTopic:
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._cluster = cluster
         self._partition = TopicPartition(topic, 0)
+        self._wanted = NewTopic(topic, 1, configs=_SETTINGS)
 
     def __repr__(self) -> str:
         return f"<CompactedTopic {self._partition.topic}>"
@@ -79,59 +74,12 @@ class CompactedTopic:
         Raises:
             KafkaError: the record may not be stored.
         """
-        self._create()
+        self._cluster.retry(lambda: create_if_absent(self._cluster, self._wanted))
         batch = build_batch([(now_ms, key.encode(), value, ())])
-        request_class = messages.ProduceRequest
-        data = request_class.PartitionProduceData(index=self._partition.partition, records=memoryview(batch))
-        topic = request_class.TopicProduceData(name=self._partition.topic, partition_data=[data])
-        request = request_class(acks=-1, timeout_ms=self._cluster.timeout_ms, topic_data=[topic])
-
-        def ask(
-            connection: BlockingConnection, batch: list[TopicPartition]
-        ) -> Mapping[TopicPartition, KafkaError | None]:
-            answer = connection.request(request, highest=_HIGHEST_WITH_NAMES).responses[0].partition_responses[0]
-            return dict.fromkeys(batch, outcome_of(answer.error_code, answer.error_message))
-
-        result(self._cluster.ask_each([self._partition], self._cluster.leaders, ask)[self._partition])
-
-    def _create(self) -> None:
-        topic = self._partition.topic
-        if topic in self._cluster.retry(lambda: self._cluster.metadata([topic])).topics:
-            return
-        created = create_topics(self._cluster, [NewTopic(topic, 1, configs=_SETTINGS)])[topic]
-        if isinstance(created, KafkaError) and created.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise created
+        self._cluster.retry(lambda: append_batch(self._cluster, self._partition, batch))
 
     def _end_of_log(self, position: int) -> int:
         return result(list_offsets(self._cluster, {self._partition: position})[self._partition]).offset
 
     def _fetch(self, offset: int) -> memoryview:
-        """Return batches from an offset on, at least one.
-
-        Raises:
-            KafkaError: REQUEST_TIMED_OUT if the leader returns none until the deadline.
-        """
-        request_class = messages.FetchRequest
-        asked = request_class.FetchPartition(
-            partition=self._partition.partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES
-        )
-        request = request_class(
-            max_wait_ms=_FETCH_WAIT_MS,
-            min_bytes=1,
-            max_bytes=_FETCH_BYTES,
-            topics=[request_class.FetchTopic(topic=self._partition.topic, partitions=[asked])],
-        )
-
-        def ask(
-            connection: BlockingConnection, batch: list[TopicPartition]
-        ) -> Mapping[TopicPartition, bytes | KafkaError]:
-            response = connection.request(request, highest=_HIGHEST_WITH_NAMES)
-            (answer,) = response.responses[0].partitions
-            error = outcome_of(response.error_code) or outcome_of(answer.error_code)
-            # A new leader may not know yet that these records are committed.
-            waiting = error_for(ErrorCode.REQUEST_TIMED_OUT, f"no records of {self._partition} from offset {offset} on")
-            return dict.fromkeys(batch, error or answer.records or waiting)
-
-        return memoryview(
-            result(self._cluster.ask_each([self._partition], self._cluster.leaders, ask)[self._partition])
-        )
+        return self._cluster.retry(lambda: fetch_records(self._cluster, self._partition, offset))

@@ -40,6 +40,15 @@ class ConfigSource(IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
 
+OWN_SOURCES = {
+    ResourceType.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    ResourceType.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ResourceType.CLIENT_METRICS: ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+    ResourceType.GROUP: ConfigSource.DYNAMIC_GROUP_CONFIG,
+}
+"""The source of a value that was set for the resource itself; loggers, which have no settings, are left out."""
+
+
 class ConfigOperation(IntEnum):
     """How a setting changes."""
 

@@ -12,14 +12,10 @@ from collections.abc import Mapping
 
 from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
-from barnabas.client.outcome import outcome_of
+from barnabas.client.partition_records import fetch_once
 from barnabas.client.wire import BlockingConnection
-from barnabas.protocol import messages
 from barnabas.protocol.errors import KafkaError
 from barnabas.records.record_batch import BATCH_OVERHEAD, BatchHeader, read_header
-
-# From version 13 on this request names topics by id.
-_HIGHEST_WITH_NAMES = 12
 
 
 def record_times(
@@ -41,23 +37,10 @@ def record_times(
 
 def _ask_one(connection: BlockingConnection, where: TopicPartition, offset: int) -> int | KafkaError | None:
     """Ask about one partition: only the first of a response has a batch that is larger than the limit."""
-    request_class = messages.FetchRequest
-    partition = request_class.FetchPartition(partition=where.partition, fetch_offset=offset, partition_max_bytes=1)
-    request = request_class(
-        max_wait_ms=0,
-        min_bytes=0,
-        max_bytes=1,
-        topics=[request_class.FetchTopic(topic=where.topic, partitions=[partition])],
-    )
-    response = connection.request(request, highest=_HIGHEST_WITH_NAMES)
-    if error := outcome_of(response.error_code):
-        return error
-    ((found,),) = [topic.partitions for topic in response.responses]
-    if error := outcome_of(found.error_code):
-        return error
-    if found.records is None or len(found.records) < BATCH_OVERHEAD:
-        return None
-    return _time_at(read_header(found.records), offset)
+    found = fetch_once(connection, where, offset, max_bytes=1, max_wait_ms=0)
+    if isinstance(found, KafkaError):
+        return found
+    return None if len(found) < BATCH_OVERHEAD else _time_at(read_header(found), offset)
 
 
 def _time_at(header: BatchHeader, offset: int) -> int | None:

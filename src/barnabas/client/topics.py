@@ -106,6 +106,19 @@ def create_topics(
     return outcomes
 
 
+def create_if_absent(cluster: Cluster, topic: NewTopic) -> None:
+    """Create a topic if it does not exist; return when metadata shows it. One that exists keeps its settings.
+
+    Raises:
+        KafkaError: it cannot be created.
+    """
+    if topic.name in cluster.metadata([topic.name]).topics:
+        return
+    outcome = create_topics(cluster, [topic])[topic.name]
+    if isinstance(outcome, KafkaError) and outcome.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+        raise outcome
+
+
 def delete_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, Uuid | KafkaError]:
     """Delete topics with all their records; return their ids when metadata shows the topics no longer."""
     request_class = messages.DeleteTopicsRequest

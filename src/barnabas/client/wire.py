@@ -1,12 +1,8 @@
 """One blocking connection to one broker.
 
-    int32 size | request header | body        ->
-    int32 size | response header | body       <-      answers come in the order of the requests
-
-The first exchange is ApiVersions; from then on every request is encoded in the highest version that both sides know. `send` only
-writes and `receive` reads the next response, so several requests may be under way; `request` does both. Each response has a buffer
-of its own, and the `records` of a Fetch response are memoryviews of that buffer: nothing is copied, and they stay valid as long as
-they are referenced.
+The frames are those of `exchange`. `send` only writes and `receive` reads the next response, so several requests may be under way;
+`request` does both. Each response has a buffer of its own, and the `records` of a Fetch response are memoryviews of that buffer:
+nothing is copied, and they stay valid as long as they are referenced.
 
 Invariants:
 
@@ -14,55 +10,26 @@ Invariants:
 - After any failure the connection is closed, and every later call raises ConnectionLost.
 
 Limits: plain sockets, one thread at a time.
-Sources: Kafka protocol guide; KIP-35, KIP-511 (ApiVersions and its downgrade), KIP-482 (header versions).
+Source: Kafka protocol guide.
 """
 
 from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import time
-from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from barnabas.client.closeable import Closeable
 from barnabas.client.errors import BrokerNotAvailable, ClientError, ConnectionLost, RequestTimedOut
+from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
 from barnabas.protocol import messages
-from barnabas.protocol.api_keys import ApiKey, request_header_version, response_header_version
-from barnabas.protocol.errors import ErrorCode, KafkaError, MalformedMessage
+from barnabas.protocol.errors import MalformedMessage
 from barnabas.protocol.message import Message
-from barnabas.protocol.primitives import skip_tags
 
 DEFAULT_CLIENT_ID = "barnabas"
-SOFTWARE_VERSION = "0.1.0.dev0"
-"""Sent to brokers (KIP-511). Looking up the package's version is slow; a test compares the two."""
-MAX_RESPONSE_BYTES = 1 << 30
-"""The peer of a longer response is broken, or does not speak Kafka."""
 _SEND_BUFFER_BYTES = 1 << 18
-_NOT_KAFKA = "is this a Kafka listener, and one without TLS?"
-
-_size = struct.Struct(">i")
-_request_start = struct.Struct(">hhi")
-
-
-class _Expected(NamedTuple):
-    correlation_id: int
-    api_key: int
-    version: int
-    response_class: type[Message]
-
-
-def _api_key(message: type[Message] | Message) -> int:
-    assert message.API_KEY is not None, message.NAME
-    return message.API_KEY
-
-
-def _response_class(request: Message) -> type[Message]:
-    name: str = type(request).__name__
-    assert name.endswith("Request"), name
-    return messages.message_class(name.removesuffix("Request") + "Response")
 
 
 class BlockingConnection(Closeable):
@@ -95,13 +62,8 @@ class BlockingConnection(Closeable):
         self.port = port
         self.client_id = client_id
         self.timeout_ms = timeout_ms
-        self.versions: dict[int, tuple[int, int]] = {}
-        """Lowest and highest version the broker advertises, by API key."""
         self._clock = clock
-        self._correlation_id = 0
-        self._expected: deque[_Expected] = deque()
-        encoded = client_id.encode()
-        self._client_id = struct.pack(">h", len(encoded)) + encoded
+        self._exchange = Exchange(self.address, client_id)
         self._socket: socket.socket | None = self._connect()
         if negotiate:
             try:
@@ -111,7 +73,7 @@ class BlockingConnection(Closeable):
                 raise
 
     def __repr__(self) -> str:
-        state = "closed" if self._socket is None else f"{len(self._expected)} unanswered"
+        state = "closed" if self._socket is None else f"{self.unanswered} unanswered"
         return f"<BlockingConnection {self.address} {state}>"
 
     @property
@@ -126,7 +88,12 @@ class BlockingConnection(Closeable):
     @property
     def unanswered(self) -> int:
         """The number of requests without a response."""
-        return len(self._expected)
+        return self._exchange.unanswered
+
+    @property
+    def versions(self) -> dict[int, tuple[int, int]]:
+        """Lowest and highest version the broker advertises, by API key."""
+        return self._exchange.versions
 
     def fileno(self) -> int:
         """Return the socket's descriptor, for `selectors`; -1 once closed."""
@@ -134,67 +101,34 @@ class BlockingConnection(Closeable):
 
     def close(self) -> None:
         """Close the socket; what is unanswered stays so."""
+        self._exchange.reset()
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
     # Versions
+
     def supports(self, api_key: int, version: int = 0) -> bool:
         """Return whether the broker serves this version, or a higher one, of an API."""
-        return api_key in self.versions and self.versions[api_key][1] >= version
+        return self._exchange.supports(api_key, version)
 
     def version_for(self, message_class: type[Message] | Message, highest: int | None = None) -> int:
-        """Return the highest version of a request that both sides know.
-
-        Args:
-            message_class: the request's class, or the request.
-            highest: do not go above this one (topic ids, for instance, need other fields).
-
-        Raises:
-            KafkaError: UNSUPPORTED_VERSION, naming both ranges.
-        """
-        api_key = _api_key(message_class)
-        lowest = message_class.MIN_VERSION
-        highest = message_class.MAX_VERSION if highest is None else min(highest, message_class.MAX_VERSION)
-        try:
-            theirs = self.versions[api_key]
-        except KeyError:
-            what = f"{self.address} does not serve {ApiKey(api_key).name}"
-            if ApiKey.METADATA not in self.versions:
-                what += ": it is not a broker's listener, perhaps a controller's"
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what) from None
-        version = min(highest, theirs[1])
-        if version < max(lowest, theirs[0]):
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                f"no common version of {ApiKey(api_key).name}: the broker {self.address} serves"
-                f" {theirs[0]}-{theirs[1]}, we speak {lowest}-{highest}",
-            )
-        return version
+        """Return the highest version of a request that both sides know; see `Exchange.version_for`."""
+        return self._exchange.version_for(message_class, highest)
 
     def _negotiate(self) -> None:
-        """Ask for the broker's versions. An older broker answers in version 0 with UNSUPPORTED_VERSION and its own range of
-        ApiVersions (KIP-511); some services close the connection instead, so the second attempt is in version 0."""
-        version = min(4, messages.ApiVersionsRequest.MAX_VERSION)
+        """Ask for the broker's versions; some services close the connection instead, so the second attempt is in version 0."""
         try:
-            response = self._ask_versions(version)
+            response = self._ask_versions(NEWEST_API_VERSIONS)
         except ConnectionLost:
             self._socket = self._connect()
-            self._expected.clear()
             response = self._ask_versions(0)
-        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            theirs = {api.api_key: api.max_version for api in response.api_keys}
-            response = self._ask_versions(min(version, theirs.get(ApiKey.API_VERSIONS, 0)))
-        if response.error_code:
-            raise KafkaError(response.error_code, f"the broker {self.address} refused ApiVersions")
-        self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        version = self._exchange.learn(response)
+        if version is not None:
+            self._exchange.learn(self._ask_versions(version))
 
     def _ask_versions(self, version: int) -> messages.ApiVersionsResponse:
-        request = messages.ApiVersionsRequest()
-        if version >= 3:
-            request.client_software_name = "barnabas"
-            request.client_software_version = SOFTWARE_VERSION
-        response: messages.ApiVersionsResponse = self.request(request, version=version)
+        response: messages.ApiVersionsResponse = self.request(self._exchange.versions_request(version), version=version)
         return response
 
     # Requests
@@ -216,7 +150,7 @@ class BlockingConnection(Closeable):
             ConnectionLost, RequestTimedOut: the connection is closed then.
             KafkaError: UNSUPPORTED_VERSION before anything was sent.
         """
-        assert not self._expected, "pipelined requests must be received before request() is used"
+        assert not self.unanswered, "pipelined requests must be received before request() is used"
         self.send(message, version=version, highest=highest)
         return self.receive(timeout_ms=timeout_ms)
 
@@ -228,26 +162,19 @@ class BlockingConnection(Closeable):
         """
         if version is None:
             version = self.version_for(message, highest)
-        self.send_without_response(message, version)
-        self._expected.append(_Expected(self._correlation_id, _api_key(message), version, _response_class(message)))
+        self._write(self._exchange.encode(message, version))
         return version
 
     def send_without_response(self, message: Message, version: int | None = None) -> None:
         """Write a request that brokers do not answer: Produce with acks 0."""
-        if version is None:
-            version = self.version_for(message)
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        out = bytearray(_size.size)
-        out += _request_start.pack(_api_key(message), version, self._correlation_id)
-        out += self._client_id
-        if request_header_version(_api_key(message), version) >= 2:
-            out.append(0)
-        message.write(out, version)
-        _size.pack_into(out, 0, len(out) - _size.size)
+        version = self.version_for(message) if version is None else version
+        self._write(self._exchange.encode(message, version, is_answered=False))
+
+    def _write(self, frame: bytearray) -> None:
         connected = self._open_socket()
         try:
             connected.settimeout(self.timeout_ms / 1000)
-            connected.sendall(out)
+            connected.sendall(frame)
         except OSError as error:
             self._fail(error, "sending")
 
@@ -257,30 +184,12 @@ class BlockingConnection(Closeable):
         Raises:
             ConnectionLost, RequestTimedOut, MalformedMessage: the connection is closed then.
         """
-        expected = self._expected.popleft()
         frame = self._receive_frame(self._clock() + (self.timeout_ms if timeout_ms is None else timeout_ms) / 1000)
         try:
-            return self._decode(frame, expected)
-        except MalformedMessage as error:
+            return self._exchange.decode(frame)
+        except MalformedMessage:
             self.close()
-            name = ApiKey(expected.api_key).name
-            raise MalformedMessage(
-                f"the broker {self.address} answered {name} v{expected.version} with bytes we cannot read: {error.message}"
-            ) from error
-
-    def _decode(self, frame: memoryview, expected: _Expected) -> Message:
-        end = len(frame)
-        if end < 4:
-            raise MalformedMessage("the answer is too short for a header")
-        (correlation_id,) = _size.unpack_from(frame)
-        if correlation_id != expected.correlation_id:
-            raise MalformedMessage(f"correlation id {correlation_id} instead of {expected.correlation_id}")
-        pos, version = 4, expected.version
-        if response_header_version(expected.api_key, version) >= 1:
-            pos = skip_tags(frame, pos, end)
-        if expected.api_key == ApiKey.API_VERSIONS and bytes(frame[pos : pos + 2]) == b"\x00\x23":
-            version = 0  # UNSUPPORTED_VERSION: the one response in another version than the request
-        return expected.response_class.decode(frame[pos:], version)
+            raise
 
     # Bytes
     def _connect(self) -> socket.socket:
@@ -306,12 +215,13 @@ class BlockingConnection(Closeable):
         return self._socket
 
     def _receive_frame(self, deadline: float) -> memoryview:
-        header = bytearray(_size.size)
+        header = bytearray(SIZE_BYTES)
         self._receive_into(memoryview(header), deadline)
-        (size,) = _size.unpack(header)
-        if not 0 <= size <= MAX_RESPONSE_BYTES:
+        try:
+            size = self._exchange.size_of(header)
+        except MalformedMessage:
             self.close()
-            raise MalformedMessage(f"{self.address} announces a response of {size} bytes: {_NOT_KAFKA}")
+            raise
         frame = memoryview(bytearray(size))
         self._receive_into(frame, deadline)
         return frame

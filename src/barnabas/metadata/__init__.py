@@ -2,14 +2,17 @@
 
 The way of a change, file by file:
 
-    quorum_controller    takes a request, appends the records of its manager's answer, answers after the commit
-    managers             which manager answers which request
-    create_topics, …     the managers: functions from a `ControllerView` and a request to records and a response
-    record_codec         records to bytes, in the version that `metadata_version` calls for
+    local_controller       the door: answers NOT_CONTROLLER, or has a `QuorumController` while this node is active
+    quorum_controller      takes a request, appends the records of its manager's answer, answers after the commit
+    managers               which manager answers which request
+    create_topics, …       the managers: functions from a `ControllerView` and a request to records and a response
+    record_codec           records to bytes, in the version that `metadata_version` calls for
+    metadata_loader        follows the committed log on every node, owns the image, tells publishers
     metadata_batch_loader  batches and snapshots back to records
-    delta, image         records to the next image; each part of the image has its own module
-    snapshots            an image to the bytes of a snapshot
-    config_schema        types and bounds of settings; config_entries: which value is in force, and why
+    delta, image           records to the next image; each part of the image has its own module
+    image_difference       what a snapshot changes
+    snapshot_generator     writes an image down when that is due; `snapshots` has the format
+    config_schema          types and bounds of settings; config_entries: which value is in force, and why
 
 Invariants
 - An image never changes; a delta is the only way to the next one; replaying the same records gives the same image.

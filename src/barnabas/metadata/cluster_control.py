@@ -7,17 +7,23 @@
   every ISR and every ELR.
 - A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
 - A broker that wants to shut down first leaves every ISR and hands its leaderships over. It may stop, and is fenced, once it leads
-  nothing and the other active brokers have read of it.
+  nothing and the other active brokers have read of it. Until then it cannot lead, nor be in an ISR.
+
+Differences from Kafka, where a broker may stop at once in both cases
+- A broker that leads nothing, but is in ISRs, waits too: else leaders wait for it until they read of it.
+- After another controller has taken over, the brokers have to read all that it found appended.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """
 
 from __future__ import annotations
 
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.partition_leaders import (
     is_active,
+    is_in_any_isr,
     leads_any,
     on_broker_back,
     on_broker_crashed,
@@ -53,17 +59,24 @@ def register_broker(
             )
             raise KafkaError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
     _check_features(view, request)
-    records: list[MetadataRecord] = []
-    epoch = view.quorum.end_offset
+    response = messages.BrokerRegistrationResponse()
     if existing is not None and same_incarnation:
-        epoch = existing.epoch
-    else:
-        stopped_in_order = existing is not None and existing.epoch == request.previous_broker_epoch
-        records += (on_broker_gone if stopped_in_order else on_broker_crashed)(view, request.broker_id)
-        view.sessions.forget(request.broker_id)
-        epoch += len(records)
-    records.append(_registration_record(request, epoch, existing if same_incarnation else None))
-    return ControllerResult(messages.BrokerRegistrationResponse(broker_epoch=epoch), records)
+        response.broker_epoch = existing.epoch
+        return ControllerResult(response, [_registration_record(request, existing.epoch, existing)])
+    return ControllerResult(response, batches=_new_incarnation(view, request, response))
+
+
+def _new_incarnation(
+    view: ControllerView,
+    request: messages.BrokerRegistrationRequest,
+    response: messages.BrokerRegistrationResponse,
+) -> Batches:
+    existing = view.image.cluster.brokers.get(request.broker_id)
+    stopped_in_order = existing is not None and existing.epoch == request.previous_broker_epoch
+    records = yield from (on_broker_gone if stopped_in_order else on_broker_crashed)(view, request.broker_id)
+    view.sessions.forget(request.broker_id)
+    response.broker_epoch = view.quorum.end_offset + len(records)
+    return [*records, _registration_record(request, response.broker_epoch, None)]
 
 
 def _check_features(view: ControllerView, request: messages.BrokerRegistrationRequest) -> None:
@@ -116,23 +129,29 @@ def heartbeat(
     """
     broker = registered(view, request.broker_id, request.broker_epoch)
     caught_up = request.current_metadata_offset >= broker.epoch
-    records: list[MetadataRecord] = []
+    batches: Batches | None = None
     fenced, should_shut_down = broker.fenced, False
     if request.want_shut_down:
-        records, should_shut_down = _shut_down(view, broker, want_fence=request.want_fence)
+        batches, should_shut_down = _shut_down(view, broker, want_fence=request.want_fence)
         fenced = broker.fenced or should_shut_down
     elif broker.fenced and not request.want_fence and caught_up:
-        records.append(_change(broker, fenced=UNFENCE))
-        records += on_broker_back(view, broker.id)
+        batches = on_broker_back(view, broker.id, _change(broker, fenced=UNFENCE))
         fenced = False
     elif not broker.fenced and request.want_fence:
-        records = fence_broker(view, broker)
+        batches = fence_broker(view, broker)
         fenced = True
     view.sessions.touch(broker.id, view.now_ms, request.current_metadata_offset)
     response = messages.BrokerHeartbeatResponse(
         is_caught_up=caught_up, is_fenced=fenced, should_shut_down=should_shut_down
     )
-    return ControllerResult(response, records)
+    return ControllerResult(response, batches=batches)
+
+
+def keep_session(view: ControllerView, request: messages.BrokerHeartbeatRequest) -> None:
+    """Count a heartbeat that has to wait for a larger change, whose length is not the broker's fault."""
+    broker = view.image.cluster.brokers.get(request.broker_id)
+    if broker is not None and broker.epoch == request.broker_epoch:
+        view.sessions.last_contact_ms[broker.id] = view.now_ms
 
 
 def registered(view: ControllerView, broker_id: int, epoch: int) -> BrokerRegistration:
@@ -157,35 +176,41 @@ def _change(broker: BrokerRegistration, *, fenced: int = 0, shutting_down: int =
     )
 
 
-def _shut_down(
-    view: ControllerView, broker: BrokerRegistration, *, want_fence: bool
-) -> tuple[list[MetadataRecord], bool]:
-    """Return the records of one step of an orderly shutdown, and whether the broker may stop now."""
+def _shut_down(view: ControllerView, broker: BrokerRegistration, *, want_fence: bool) -> tuple[Batches | None, bool]:
+    """Return the changes of one step of an orderly shutdown, and whether the broker may stop after them."""
     if broker.fenced:
-        return [], True
-    if not want_fence and leads_any(view, broker.id):
-        records = on_broker_gone(view, broker.id)
-        if not broker.in_controlled_shutdown:
-            records.insert(0, _change(broker, shutting_down=1))
-        view.sessions.shut_down_offset[broker.id] = view.quorum.end_offset + len(records) - 1
-        return records, False
-    handed_over = view.sessions.shut_down_offset.get(broker.id, -1)
-    others = [each.id for each in view.image.cluster.brokers.values() if is_active(each) and each.id != broker.id]
-    if broker.in_controlled_shutdown and any(view.sessions.applied.get(other, -1) < handed_over for other in others):
-        return [], False
+        return None, True
+    is_leaving, sessions = broker.in_controlled_shutdown, view.sessions
+    if not is_leaving and (want_fence or not is_in_any_isr(view, broker.id)):
+        return fence_broker(view, broker), True
+    if not is_leaving or leads_any(view, broker.id):
+        return _hand_over(view, broker), False
+    handed_over = sessions.shut_down_offset.setdefault(broker.id, view.quorum.end_offset - 1)
+    others = [each.id for each in view.image.cluster.brokers.values() if is_active(each)]
+    if any(sessions.applied.get(other, -1) < handed_over for other in others):
+        return None, False
     return fence_broker(view, broker), True
 
 
-def fence_broker(view: ControllerView, broker: BrokerRegistration) -> list[MetadataRecord]:
-    return [*on_broker_gone(view, broker.id), _change(broker, fenced=FENCE)]
+def _hand_over(view: ControllerView, broker: BrokerRegistration) -> Batches:
+    first = [] if broker.in_controlled_shutdown else [_change(broker, shutting_down=1)]
+    records = yield from on_broker_gone(view, broker.id, *first)
+    view.sessions.shut_down_offset[broker.id] = view.quorum.end_offset + len(records) - 1
+    return records
 
 
-def fence_stale(view: ControllerView) -> list[MetadataRecord]:
-    """Return the records that fence one broker whose session has expired; call until the list is empty."""
+def fence_broker(view: ControllerView, broker: BrokerRegistration) -> Batches:
+    """Return the changes of a broker that is fenced. Its own comes last: until then the next controller would fence it again."""
+    records = yield from on_broker_gone(view, broker.id)
+    return [*records, _change(broker, fenced=FENCE)]
+
+
+def fence_stale(view: ControllerView) -> Batches | None:
+    """Return the changes that fence one broker whose session has expired; call until it is None."""
     for broker_id in view.sessions.stale(view.image.cluster, view.now_ms):
         view.sessions.forget(broker_id)
         return fence_broker(view, view.image.cluster.brokers[broker_id])
-    return []
+    return None
 
 
 def register_controller(
@@ -220,6 +245,9 @@ def unregister_broker(
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
-    records = on_broker_gone(view, broker.id)
-    records.append(messages.UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch))
-    return ControllerResult(messages.UnregisterBrokerResponse(error_message=None), records)
+    return ControllerResult(messages.UnregisterBrokerResponse(error_message=None), batches=_unregister(view, broker))
+
+
+def _unregister(view: ControllerView, broker: BrokerRegistration) -> Batches:
+    records = yield from on_broker_gone(view, broker.id)
+    return [*records, messages.UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]

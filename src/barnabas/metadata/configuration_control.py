@@ -29,6 +29,7 @@ from barnabas.metadata.configs_image import ConfigurationsImage
 from barnabas.metadata.controller_view import ControllerResult, ControllerView
 from barnabas.metadata.features_image import ELR_FEATURE
 from barnabas.metadata.group_config_bounds import check_group_bounds
+from barnabas.metadata.listener_values import check_listeners
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.security_settings import REASON, shown, unserved
 from barnabas.protocol import messages
@@ -37,6 +38,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 # A config value travels as a Java short-length string.
 MAX_VALUE_BYTES = 32767
 MIN_ISR = "min.insync.replicas"
+LISTENERS = "listeners"
 
 
 class AlterOperation(enum.IntEnum):
@@ -315,6 +317,10 @@ def _check_broker_values(
     for key, text in values.items():
         if key in keys:
             keys[key].parse(text)
+    if (listed := changed.get(LISTENERS)) is not None:
+        listeners = keys[LISTENERS].parse(listed)
+        assert isinstance(listeners, tuple)
+        check_listeners(listeners)
     for key, value in changed.items():
         if value is not None and unserved(key, value, keys):
             raise ConfigError(f"{shown(key, value, keys)} asks for protection, but {REASON}.")

@@ -12,6 +12,7 @@ import random
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.clock import Clock
+from barnabas.metadata.batches import Batches
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.image import MetadataImage
@@ -28,13 +29,22 @@ RESERVED_UUIDS = (ZERO_UUID, ONE_UUID)
 
 
 class ControllerResult(Generic[Response]):
-    """Records to append atomically, and what to answer when they are committed."""
+    """Records to append, and what to answer when all of them are committed.
 
-    __slots__ = ("records", "response")
+    Args:
+        records: appended atomically.
+        batches: appended instead of `records` if the change may touch more partitions than one batch should hold. Until they are
+            exhausted they may still write into the response.
+    """
 
-    def __init__(self, response: Response, records: list[MetadataRecord] | None = None) -> None:
+    __slots__ = ("batches", "records", "response")
+
+    def __init__(
+        self, response: Response, records: list[MetadataRecord] | None = None, *, batches: Batches | None = None
+    ) -> None:
         self.response = response
         self.records: list[MetadataRecord] = [] if records is None else records
+        self.batches = batches
 
 
 class ApiError(NamedTuple):

@@ -24,6 +24,7 @@ from barnabas.metadata.controller_view import (
     ControllerResult,
     ControllerView,
 )
+from barnabas.metadata.directory_ids import default_directory
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.metadata.replica_placer import place
 from barnabas.metadata.topics_image import PartitionRegistration
@@ -192,21 +193,19 @@ def register_partitions(view: ControllerView, assignments: Sequence[tuple[int, .
     """Registrations for new partitions: usable replicas are in sync, the first of them leads."""
     brokers = view.image.cluster.brokers
     usable = {i for i, broker in brokers.items() if not (broker.fenced or broker.in_controlled_shutdown)}
-    # A broker with one directory puts its replicas there; one with several reports the directory later.
-    directory = {i: b.directories[0] if len(b.directories) == 1 else ZERO_UUID for i, b in brokers.items()}
     made: dict[tuple[int, ...], PartitionRegistration] = {}
     for replicas in assignments:
         if replicas not in made:
             isr = tuple(replica for replica in replicas if replica in usable)
-            directories = tuple(directory.get(replica, ZERO_UUID) for replica in replicas)
+            directories = tuple(default_directory(brokers.get(replica)) for replica in replicas)
             made[replicas] = PartitionRegistration(
                 replicas, replicas if isr == replicas else isr, isr[0], 0, 0, directories
             )
     return [made[replicas] for replicas in assignments]
 
 
-def check_assignment(view: ControllerView, replicas: Sequence[int], partition: int, factor: int | None) -> ApiError:
-    """Return whether a client may have these replicas for a new partition of a topic with this replication factor."""
+def check_replicas(view: ControllerView, replicas: Sequence[int], factor: int | None) -> ApiError:
+    """Return whether a partition may have these replicas; `factor` is the number that it must have, None for any."""
     brokers = view.image.cluster.brokers
     message = None
     if not replicas:
@@ -223,12 +222,20 @@ def check_assignment(view: ControllerView, replicas: Sequence[int], partition: i
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
             f"consistent with previous partitions, which have {factor} replica(s)."
         )
-    if message is None and all(brokers[r].fenced or brokers[r].in_controlled_shutdown for r in replicas):
+    return NO_ERROR if message is None else ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def check_assignment(view: ControllerView, replicas: Sequence[int], partition: int, factor: int | None) -> ApiError:
+    """Return whether a client may have these replicas for a new partition of a topic with this replication factor."""
+    error = check_replicas(view, replicas, factor)
+    brokers = view.image.cluster.brokers
+    if error is NO_ERROR and all(brokers[r].fenced or brokers[r].in_controlled_shutdown for r in replicas):
         message = (
             f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
             "controlled shutdown."
         )
-    return NO_ERROR if message is None else ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return error
 
 
 def _manual_partitions(

@@ -5,6 +5,7 @@
 - `PartitionChangeBuilder` has the rules of both. If it finds nobody, or nobody else, the error is PREFERRED_LEADER_NOT_AVAILABLE or
   ELIGIBLE_LEADERS_NOT_AVAILABLE.
 - A null list means every partition. The response then lists every topic, but only partitions that needed an election.
+- The changes are appended in batches; a controller that fails half-way has held the first of the elections.
 - An empty list gets an empty response, even with an unknown election type.
 
 Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
@@ -13,7 +14,9 @@ Sources: KIP-183, KIP-460; Kafka's `ReplicationControlManager.electLeaders`.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable, Iterator
 
+from barnabas.metadata.batches import in_batches
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
 from barnabas.metadata.partition_change_builder import Election
 from barnabas.metadata.partition_leaders import Elections, Hosted
@@ -47,40 +50,47 @@ def elect_leaders(
     else:
         asked = [(entry.topic, entry.partitions) for entry in request.topic_partitions]
     response = messages.ElectLeadersResponse()
-    records: list[MetadataRecord] = []
+    changes = _results(view, asked, election, response, is_all=is_all)
+    return ControllerResult(response, batches=in_batches(changes))
+
+
+def _results(
+    view: ControllerView,
+    asked: Iterable[tuple[str, list[int]]],
+    election: ElectionType,
+    response: messages.ElectLeadersResponse,
+    *,
+    is_all: bool,
+) -> Iterator[MetadataRecord | None]:
     elections = Elections(view)
     for name, indexes in asked:
-        results = []
+        answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name)
+        response.replica_election_results.append(answer)
         for index in indexes:
-            error, changes = _elect(view, elections, name, index, election)
-            records += changes
-            if is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED:
-                continue
-            results.append(
-                messages.ElectLeadersResponse.PartitionResult(
+            error, change = _elect(view, elections, name, index, election)
+            if not (is_all and error.code is ErrorCode.ELECTION_NOT_NEEDED):
+                result = messages.ElectLeadersResponse.PartitionResult(
                     partition_id=index, error_code=error.code, error_message=error.message
                 )
-            )
-        answer = messages.ElectLeadersResponse.ReplicaElectionResult(topic=name, partition_result=results)
-        response.replica_election_results.append(answer)
-    return ControllerResult(response, records)
+                answer.partition_result.append(result)
+            yield change
 
 
 def _elect(
     view: ControllerView, elections: Elections, name: str, index: int, election: ElectionType
-) -> tuple[ApiError, list[MetadataRecord]]:
+) -> tuple[ApiError, MetadataRecord | None]:
     topic = view.image.topics.by_name.get(name)
     if topic is None:
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"), []
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"), None
     partition = topic.partitions.get(index)
     if partition is None:
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"), []
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"), None
     is_preferred = election is ElectionType.PREFERRED
     if partition.leader == partition.replicas[0] if is_preferred else partition.leader != NO_LEADER:
-        return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), []
+        return ApiError(ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED), None
     kind = Election.PREFERRED if is_preferred else Election.UNCLEAN
     change = elections.builder(Hosted(topic, index, partition), kind).build(topic.topic_id, index)
     if change is not None:
-        return NO_ERROR, [change]
+        return NO_ERROR, change
     nobody = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-    return ApiError(nobody), []
+    return ApiError(nobody), None

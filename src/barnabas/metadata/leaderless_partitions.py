@@ -1,18 +1,20 @@
 """The partitions without a leader, for the log of the active controller.
 
-A commit only notes what it changed; the report looks at what is left, so a partition that is without a leader for a moment (its
-broker registers, and is unfenced right after) is not in it. A report has at most two lines, however many partitions are concerned.
+A report compares the image with the report before it, so a partition that is without a leader for a moment in between (its broker
+registers, and is unfenced right after) is not in it. A report has at most two lines, however many partitions are concerned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
+from heapq import nsmallest
 
 from barnabas.leaderless import Leaderless, why_leaderless
-from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.partition_leaders import has_directory_online, is_active
-from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration
+from barnabas.metadata.topics_image import PartitionRegistration
 
 NAMED_MAX = 5
 """How many partitions a line names; of the others it gives the number."""
@@ -21,31 +23,22 @@ Key = tuple[bytes, int]
 
 
 class LeaderlessPartitions:
-    """Listens to commits; `report` says what has changed since the last report."""
+    """`report` says what has changed since the last report."""
 
     def __init__(self) -> None:
-        self._now: set[Key] = set()
-        self._reported: set[Key] = set()
+        self._reported: Mapping[bytes, tuple[int, ...]] = NOTHING
 
     def __repr__(self) -> str:
-        return f"<LeaderlessPartitions now={len(self._now)} reported={len(self._reported)}>"
-
-    def apply(self, delta: MetadataDelta) -> None:
-        """Note the partitions that a commit changed."""
-        if delta.topics is None:
-            return
-        for topic_id in delta.topics.deleted:
-            self._now = {key for key in self._now if key[0] != topic_id}
-        for topic_id, topic in delta.topics.changed.items():
-            for index, partition in topic.partition_changes.items():
-                (self._now.add if partition.leader == NO_LEADER else self._now.discard)((topic_id, index))
+        return f"<LeaderlessPartitions reported={len(_keys(self._reported))}>"
 
     def report(self, image: MetadataImage) -> list[str]:
         """Return the lines to log: nothing while nothing has changed, or while no broker could lead anything."""
-        if self._now == self._reported or not any(map(is_active, image.cluster.brokers.values())):
+        now: Mapping[bytes, tuple[int, ...]] = image.topics.partition_index.get(WITHOUT_LEADER, NOTHING)
+        before = self._reported
+        if now is before or now == before or not any(map(is_active, image.cluster.brokers.values())):
             return []
-        lost, found = self._now - self._reported, self._reported - self._now
-        self._reported = set(self._now)
+        self._reported = now
+        lost, found = _keys(now) - _keys(before), _keys(before) - _keys(now)
         lines = []
         if lost:
             count = f"{len(lost)} partitions have" if len(lost) > 1 else "A partition has"
@@ -73,12 +66,15 @@ def why(image: MetadataImage, partition: PartitionRegistration) -> Leaderless:
     )
 
 
-def _listed(image: MetadataImage, keys: Iterable[Key], *, explain: bool) -> str:
-    named = sorted((image.topics.by_id[topic_id].name, index) for topic_id, index in keys)
+def _keys(partitions: Mapping[bytes, tuple[int, ...]]) -> set[Key]:
+    return {(topic_id, index) for topic_id, indexes in partitions.items() for index in indexes}
+
+
+def _listed(image: MetadataImage, keys: Collection[Key], *, explain: bool) -> str:
     listed = []
-    for name, index in named[:NAMED_MAX]:
+    for name, index in nsmallest(NAMED_MAX, ((image.topics.by_id[topic_id].name, index) for topic_id, index in keys)):
         partition = image.topics.by_name[name].partitions[index]
         listed.append(f"{name}-{index} ({why(image, partition)})" if explain else f"{name}-{index}")
-    if len(named) > NAMED_MAX:
-        listed.append(f"and {len(named) - NAMED_MAX} more")
+    if len(keys) > NAMED_MAX:
+        listed.append(f"and {len(keys) - NAMED_MAX} more")
     return ", ".join(listed)

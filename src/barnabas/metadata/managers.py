@@ -30,6 +30,10 @@ def manager_of(api_key: int) -> Manager | None:
             return cluster_control.unregister_broker
         case ApiKey.CONTROLLER_REGISTRATION:
             return cluster_control.register_controller
+        case ApiKey.ALTER_PARTITION:
+            from barnabas.metadata.alter_partition import alter_partition
+
+            return alter_partition
         case ApiKey.CREATE_TOPICS:
             from barnabas.metadata.create_topics import create_topics
 
@@ -62,14 +66,11 @@ def manager_of(api_key: int) -> Manager | None:
             from barnabas.metadata.elect_leaders import elect_leaders
 
             return elect_leaders
-        case ApiKey.ALTER_PARTITION_REASSIGNMENTS:
-            from barnabas.metadata.reassignments import alter_reassignments
+        case ApiKey.ALTER_PARTITION_REASSIGNMENTS | ApiKey.LIST_PARTITION_REASSIGNMENTS:
+            from barnabas.metadata import reassignments
 
-            return alter_reassignments
-        case ApiKey.LIST_PARTITION_REASSIGNMENTS:
-            from barnabas.metadata.reassignments import list_reassignments
-
-            return list_reassignments
+            is_list = api_key == ApiKey.LIST_PARTITION_REASSIGNMENTS
+            return reassignments.list_reassignments if is_list else reassignments.alter_reassignments
         case ApiKey.UPDATE_FEATURES:
             from barnabas.metadata.feature_control import update_features
 

@@ -1,7 +1,8 @@
 """The record that changes a partition: its leader, its in-sync replicas and its eligible leader replicas.
 
-Whatever happens to a replica (its broker is fenced, comes back, leaves in order, restarts after a crash) ends here, so the
-rules are written once. The caller sets the ISR or the replicas it wants; `build` adds what follows from them.
+Whatever happens to a replica ends here, so the rules are written once: its broker is fenced, comes back, leaves in order, restarts after a
+crash; the leader alters the ISR; a client elects leaders or moves replicas. The caller sets the ISR or the replicas it wants; `build`
+adds what follows from them.
 
 Three lists, from the safest to the last hope
 - `isr`: replicas that have every acknowledged record.
@@ -24,10 +25,16 @@ An election chooses the first of these whose broker is active and whose director
 A replica may lead if it is in the ISR, or in the ELR while the ISR is empty. 4 and 5 may lose records: the partition is marked as
 recovering, and its ELR is forgotten. In 3 (from the ELR), 4 and 5 the ISR becomes the new leader alone.
 
+A reassignment is completed by whatever change brings its target into the ISR: the replicas that it removes leave ISR and list.
+
+The leader epoch rises with a new leader, and also with the same one if a replica is removed (it must not serve this epoch any more) or,
+before metadata.version 3.6-IV0, if a replica leaves the ISR (brokers of then needed it, KAFKA-15021).
+
 Differences from Kafka
 - A partition that loses its last in-sync replica while it has no leader keeps that replica as the last known leader. Kafka writes -1,
   which no broker is.
 - A replica that a reassignment removes does not become eligible.
+- The last known leader is not elected while its broker is not active (as in Kafka since KAFKA-19522).
 - After an election from the ELR the other members stay eligible only if one in-sync replica is not enough to acknowledge records.
 
 Sources: KIP-966; Kafka's `PartitionChangeBuilder`.
@@ -37,8 +44,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import NamedTuple
 
+from barnabas.metadata.directory_ids import MIGRATING, UNASSIGNED
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.reassignment_replicas import ReassignmentReplicas
 from barnabas.metadata.topics_image import (
     LEADER_RECOVERING,
     NO_LEADER,
@@ -46,6 +57,12 @@ from barnabas.metadata.topics_image import (
     PartitionRegistration,
 )
 from barnabas.protocol import messages
+
+NO_BUMP_ON_SHRINK = 12
+"""3.6-IV0, from which on the leader epoch stays when the ISR shrinks."""
+NAMED_DIRECTORIES = 17
+"""3.7-IV2, from which on partitions say in which directory a replica is."""
+NO_RECOVERY_CHANGE = -1
 
 
 class Election(enum.Enum):
@@ -63,12 +80,16 @@ class ElectionRules(NamedTuple):
         is_acceptable: whether the replica on a broker could lead: the broker is active, its directory online.
         min_isr: min.insync.replicas of the topic, at most its replication factor.
         elr_enabled: whether eligible.leader.replicas.version is finalized.
+        metadata_version: the level that is finalized.
+        default_directory: where a broker puts a new replica.
     """
 
     is_acceptable: Callable[[int], bool]
     min_isr: int
     elr_enabled: bool
     election: Election = Election.ONLINE
+    metadata_version: int = LATEST_PRODUCTION
+    default_directory: Callable[[int], bytes] = lambda _: UNASSIGNED
 
 
 class Elected(NamedTuple):
@@ -83,17 +104,31 @@ class PartitionChangeBuilder:
 
     Attributes:
         isr: the wanted ISR; the same as now if it is not set.
-        replicas: the wanted replicas, likewise.
-        ends_reassignment: whether the lists of added and removed replicas become empty.
+        replicas, adding_replicas, removing_replicas, leader_recovery_state: likewise.
+        directories: by broker, where its replica is.
         lost: replicas whose disk may have lost records, which are therefore not eligible.
     """
 
-    __slots__ = ("_elr", "_partition", "_rules", "ends_reassignment", "isr", "lost", "replicas")
+    __slots__ = (
+        "_elr",
+        "_partition",
+        "_rules",
+        "adding_replicas",
+        "directories",
+        "isr",
+        "leader_recovery_state",
+        "lost",
+        "removing_replicas",
+        "replicas",
+    )
 
     def __init__(self, partition: PartitionRegistration, rules: ElectionRules) -> None:
         self.isr = partition.isr
         self.replicas = partition.replicas
-        self.ends_reassignment = False
+        self.adding_replicas = partition.adding_replicas
+        self.removing_replicas = partition.removing_replicas
+        self.leader_recovery_state = partition.leader_recovery_state
+        self.directories: dict[int, bytes] = {}
         self.lost: frozenset[int] = frozenset()
         self._elr = partition.elr
         self._partition = partition
@@ -105,12 +140,14 @@ class PartitionChangeBuilder:
     def build(self, topic_id: bytes, index: int) -> messages.PartitionChangeRecord | None:
         """Return the record, or None if nothing changes."""
         old = self._partition
+        self._complete_reassignment()
         if self._rules.elr_enabled:
             self._elr = self._eligible()
         elected = self._elect()
         is_new = elected.leader != old.leader
         if is_new and elected.is_unclean:
             self.isr, self._elr = (elected.leader,), ()
+            self.leader_recovery_state = LEADER_RECOVERING
         elif is_new and elected.leader in self._elr:
             self.isr = (elected.leader,)
             is_enough = self._rules.min_isr <= 1
@@ -122,13 +159,26 @@ class PartitionChangeBuilder:
         record = messages.PartitionChangeRecord(partition_id=index, topic_id=topic_id)
         if is_new:
             record.leader = elected.leader
-            if elected.is_unclean and old.leader_recovery_state != LEADER_RECOVERING:
-                record.leader_recovery_state = LEADER_RECOVERING
-        elif not set(self.replicas).issuperset(old.replicas):
-            # A replica that is removed must not serve this epoch any more.
+        elif self._ends_epoch():
             record.leader = old.leader
         self._set_lists(record)
+        if self.leader_recovery_state != old.leader_recovery_state:
+            record.leader_recovery_state = self.leader_recovery_state
         return None if _is_empty(record) else record
+
+    def _complete_reassignment(self) -> None:
+        moving = ReassignmentReplicas(self.replicas, self.adding_replicas, self.removing_replicas)
+        if moving.is_completed_by(self.isr):
+            self.replicas = moving.target
+            self.isr = tuple(replica for replica in self.isr if replica in moving.target)
+            self.adding_replicas = self.removing_replicas = ()
+
+    def _ends_epoch(self) -> bool:
+        """Return whether a change that keeps the leader ends its epoch."""
+        old = self._partition
+        if not set(self.replicas).issuperset(old.replicas):
+            return True
+        return self._rules.metadata_version < NO_BUMP_ON_SHRINK and not set(self.isr).issuperset(old.isr)
 
     def _eligible(self) -> tuple[int, ...]:
         if len(self.isr) >= self._rules.min_isr:
@@ -172,13 +222,21 @@ class PartitionChangeBuilder:
                 record.last_known_elr = list(last)
         if self.replicas != old.replicas:
             record.replicas = list(self.replicas)
-            directory = dict(zip(old.replicas, old.directories, strict=False))
-            directories = [directory[replica] for replica in self.replicas if replica in directory]
-            if directories != list(old.directories):
-                record.directories = directories
-        if self.ends_reassignment:
-            record.adding_replicas = [] if old.adding_replicas else None
-            record.removing_replicas = [] if old.removing_replicas else None
+        if self.replicas != old.replicas or self.directories:
+            self._set_directories(record)
+        if self.adding_replicas != old.adding_replicas:
+            record.adding_replicas = list(self.adding_replicas)
+        if self.removing_replicas != old.removing_replicas:
+            record.removing_replicas = list(self.removing_replicas)
+
+    def _set_directories(self, record: messages.PartitionChangeRecord) -> None:
+        if self._rules.metadata_version < NAMED_DIRECTORIES:
+            return
+        old = self._partition
+        known = dict(zip_longest(old.replicas, old.directories, fillvalue=MIGRATING)) | self.directories
+        directories = [known.get(replica) or self._rules.default_directory(replica) for replica in self.replicas]
+        if directories != list(old.directories):
+            record.directories = directories
 
     def _last_known(self, leader: int) -> tuple[int, ...]:
         """Return who led last, for a partition that has this leader from now on."""
@@ -200,4 +258,5 @@ def _is_empty(record: messages.PartitionChangeRecord) -> bool:
         record.adding_replicas,
         record.removing_replicas,
     )
-    return record.leader == NO_LEADER_CHANGE and all(each is None for each in lists)
+    is_kept = record.leader == NO_LEADER_CHANGE and record.leader_recovery_state == NO_RECOVERY_CHANGE
+    return is_kept and all(each is None for each in lists)

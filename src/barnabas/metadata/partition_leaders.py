@@ -14,21 +14,23 @@ Sources: Kafka's `ReplicationControlManager.generateLeaderAndIsrUpdates` and its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from barnabas.metadata.batches import Batches, in_batches
 from barnabas.metadata.cluster_image import BrokerRegistration
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.controller_view import ControllerView
+from barnabas.metadata.directory_ids import LOST, MIGRATING, UNASSIGNED, default_directory
 from barnabas.metadata.features_image import ELR_FEATURE
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.nothing import NOTHING
 from barnabas.metadata.partition_change_builder import Election, ElectionRules, PartitionChangeBuilder
+from barnabas.metadata.partition_index import WITHOUT_LEADER
 from barnabas.metadata.record_codec import MetadataRecord
-from barnabas.metadata.topics_image import NO_LEADER, PartitionRegistration, TopicImage
-from barnabas.protocol.primitives import ZERO_UUID, Uuid
+from barnabas.metadata.topics_image import PartitionRegistration, TopicImage
 
 NOBODY = -1
-# Reserved ids of directories: on its way to a directory, not assigned yet, and offline.
-MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
 
 
 class Hosted(NamedTuple):
@@ -52,6 +54,8 @@ class Elections:
         self._view = view
         self._gone, self._back, self._crashed = gone, back, crashed
         self._elr_enabled = view.image.features.level(ELR_FEATURE) > 0
+        level = view.image.features.metadata_version
+        self._metadata_version = LATEST_PRODUCTION if level is None else level
         self._settings: dict[str, tuple[int, bool]] = {}
 
     def __repr__(self) -> str:
@@ -62,22 +66,28 @@ class Elections:
         min_isr, is_unclean = self._settings_of(at.topic)
         if election is None:
             election = Election.UNCLEAN if is_unclean else Election.ONLINE
-        rules = ElectionRules(self._acceptor(at.partition), min_isr, self._elr_enabled, election)
+        rules = ElectionRules(
+            self._acceptor(at.partition),
+            min_isr,
+            self._elr_enabled,
+            election,
+            self._metadata_version,
+            self._default_directory,
+        )
         return PartitionChangeBuilder(at.partition, rules)
 
-    def changes(self, partitions: Iterator[Hosted]) -> list[MetadataRecord]:
-        """Return the records for partitions after what happened to the broker."""
+    def _default_directory(self, broker_id: int) -> bytes:
+        return default_directory(self._view.image.cluster.brokers.get(broker_id))
+
+    def changes(self, partitions: Iterable[Hosted]) -> Iterator[MetadataRecord | None]:
+        """Yield the record of each partition after what happened to the broker; None if it stays as it is."""
         leaving = frozenset((self._gone, self._crashed)) - {NOBODY}
-        records: list[MetadataRecord] = []
         for at in partitions:
             builder = self.builder(at)
             if leaving:
                 builder.isr = tuple(replica for replica in at.partition.isr if replica not in leaving)
             builder.lost = frozenset((self._crashed,))
-            record = builder.build(at.topic.topic_id, at.partition_id)
-            if record is not None:
-                records.append(record)
-        return records
+            yield builder.build(at.topic.topic_id, at.partition_id)
 
     def is_unclean(self, topic: TopicImage) -> bool:
         """Return whether the topic may elect a replica that may have lost records."""
@@ -105,9 +115,9 @@ class Elections:
 
         def is_acceptable(replica: int) -> bool:
             broker = brokers.get(replica)
-            if broker is None or replica in (gone, crashed):
+            if broker is None or replica in (gone, crashed) or broker.in_controlled_shutdown:
                 return False
-            if replica != back and not is_active(broker):
+            if broker.fenced and replica != back:
                 return False
             return has_directory_online(broker, partition, replica)
 
@@ -131,37 +141,38 @@ def has_directory_online(broker: BrokerRegistration, partition: PartitionRegistr
     return directory != LOST and (not broker.directories or directory in broker.directories)
 
 
-def all_partitions(view: ControllerView) -> Iterator[Hosted]:
-    """Yield every partition in the order of topics and indexes."""
-    by_name = view.image.topics.by_name
-    for name in sorted(by_name):
-        for index, partition in by_name[name].partitions.items():
-            yield Hosted(by_name[name], index, partition)
-
-
-def leaderless_partitions(view: ControllerView) -> Iterator[Hosted]:
-    return (at for at in all_partitions(view) if at.partition.leader == NO_LEADER)
+def indexed(view: ControllerView, key: int) -> Iterator[Hosted]:
+    """Yield the partitions that the image's index has for a broker, or for one of its other keys."""
+    topics = view.image.topics
+    for topic_id, partition_ids in topics.partition_index.get(key, NOTHING).items():
+        topic = topics.by_id[topic_id]
+        for partition_id in partition_ids:
+            yield Hosted(topic, partition_id, topic.partitions[partition_id])
 
 
 def leads_any(view: ControllerView, broker_id: int) -> bool:
     """Return whether a broker leads a partition."""
-    return any(at.partition.leader == broker_id for at in all_partitions(view))
+    return any(at.partition.leader == broker_id for at in indexed(view, broker_id))
 
 
-def on_broker_gone(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
-    """Return the changes when a broker is fenced or leaves in order."""
-    in_isr = (at for at in all_partitions(view) if broker_id in at.partition.isr)
-    return Elections(view, gone=broker_id).changes(in_isr)
+def is_in_any_isr(view: ControllerView, broker_id: int) -> bool:
+    return any(broker_id in at.partition.isr for at in indexed(view, broker_id))
 
 
-def on_broker_crashed(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
+def on_broker_gone(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
+    """Return the changes when a broker is fenced or leaves in order; `first` comes before them."""
+    in_isr = (at for at in indexed(view, broker_id) if broker_id in at.partition.isr)
+    return in_batches(Elections(view, gone=broker_id).changes(in_isr), *first)
+
+
+def on_broker_crashed(view: ControllerView, broker_id: int) -> Batches:
     """Return the changes when a broker restarts after a crash."""
     if view.image.features.level(ELR_FEATURE) == 0:
         return on_broker_gone(view, broker_id)
-    trusted = (at for at in all_partitions(view) if broker_id in at.partition.isr or broker_id in at.partition.elr)
-    return Elections(view, crashed=broker_id).changes(trusted)
+    return in_batches(Elections(view, crashed=broker_id).changes(indexed(view, broker_id)))
 
 
-def on_broker_back(view: ControllerView, broker_id: int) -> list[MetadataRecord]:
-    """Return the changes when a broker is unfenced: partitions without a leader elect one."""
-    return Elections(view, back=broker_id).changes(leaderless_partitions(view))
+def on_broker_back(view: ControllerView, broker_id: int, *first: MetadataRecord) -> Batches:
+    """Return the changes when a broker is unfenced: partitions without a leader elect one; `first` comes before them."""
+    leaderless = indexed(view, WITHOUT_LEADER)
+    return in_batches(Elections(view, back=broker_id).changes(leaderless), *first)

@@ -1,25 +1,28 @@
 """The active controller: it turns requests into metadata records, and answers when they are committed.
 
-`handle` asks a manager for a `ControllerResult`, appends its records through the quorum as one atomic batch,
-and answers when the high watermark has passed them. The managers see the state after everything appended so far, also
-what is not committed yet, so two requests in a row cannot both create one topic; readers and listeners see only what is
-committed. Both states are images, so giving up the uncommitted one costs nothing.
+`answer` asks a manager for a `ControllerResult`, appends its records through the quorum as one atomic batch,
+and answers when the high watermark has passed them. A change of any size is appended batch by batch, in as many turns of
+the loop. The managers see the state after everything appended so far, also
+what is not committed yet, so two requests in a row cannot both create one topic. What is committed is the `MetadataLoader`'s:
+it gets each change with its append, and publishes it at its commit. All other state ends with the leadership of this node, and the
+controller of a later epoch begins with the committed image; `LocalController` makes and ends them.
 
 Invariants
 - State moves only by replaying records, in the order of their offsets.
 - A response with records is given after their commit. A response without records is given after the commit of what was
   appended before it. So no client learns of a change that could still be lost.
-- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes.
+- One request is answered at a time. A long one is computed in the executor, from an image that nobody changes. Until its last batch is
+  appended, other requests and the controller's own changes wait; a heartbeat that waits counts for its session.
 - Every request is answered: by its manager, with the exception that its manager raises, with REQUEST_TIMED_OUT by the
-  first `tick` after its time is over, or with NOT_CONTROLLER when the controller closes.
-- Listeners receive each commit once and in order, with the delta and the image it led to.
-- The controller does not survive a failure to replay, nor one that leaves the end of the log unknown: `on_fault` is
-  called and the process has to stop, because a replica that skips a record has another state than the log.
+  first `tick` after its time is over, or with NOT_CONTROLLER when the controller resigns.
+- Publishers know of a commit before the client does.
+- The controller does not survive a failure that leaves the end of the log unknown: `on_fault` is
+  called and the process has to stop.
 
-Limits: no metadata transaction is ever begun (every change fits one batch, at most 10,000 records); the other voters'
-and brokers' requests (Vote, Fetch, AlterPartition, …) come with replication. No NoOpRecord is written while idle.
+Limits: no metadata transaction is ever begun (what has to be atomic fits one batch, at most 10,000 records); the other voters' requests
+(Vote, Fetch, …) come with replication. No NoOpRecord is written while idle.
 
-Sources: KIP-500, KIP-631; Kafka's `QuorumController`, `MetadataPublisher`.
+Sources: KIP-500, KIP-631; Kafka's `QuorumController`.
 """
 
 from __future__ import annotations
@@ -28,15 +31,16 @@ import logging
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.clock import Clock
-from barnabas.log.errors import in_words
 from barnabas.metadata import cluster_control
+from barnabas.metadata.batches import Batches, append_batches
 from barnabas.metadata.bootstrap import activation_records
 from barnabas.metadata.broker_sessions import BrokerSessions
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
+from barnabas.metadata.controller_request import LATE, NOT_ACTIVE, UNCOMMITTED, ControllerRequest
 from barnabas.metadata.controller_view import (
     MAX_RECORDS_PER_REQUEST,
     ControllerResult,
@@ -46,65 +50,56 @@ from barnabas.metadata.controller_view import (
 )
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage, MetadataProvenance
-from barnabas.metadata.image_difference import difference
 from barnabas.metadata.managers import Manager, manager_of
-from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
+from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
 from barnabas.metadata.periodic_elections import PeriodicElections
 from barnabas.metadata.record_codec import MetadataRecord, encode_record
-from barnabas.metadata.snapshots import SnapshotPolicy, build_snapshot
+from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.raft.raft_driver import AppendFailed, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge
-from barnabas.raft.seams import SnapshotId
-from barnabas.steps import in_background
+from barnabas.steps import in_background, run_on_the_spot, turn
 
 if TYPE_CHECKING:
     import asyncio
 
+    from barnabas.protocol.messages import BrokerHeartbeatRequest
+
 logger = logging.getLogger(__name__)
 
-# How long a request may wait for its commit: as long as Kafka's brokers wait for the controller.
-FORWARDING_TIMEOUT_MS = 60_000
 RECORDS_PER_TURN = 1_000
 """The executor replays and encodes the records of a change with more of them."""
-LATE = "The request's time was over before it was handled."
-UNCOMMITTED = "The change was not committed in time; it may still be."
-
-Listener = Callable[[MetadataDelta, MetadataImage], None]
-
-
-class _Request(NamedTuple):
-    """A request and the future of its response."""
-
-    api_key: int
-    version: int
-    body: Message
-    deadline_ms: int | None
-    expires_ms: int
-    mutation_quota: PartitionQuota | None
-    is_long: bool
-    future: asyncio.Future[Any]
-
-    def is_late(self, now_ms: int) -> bool:
-        """Return whether it is too late to begin."""
-        return self.expires_ms < now_ms or (self.deadline_ms is not None and self.deadline_ms < now_ms)
-
-    def fail(self, error: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
 
 
 class _Pending(NamedTuple):
-    """An appended change that is not committed. It ends at `last_offset`; `request` is None for the controller's own."""
+    """A response that waits for the commit of `last_offset`; `request` is None for the controller's own change.
+
+    `delta` is None if there is no change of its own to wait for, only those before it.
+    """
 
     appended_ms: int
-
     last_offset: int
-    delta: MetadataDelta
-    image: MetadataImage
+    delta: MetadataDelta | None
     response: Message | None
-    request: _Request | None
+    request: ControllerRequest | None
+
+
+class ControllerCounts:
+    """What the active controller has done.
+
+    Attributes:
+        commits, commit_ms: how many of its own appends were committed, and the sum of the time that took.
+        unclean_elections: how many leaders those appends elected that may lack records.
+    """
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.commit_ms = 0
+        self.unclean_elections = 0
+
+    def __repr__(self) -> str:
+        return f"<ControllerCounts commits={self.commits} unclean_elections={self.unclean_elections}>"
 
 
 class _Change(NamedTuple):
@@ -141,120 +136,84 @@ def _bounded(result: ControllerResult[Any]) -> ControllerResult[Any]:
 
 
 class QuorumController:
-    """The controller of one node. It is `RaftDriver`'s listener; `attach` ties the two together.
+    """The active controller of one epoch; it ends with the leadership of its node.
 
     Args:
-        settings, configs: the node's configuration.
-        create_future: the loop's; the controller needs nothing else of a loop.
-        clock: timeouts, sessions and intervals go by its monotonic time.
-        random: topic ids and replica placement are drawn from it.
+        loader: publishes what is committed, and calls `on_commit` through its listener.
+        counts: counts on over the controllers before this one.
         on_fault: called with the error when the node must stop.
         loop: its executor runs the managers of long requests; None runs them on the spot.
-        snapshots: when to write a snapshot.
-        bootstrap: the records that a fresh log begins with; Kafka's defaults when None.
-
-    Attributes:
-        commits, commit_ms: how many of its own appends were committed, and the sum of the time that took.
-        unclean_elections: how many leaders those appends elected that may lack records.
     """
-
-    driver: RaftDriver
 
     def __init__(
         self,
         settings: ControllerSettings,
         configs: ConfigResolver,
+        driver: RaftDriver,
+        loader: MetadataLoader,
         *,
-        create_future: Callable[[], asyncio.Future[Any]],
         clock: Clock,
         random: random.Random,
-        on_fault: Callable[[BaseException], None],
+        counts: ControllerCounts,
+        on_fault: Callable[[Exception], None],
         loop: asyncio.AbstractEventLoop | None = None,
-        snapshots: SnapshotPolicy | None = None,
-        bootstrap: list[MetadataRecord] | None = None,
     ) -> None:
         self.settings = settings
         self.configs = configs
-        self.image = MetadataImage()
+        self.driver = driver
+        # A new controller gives each broker one full session first.
         self.sessions = BrokerSessions(settings.broker_session_timeout_ms)
+        self.is_active = True
         self._elections = PeriodicElections()
-        self.is_active = False
-        self.commits = 0
-        self.commit_ms = 0
-        self.unclean_elections = 0
-        self._latest = self.image
-        self._loaded_to = 0
-        self._loader = MetadataBatchLoader()
+        self._loader = loader
+        # The state after everything that was appended.
+        self._latest = loader.image
         self._pending: deque[_Pending] = deque()
-        # Requests that wait for the epoch's first record, or for the answer to a long request before them.
-        self._early: list[_Request] = []
+        # Requests that wait for the answer to a long one before them.
+        self._early: list[ControllerRequest] = []
         self._is_computing = False
         self._loop = loop
-        self._closed = False
-        # The message of NOT_CONTROLLER.
-        self._reason = "This node is not the active controller."
-        self._listeners: list[Listener] = []
-        self._create_future = create_future
         self._clock = clock
         self._random = random
-        self._snapshots = snapshots or SnapshotPolicy()
-        self._bootstrap = bootstrap
+        self._counts = counts
         self._on_fault = on_fault
+        self._reason = NOT_ACTIVE
 
-    def attach(self, driver: RaftDriver) -> None:
-        """Set the driver; call it once, before `driver.start()`."""
-        self.driver = driver
-        features = self.image.features._replace(kraft_version=driver.node.kraft_version)
-        self.image = self._latest = self.image._replace(features=features)
+    def __repr__(self) -> str:
+        role = "active" if self.is_active else "resigned"
+        return f"<QuorumController id={self.settings.node_id} {role} {self._latest!r} pending={len(self._pending)}>"
 
-    def add_listener(self, listener: Listener) -> None:
-        """Register a listener for commits; a late listener first receives the whole current image."""
-        self._listeners.append(listener)
-        if self.image.provenance.offset >= 0:
-            delta = MetadataDelta(MetadataImage())
-            for record in self.image.records():
-                delta.replay(record)
-            listener(delta, self.image)
+    def begin(self, bootstrap: list[MetadataRecord] | None) -> None:
+        """Write the first records of a log that has none; call it once, before `answer`."""
+        if self._latest.features.metadata_version is not None:
+            return
+        try:
+            records = activation_records(bootstrap, self._min_insync_replicas())
+            self._append(_change(self._view(), ControllerResult(None, records)), None)
+        except Exception as error:
+            self._on_fault(error)
 
-    def handle(
-        self,
-        api_key: int,
-        version: int,
-        request: Message,
-        *,
-        principal: str = "User:ANONYMOUS",
-        deadline_ms: int | None = None,
-        mutation_quota: PartitionQuota | None = None,
-        is_long: bool = False,
-    ) -> asyncio.Future[Any]:
-        """Answer a request.
+    def resign(self, reason: str) -> None:
+        """Fail what waits; nothing is appended after this.
 
         Args:
-            deadline_ms: until when the request may begin, by the wall clock; None for no limit but the minute in which it must end.
-            mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
-            is_long: the request takes too long for one turn of the loop.
-
-        Returns:
-            A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
-            request does: NOT_CONTROLLER on a node that does not lead, REQUEST_TIMED_OUT when its time is over (a change
-            may then still be committed), or what the API's manager raises.
+            reason: the message of NOT_CONTROLLER.
         """
-        expires_ms = self._clock.monotonic_ms() + FORWARDING_TIMEOUT_MS
-        if deadline_ms is not None:
-            deadline_ms = self._clock.to_monotonic_ms(deadline_ms)
-        future = self._create_future()
-        asked = _Request(api_key, version, request, deadline_ms, expires_ms, mutation_quota, is_long, future)
-        if not self.is_active and not self._closed and self.driver.node.is_leader:
-            # Elected, but the epoch's first record is not committed yet: the answer waits for that.
-            self._early.append(asked)
-        else:
-            self._answer(asked)
-        return asked.future
+        self.is_active = False
+        self._reason = reason
+        self._answer_early()
+        while self._pending:
+            request = self._pending.popleft().request
+            if request is not None:
+                request.fail(KafkaError(ErrorCode.NOT_CONTROLLER, self._reason))
 
-    def _answer(self, request: _Request) -> None:
+    def answer(self, request: ControllerRequest) -> None:
+        """Answer a request, at once or when its change is committed."""
         if request.future.done():
             return
-        if self._is_computing and not self._closed:
+        if self._is_computing and self.is_active:
+            if request.api_key == ApiKey.BROKER_HEARTBEAT:
+                cluster_control.keep_session(self._view(), cast("BrokerHeartbeatRequest", request.body))
             self._early.append(request)
             return
         try:
@@ -271,14 +230,18 @@ class QuorumController:
                 return
             view = self._view(request.version, request.mutation_quota)
             result = _bounded(manager(view, request.body))
-            if len(result.records) > RECORDS_PER_TURN and self._loop is not None:
+            if result.batches is not None:
+                run_on_the_spot(self._answer_in_batches(request, result.response, result.batches), self._loop)
+            elif len(result.records) > RECORDS_PER_TURN and self._loop is not None:
                 in_background(self._answer_apart(request, lambda *_: result, self._loop), self._loop)
             else:
                 self._finish(request, _change(view, result))
         except Exception as error:
             request.fail(error)
 
-    async def _answer_apart(self, request: _Request, manager: Manager, loop: asyncio.AbstractEventLoop) -> None:
+    async def _answer_apart(
+        self, request: ControllerRequest, manager: Manager, loop: asyncio.AbstractEventLoop
+    ) -> None:
         """Answer a long request, whose change is computed in the executor; later requests wait until it is."""
 
         def compute(view: ControllerView) -> _Change:
@@ -286,14 +249,15 @@ class QuorumController:
 
         self._is_computing = True
         try:
-            view = None
-            # Again if the controller's own records came between: the answer must follow from the latest state.
-            while view is None or (view.image is not self._latest and self.is_active):
-                view = self._view(request.version, request.mutation_quota)
-                change = await loop.run_in_executor(None, compute, view)
+            view = self._view(request.version, request.mutation_quota)
+            change = await loop.run_in_executor(None, compute, view)
             if not self.is_active:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, self._reason)
-            if not request.future.done():
+            if request.future.done():
+                return
+            if change.result.batches is not None:
+                await self._finish_in_batches(request, change.result.response, change.result.batches)
+            else:
                 self._finish(request, change)
         except Exception as error:
             request.fail(error)
@@ -301,7 +265,30 @@ class QuorumController:
             self._is_computing = False
             self._answer_early()
 
-    def _finish(self, request: _Request, change: _Change) -> None:
+    async def _answer_in_batches(self, request: ControllerRequest, response: Message, batches: Batches) -> None:
+        """Answer a request whose change has any size; later requests wait until it is appended."""
+        self._is_computing = True
+        try:
+            await self._finish_in_batches(request, response, batches)
+        except Exception as error:
+            request.fail(error)
+        finally:
+            self._is_computing = False
+            self._answer_early()
+
+    async def _finish_in_batches(self, request: ControllerRequest, response: Message, batches: Batches) -> None:
+        records = await self._append_batches(batches)
+        self._finish(request, _change(self._view(), ControllerResult(response, records)))
+
+    async def _append_batches(self, batches: Batches) -> list[MetadataRecord]:
+        """As `append_batches`, for as long as this controller is active."""
+
+        def append(records: list[MetadataRecord]) -> None:
+            self._append(_change(self._view(), ControllerResult(None, records)), None)
+
+        return await append_batches(batches, append, lambda: self.is_active, self._loop)
+
+    def _finish(self, request: ControllerRequest, change: _Change) -> None:
         """Append the records of a change and give its response, or the response alone when all before it is committed.
 
         Raises:
@@ -315,10 +302,7 @@ class QuorumController:
                 raise KafkaError(ErrorCode.POLICY_VIOLATION, str(error)) from None
         elif self._pending:
             last = self._pending[-1]
-            delta = MetadataDelta(last.image)
-            self._pending.append(
-                _Pending(last.appended_ms, last.last_offset, delta, last.image, result.response, request)
-            )
+            self._pending.append(_Pending(last.appended_ms, last.last_offset, None, result.response, request))
         else:
             request.future.set_result(result.response)
 
@@ -335,7 +319,7 @@ class QuorumController:
             mutation_quota,
         )
 
-    def _append(self, change: _Change, request: _Request | None) -> None:
+    def _append(self, change: _Change, request: ControllerRequest | None) -> None:
         """Append records; the request is answered after their commit.
 
         Raises:
@@ -343,191 +327,79 @@ class QuorumController:
             KafkaError: KAFKA_STORAGE_ERROR; nothing was appended.
         """
         result, delta, image, values = change
-        last_offset = self.driver.node.end_offset + len(result.records) - 1
+        base_offset = self.driver.node.end_offset
+        last_offset = base_offset + len(result.records) - 1
         image = image._replace(
             provenance=MetadataProvenance(last_offset, self.driver.node.epoch, self._clock.wall_ms())
         )
         before = self._latest
-        # In the queue before the append, because the commit may come before the append returns.
+        # In the queues before the append, because the commit may come before the append returns.
         self._latest = image
         now_ms = self._clock.monotonic_ms()
-        self._pending.append(_Pending(now_ms, last_offset, delta, image, result.response, request))
-        self._snapshots.appended(sum(map(len, values)))
+        self._pending.append(_Pending(now_ms, last_offset, delta, result.response, request))
+        self._loader.appended(OwnChange(base_offset, delta, image, sum(map(len, values))))
         try:
             self.driver.append(values)
         except (BatchTooLarge, AppendFailed) as error:
             self._latest = before
             self._pending.pop()
+            self._loader.take_back()
             if isinstance(error, AppendFailed):
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             raise
         except Exception as error:
-            self._stop_on(error)
+            self._on_fault(error)
 
-    def on_high_watermark(self, offset: int) -> None:
-        if not self.is_active and not self._closed:
-            try:
-                self._load(offset)
-            except Exception as error:
-                # For any reason: two replicas that read one log must not reach different states.
-                self._stop_on(error)
-                return
-        while self._pending and self._pending[0].last_offset < offset:
+    def on_commit(self, image: MetadataImage) -> None:
+        """Give the responses that waited for what is committed now; publishers know it already."""
+        while self._pending and self._pending[0].last_offset <= image.provenance.offset:
             committed = self._pending.popleft()
-            if committed.image is not self.image:
-                self.commits += 1
-                self.commit_ms += self._clock.monotonic_ms() - committed.appended_ms
+            if committed.delta is not None:
+                self._counts.commits += 1
+                self._counts.commit_ms += self._clock.monotonic_ms() - committed.appended_ms
                 if committed.delta.topics is not None:
-                    self.unclean_elections += committed.delta.topics.unclean_elections
-            self._publish(committed.delta, committed.image)
+                    self._counts.unclean_elections += committed.delta.topics.unclean_elections
             if committed.request is not None and not committed.request.future.done():
                 committed.request.future.set_result(committed.response)
-        # Own commits count as loaded: a controller that resigns and leads again does not replay them.
-        self._loaded_to = max(self._loaded_to, offset)
-        if not self._pending and not self._closed:
-            self._maybe_snapshot()
-
-    def on_leader(self, epoch: int) -> None:
-        if self._closed:
-            return
-        self.is_active = True
-        if self.image.features.metadata_version is None:
-            try:
-                records = activation_records(self._bootstrap, self._min_insync_replicas())
-                self._append(_change(self._view(), ControllerResult(None, records)), None)
-            except Exception as error:
-                self._stop_on(error)
-        self._answer_early()
-
-    def on_resigned(self, epoch: int) -> None:
-        """Forget what is not committed, and all that only the active controller knows."""
-        self.is_active = False
-        self._latest = self.image
-        self.sessions = BrokerSessions(self.settings.broker_session_timeout_ms)
-        self._elections = PeriodicElections()
-        self._answer_early()
-        self._fail_pending()
 
     def _answer_early(self) -> None:
         early, self._early = self._early, []
         for request in early:
-            self._answer(request)
+            self.answer(request)
 
     def _min_insync_replicas(self) -> int:
         key = self.configs.schema.of(ConfigResourceType.TOPIC)["min.insync.replicas"]
-        value = self.configs.topic_default(self.image.configs, key)[0]
+        value = self.configs.topic_default(self._latest.configs, key)[0]
         assert isinstance(value, int)
         return value
 
-    def _load(self, to_offset: int) -> None:
-        """Replay what the log holds and this controller did not append: everything, at the start."""
-        delta = MetadataDelta(self.image)
-        provenance = self.image.provenance
-        metadata_log = self.driver.log
-        snapshot = metadata_log.latest_snapshot()
-        if snapshot is not None and snapshot.end_offset > self._loaded_to:
-            loaded_image = MetadataDelta(MetadataImage())
-            for record in load_snapshot(metadata_log.read_snapshot(snapshot)):
-                loaded_image.replay(record)
-            # What the snapshot lacks was deleted before it was written.
-            delta = difference(self.image, loaded_image.apply())
-            provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
-            self._loaded_to = snapshot.end_offset
-        loaded_bytes = 0
-        for batch in metadata_log.read(self._loaded_to, to_offset):
-            loaded_bytes += len(batch)
-            for loaded in self._loader.load((batch,)):
-                for record in loaded.records:
-                    delta.replay(record)
-                provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
-        self._loaded_to = to_offset
-        self._snapshots.appended(loaded_bytes)
-        image = delta.apply(provenance)
-        self._latest = image
-        self._publish(delta, image)
-
-    def _publish(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        if image is self.image:
-            return
-        self.image = image
-        for listener in self._listeners:
-            try:
-                listener(delta, image)
-            except Exception as error:
-                self._stop_on(error)
-                return
-
-    def _stop_on(self, error: Exception) -> None:
-        """Close the controller and tell the host, which has to end the process."""
-        self._reason = f"The controller has stopped: {error}"
-        logger.critical("The state of the metadata log is unknown, this node stops: %s", error, exc_info=error)
-        self.close()
-        self._on_fault(error)
-
-    def _maybe_snapshot(self) -> None:
-        if not self._snapshots.is_due(self._clock.monotonic_ms()):
-            return
-        try:
-            self.write_snapshot()
-        except Exception as error:
-            # The log still holds everything, so a snapshot that fails costs space and nothing else.
-            logger.warning(
-                "Cannot write a snapshot of the metadata, the log goes on without: %s",
-                in_words(error),
-                exc_info=None if isinstance(error, OSError) else error,
-            )
-            self._snapshots.written(self._clock.monotonic_ms())
-
-    def write_snapshot(self) -> SnapshotId:
-        """Write a snapshot of the committed image, and let the log drop what it covers."""
-        provenance = self.image.provenance
-        snapshot = SnapshotId(provenance.offset + 1, provenance.epoch)
-        # Not the voters in force: their record may not be committed yet.
-        voters = self.driver.node.history.at(provenance.offset)
-        data = build_snapshot(
-            self.image,
-            voters.voters,
-            kraft_version=voters.kraft_version,
-            append_time_ms=provenance.last_contained_log_time_ms,
-        )
-        self.driver.log.write_snapshot(snapshot, data)
-        self.driver.log.trim()
-        self._snapshots.written(self._clock.monotonic_ms())
-        return snapshot
-
     def tick(self) -> None:
-        """Time out requests, fence brokers whose session has expired, hold elections; the server calls this on a timer."""
+        """Time out requests, fence brokers whose session has expired, hold elections."""
         now_ms = self._clock.monotonic_ms()
         for request in self._early:
-            if request.is_late(now_ms):
-                request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, LATE))
+            request.fail_if_late(now_ms)
         for pending in self._pending:
             if pending.request is not None and pending.request.expires_ms < now_ms:
                 pending.request.fail(KafkaError(ErrorCode.REQUEST_TIMED_OUT, UNCOMMITTED))
-        while self.is_active and (records := self._due(view := self._view())):
+        if self.is_active:
+            run_on_the_spot(self._write_due(), self._loop)
+
+    async def _write_due(self) -> None:
+        while self.is_active and not self._is_computing and (batches := self._due(self._view())) is not None:
+            self._is_computing = True
             try:
-                self._append(_change(view, ControllerResult(None, records)), None)
-            except KafkaError as error:
-                logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
+                records = await self._append_batches(batches)
+                if records:
+                    self._append(_change(self._view(), ControllerResult(None, records)), None)
+            except (KafkaError, BatchTooLarge) as error:
+                if self.is_active:
+                    logger.warning("Cannot write what is due, fenced brokers or elections: %s", error)
                 return
+            finally:
+                self._is_computing = False
+                self._answer_early()
+            if self._loop is not None:
+                await turn()
 
-    def _due(self, view: ControllerView) -> list[MetadataRecord]:
+    def _due(self, view: ControllerView) -> Batches | None:
         return cluster_control.fence_stale(view) or self._elections.due(view)
-
-    def close(self) -> None:
-        """Fail what waits; nothing is appended after this."""
-        self.is_active = False
-        self._closed = True
-        self.driver.close()
-        self._answer_early()
-        self._fail_pending()
-
-    def _fail_pending(self) -> None:
-        while self._pending:
-            request = self._pending.popleft().request
-            if request is not None:
-                request.fail(KafkaError(ErrorCode.NOT_CONTROLLER, self._reason))
-
-    def __repr__(self) -> str:
-        role = "active" if self.is_active else "standby"
-        return f"<QuorumController id={self.settings.node_id} {role} {self.image!r} pending={len(self._pending)}>"

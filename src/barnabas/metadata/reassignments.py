@@ -1,12 +1,16 @@
 """AlterPartitionReassignments and ListPartitionReassignments.
 
-A reassignment names the target replicas of a partition. New replicas are added and catch up, then the old ones are
-removed (KIP-455).
+A reassignment names the target replicas of a partition. New replicas are added and catch up, then the old ones are removed.
 
-- Null replicas cancel a reassignment that runs; if none runs, the error is NO_REASSIGNMENT_IN_PROGRESS.
+- The first change adds the new replicas. `PartitionChangeBuilder` completes the reassignment with the change after which all target
+  replicas are in the ISR; this first change can be it.
+- Null replicas cancel a reassignment that runs; if none runs, the error is NO_REASSIGNMENT_IN_PROGRESS. If no replica that would stay is
+  in sync, only a topic with unclean.leader.election.enable can go back.
 - A target that the partition already has is a success without a record.
+- Fenced brokers are valid targets.
 
-Limits: a target with brokers that have to catch up is rejected with INVALID_REPLICA_ASSIGNMENT until followers exist.
+Difference from Kafka: a new target may keep all replicas of a reassignment that runs. Kafka then removes those that the old target
+lacked.
 
 Sources: KIP-455, KIP-860; Kafka's `ReplicationControlManager.alterPartitionReassignments`.
 """
@@ -14,8 +18,12 @@ Sources: KIP-455, KIP-860; Kafka's `ReplicationControlManager.alterPartitionReas
 from __future__ import annotations
 
 from barnabas.metadata.controller_view import NO_ERROR, ApiError, ControllerResult, ControllerView
-from barnabas.metadata.create_topics import check_assignment
+from barnabas.metadata.create_topics import check_replicas
+from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.partition_change_builder import Election, PartitionChangeBuilder
+from barnabas.metadata.partition_index import REASSIGNING
 from barnabas.metadata.partition_leaders import Elections, Hosted
+from barnabas.metadata.reassignment_replicas import ReassignmentReplicas, revert
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
@@ -60,35 +68,42 @@ def _reassign(
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}."), []
     if replicas is None:
         return _cancel(view, Hosted(topic, index, partition))
-    error = check_assignment(view, replicas, index, None)
+    error = check_replicas(view, replicas, None)
     if error.code is not ErrorCode.NONE:
         return error, []
-    if not may_resize and len(replicas) != len(partition.replicas):
-        message = f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}"
+    factor = len({*partition.replicas} - {*partition.removing_replicas})
+    if not may_resize and len(replicas) != factor:
+        message = f"The replication factor is changed from {factor} to {len(replicas)}"
         return ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, message), []
-    target = tuple(replicas)
-    if target == partition.replicas and not partition.is_reassigning:
-        return NO_ERROR, []
-    if any(replica not in partition.isr for replica in target):
-        message = "Moving a partition to brokers that have to catch up first is not supported yet."
-        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
-    return NO_ERROR, _moved(view, Hosted(topic, index, partition), target)
+    at = Hosted(topic, index, partition)
+    moving = ReassignmentReplicas.between(partition.replicas, replicas)
+    builder = Elections(view).builder(at, Election.ONLINE)
+    builder.replicas = moving.replicas
+    builder.removing_replicas = moving.removing
+    # If nothing is added, those that a reassignment added before leave again when it is cancelled.
+    builder.adding_replicas = moving.adding or partition.adding_replicas
+    return NO_ERROR, _changed(builder, at)
 
 
 def _cancel(view: ControllerView, at: Hosted) -> tuple[ApiError, list[MetadataRecord]]:
-    partition = at.partition
-    if not partition.is_reassigning:
+    if not at.partition.is_reassigning:
         return ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS), []
-    kept = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
-    return NO_ERROR, _moved(view, at, kept)
+    reverted = revert(at.partition)
+    if reverted is None:
+        message = "Invalid replica assignment: addingReplicas contains all replicas."
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
+    elections = Elections(view)
+    if reverted.is_unclean and not elections.is_unclean(at.topic):
+        why = "because it would require an unclean leader election."
+        message = f"Unable to revert partition assignment for {at.topic.name}:{at.partition_id} {why}"
+        return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message), []
+    builder = elections.builder(at)
+    builder.replicas, builder.isr = reverted.replicas, reverted.isr
+    builder.removing_replicas = builder.adding_replicas = ()
+    return NO_ERROR, _changed(builder, at)
 
 
-def _moved(view: ControllerView, at: Hosted, target: tuple[int, ...]) -> list[MetadataRecord]:
-    """Return the change to these replicas, which ends a reassignment."""
-    builder = Elections(view).builder(at)
-    builder.replicas = target
-    builder.isr = tuple(replica for replica in at.partition.isr if replica in target)
-    builder.ends_reassignment = True
+def _changed(builder: PartitionChangeBuilder, at: Hosted) -> list[MetadataRecord]:
     change = builder.build(at.topic.topic_id, at.partition_id)
     return [] if change is None else [change]
 
@@ -99,7 +114,9 @@ def list_reassignments(
     """Answer one ListPartitionReassignments request: a null list asks for all partitions."""
     topics = view.image.topics.by_name
     if request.topics is None:
-        asked = [(name, list(topics[name].partitions)) for name in sorted(topics)]
+        image = view.image.topics
+        running = image.partition_index.get(REASSIGNING, NOTHING)
+        asked = sorted((image.by_id[topic_id].name, list(indexes)) for topic_id, indexes in running.items())
     else:
         asked = [(entry.name, entry.partition_indexes) for entry in request.topics]
     response = messages.ListPartitionReassignmentsResponse(error_message=None)

@@ -4,7 +4,7 @@
 image. An image is never altered: what did not change is shared between two images, so a commit that touches one topic
 costs one copy of the table of topics and one of that topic's partitions.
 
-- `by_name` and `by_id` hold the same `TopicImage` objects.
+- `by_name` and `by_id` hold the same `TopicImage` objects; `partition_index` finds partitions by what concerns a broker.
 - A partition's `leader` is -1 if it has none; `leader_epoch` and `partition_epoch` never go back for one topic id.
 - Deleting a topic and creating one of the same name within one delta leaves two entries: the id in `deleted`, and the
   new id in `changed`.
@@ -15,10 +15,11 @@ PartitionChangeRecord, RemoveTopicRecord, ClearElrRecord; KIP-966 for the eligib
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from barnabas.metadata.nothing import NOTHING
+from barnabas.metadata.partition_index import IndexDelta, PartitionIndex
 from barnabas.protocol import messages
 from barnabas.protocol.primitives import uuid_to_str
 
@@ -121,6 +122,16 @@ class TopicImage(NamedTuple):
 class TopicsImage(NamedTuple):
     by_name: Mapping[str, TopicImage] = NOTHING
     by_id: Mapping[bytes, TopicImage] = NOTHING
+    partition_index: PartitionIndex = NOTHING
+
+    @classmethod
+    def of(cls, topics: Iterable[TopicImage]) -> TopicsImage:
+        """Return the image of these topics."""
+        delta = TopicsDelta(cls())
+        for topic in topics:
+            created = delta.changed[topic.topic_id] = TopicDelta(topic._replace(partitions={}), is_new=True)
+            created.partition_changes.update(topic.partitions)
+        return delta.apply()
 
     def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         found = self.by_name.get(topic)
@@ -228,11 +239,14 @@ class TopicsDelta:
                     self._topic(topic_id, "ClearElrRecord").partition_changes[index] = cleared
 
     def apply(self) -> TopicsImage:
-        by_name, by_id = dict(self.image.by_name), dict(self.image.by_id)
+        by_name, by_id, index = dict(self.image.by_name), dict(self.image.by_id), IndexDelta(self.image.partition_index)
         for topic_id, topic in self.deleted.items():
+            index.change(topic_id, ((i, partition, None) for i, partition in topic.partitions.items()))
             del by_id[topic_id]
             if by_name[topic.name].topic_id == topic_id:
                 del by_name[topic.name]
         for topic_id, delta in self.changed.items():
+            before = delta.image.partitions
+            index.change(topic_id, ((i, before.get(i), after) for i, after in delta.partition_changes.items()))
             by_name[delta.name] = by_id[topic_id] = delta.apply()
-        return TopicsImage(by_name, by_id)
+        return TopicsImage(by_name, by_id, index.apply())

@@ -32,17 +32,20 @@ class RaftDriver:
         node: RaftNode,
         log: ReplicatedLog,
         election_store: ElectionStateStore,
-        listener: QuorumListener,
         clock: Clock,
     ) -> None:
         self.node = node
         self.log = log
         self._election_store = election_store
-        self._listener = listener
+        self._listeners: list[QuorumListener] = []
         self._clock = clock
         self._flushing = False
         self._flush_wanted = False
         self.closed = False
+
+    def add_listener(self, listener: QuorumListener) -> None:
+        """Register a listener, before `start`; they are called in the order in which they were added."""
+        self._listeners.append(listener)
 
     def start(self) -> None:
         self._carry_out(self.node.start(self._clock.wall_ms()))
@@ -92,11 +95,14 @@ class RaftDriver:
             self.log.append(batch, self.node.epoch)
         if ready.high_watermark is not None:
             self.log.set_high_watermark(ready.high_watermark)
-            self._listener.on_high_watermark(ready.high_watermark)
+            for listener in self._listeners:
+                listener.on_high_watermark(ready.high_watermark)
         if ready.leader_epoch is not None:
-            self._listener.on_leader(ready.leader_epoch)
+            for listener in self._listeners:
+                listener.on_leader(ready.leader_epoch)
         if ready.left_epoch is not None:
-            self._listener.on_resigned(ready.left_epoch)
+            for listener in self._listeners:
+                listener.on_resigned(ready.left_epoch)
         if ready.flush:
             self._flush()
 

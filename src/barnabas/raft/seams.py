@@ -62,8 +62,8 @@ class ReplicatedLog(LogReader, Protocol):
 
     def read_snapshot(self, snapshot: SnapshotId) -> bytes: ...
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
-        """Make a snapshot durable and visible at once; an unfinished one is never seen."""
+    async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        """Make a snapshot durable, then visible; an unfinished one is never seen."""
 
     def trim(self) -> None:
         """Drop old snapshots, and segments that a snapshot covers, as far as retention allows."""

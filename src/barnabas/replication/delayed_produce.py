@@ -40,7 +40,7 @@ class AwaitedCommit:
         elif not partition.is_leader or partition.leader_epoch != self.leader_epoch:
             self.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif partition.log.high_watermark >= self.required_offset:
-            enough = len(partition.isr) >= partition.effective_min_isr
+            enough = len(partition.state.maximal_isr) >= partition.effective_min_isr
             self.error_code = ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return self.error_code is not None
 

@@ -122,7 +122,9 @@ class FetchParams(NamedTuple):
 
     Attributes:
         replica_id: the follower's node id, -1 for a consumer.
+        replica_epoch: the follower's broker epoch, -1 if unknown.
         only_changes: leave out partitions without changes (an incremental session).
+        is_read_again: the request waits, and an earlier pass has recorded where the follower's logs end.
     """
 
     version: int
@@ -132,6 +134,12 @@ class FetchParams(NamedTuple):
     max_bytes: int
     isolation_level: int
     only_changes: bool = False
+    is_read_again: bool = False
+    replica_epoch: int = -1
+
+    def read_again(self) -> FetchParams:
+        """Return the parameters of the next pass, after a wait."""
+        return self if self.replica_id < 0 else self._replace(is_read_again=True)
 
 
 class FetchRead(NamedTuple):
@@ -230,6 +238,8 @@ class _Reading:
         "_committed_only",
         "_lookup",
         "_only_changes",
+        "_records_progress",
+        "_replica_epoch",
         "_replica_id",
         "bytes_left",
         "bytes_read",
@@ -239,6 +249,8 @@ class _Reading:
     def __init__(self, params: FetchParams, lookup: PartitionLookup) -> None:
         self._lookup = lookup
         self._replica_id = params.replica_id
+        self._replica_epoch = params.replica_epoch
+        self._records_progress = params.replica_id >= 0 and not params.is_read_again
         self._only_changes = params.only_changes
         self._committed_only = params.isolation_level == READ_COMMITTED
         self.bytes_left = params.max_bytes
@@ -258,8 +270,7 @@ class _Reading:
         high_watermark = log.high_watermark
         end = high_watermark
         if self._replica_id >= 0:
-            if partition.update_follower(self._replica_id, wanted.fetch_offset):
-                self._lookup.high_watermark_moved(partition)
+            partition.check_follower(self._replica_id, wanted.current_leader_epoch, self._replica_epoch)
             end = log.log_end_offset
         elif self._committed_only:
             end = log.last_stable_offset
@@ -271,6 +282,8 @@ class _Reading:
             self.must_respond = True
         elif wanted.fetch_offset != end:
             records = self._records(wanted, log, end)
+        if self._records_progress and diverging is None:
+            self._record_progress(wanted, partition)
         if (
             records is None
             and self._only_changes
@@ -294,6 +307,17 @@ class _Reading:
             aborted_transactions=aborted,
             records=b"" if records is None else records,
         )
+
+    def _record_progress(self, wanted: FetchPartition, partition: Partition) -> None:
+        """Record where a follower's log ends: it has the records of this log up to its fetch offset.
+
+        One that diverges, or that fetches outside this log, does not have them (KAFKA-13141). Each request counts once, when it arrives:
+        after a wait the follower may have restarted with a shorter log.
+        """
+        if partition.update_follower(
+            self._replica_id, wanted.fetch_offset, wanted.log_start_offset, self._replica_epoch
+        ):
+            self._lookup.high_watermark_moved(partition)
 
     def _records(self, wanted: FetchPartition, log: PartitionLog, end: int) -> RecordSlice | None:
         """Read whole batches below `end`, as many bytes as the limits allow; None if the log has no batch to give."""

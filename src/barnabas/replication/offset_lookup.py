@@ -9,7 +9,10 @@
 
 A record is found only if the reader may see it: below the high watermark, or below the last stable offset for read_committed.
 
-Source: Kafka's `Partition.fetchOffsetForTimestamp`, `UnifiedLog.fetchOffsetByTimestamp`; KIP-79, KIP-734, KIP-405, KIP-1005.
+A new leader's high watermark may be lower than its predecessor's was. Until it reaches the start of the leader's epoch, a consumer that
+looks for the end, or for a record that is not below it, gets OFFSET_NOT_AVAILABLE and retries: the end never goes back (KIP-207).
+
+Source: Kafka's `Partition.fetchOffsetForTimestamp`, `UnifiedLog.fetchOffsetByTimestamp`; KIP-79, KIP-207, KIP-734, KIP-405, KIP-1005.
 """
 
 from __future__ import annotations
@@ -71,11 +74,13 @@ def lookup_offset(
         from_offset, is_apart: as `PartitionLog.offset_for_timestamp`.
 
     Raises:
-        KafkaError: reading the log failed.
+        KafkaError: OFFSET_NOT_AVAILABLE, or reading the log failed.
         RecordsToSearch: only with `is_apart`.
     """
     log = partition.log
     if timestamp == LATEST:
+        if isolation_level is not None:
+            partition.check_high_watermark_is_known()
         return FoundOffset(_visible_end(partition, isolation_level), -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
@@ -86,11 +91,15 @@ def lookup_offset(
         return FoundOffset()
     else:
         found = log.offset_for_timestamp(timestamp, from_offset=from_offset, is_apart=is_apart)
-    return FoundOffset() if found is None else _visible(partition, found, isolation_level)
+    return _visible(partition, found, isolation_level)
 
 
-def _visible(partition: Partition, found: TimestampAndOffset, isolation_level: int | None) -> FoundOffset:
-    return FoundOffset(*found) if found.offset < _visible_end(partition, isolation_level) else FoundOffset()
+def _visible(partition: Partition, found: TimestampAndOffset | None, isolation_level: int | None) -> FoundOffset:
+    if found is not None and found.offset < _visible_end(partition, isolation_level):
+        return FoundOffset(*found)
+    if isolation_level is not None:
+        partition.check_high_watermark_is_known()
+    return FoundOffset()
 
 
 def _visible_end(partition: Partition, isolation_level: int | None) -> int:

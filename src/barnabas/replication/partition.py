@@ -1,19 +1,26 @@
 """One replica on this broker: its partition's leader, in-sync replicas and high watermark.
 
     metadata image ──► PartitionRegistration ──► Partition ──► PartitionLog
-                       (leader, epoch, ISR)      (checks, high watermark)   (bytes)
+                       (leader, epoch, ISR)          │         (bytes)
+                                                     ├──► PartitionState   the ISR, and a change of it that is not answered yet
+                                                     └──► Followers        what their fetches said, only at the leader
 
 - Only the leader at the current epoch appends and serves clients. A client with an older leader epoch gets FENCED_LEADER_EPOCH and
   must refresh its metadata. A client with a newer one gets UNKNOWN_LEADER_EPOCH and must retry, because this broker lags (KIP-320).
-- The high watermark is the smallest log end offset of the in-sync replicas and never decreases; a sole replica's records are committed
-  when they are in its log. While fewer than min.insync.replicas are in sync it stands still, also for records with acks=1.
-- acks=all needs min.insync.replicas in-sync replicas, but never more than the partition has replicas (KIP-966).
+- The high watermark is the smallest log end offset of the maximal ISR and never decreases; `followers` has the details. A sole
+  replica's records are committed when they are in its log.
+- While the committed ISR is smaller than min.insync.replicas the high watermark stands still, also for records with acks=1. acks=all
+  then gets NOT_ENOUGH_REPLICAS. A partition never needs more in-sync replicas than it has replicas (KIP-966).
+- The answer of AlterPartition and the metadata log report the same changes. A registration whose partition epoch is not newer than the
+  known one changes neither the ISR nor a pending change. (Kafka drops the pending change; the high watermark could then pass a replica
+  that the controller is just adding.)
 - The log is opened on first use: a broker with thousands of partitions starts, and creates thousands more, without touching their
   files.
 
-A follower's fetch reports its log end through `update_follower`. Only the controller shrinks and expands the ISR.
+A follower's fetch reports its log end through `update_follower`. `prepare_expand_isr` and `prepare_shrink_isr` give the proposals for
+AlterPartition; nothing sends them yet.
 
-Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-966.
+Source: Kafka's `Partition`; KIP-101, KIP-279, KIP-320, KIP-497, KIP-966.
 """
 
 from __future__ import annotations
@@ -23,6 +30,14 @@ from typing import TYPE_CHECKING, Protocol
 from barnabas.log.append_checks import Opened
 from barnabas.log.partition_log import AppendInfo, AppendOrigin, PartitionLog
 from barnabas.protocol.errors import ErrorCode, KafkaError, StaleMetadataError
+from barnabas.replication.followers import BrokerStates, Followers
+from barnabas.replication.partition_state import (
+    CommittedPartitionState,
+    PartitionState,
+    PendingExpandIsr,
+    PendingIsrChange,
+    PendingShrinkIsr,
+)
 
 if TYPE_CHECKING:
     from barnabas.log.transaction_verification import VerificationGuard
@@ -30,15 +45,22 @@ if TYPE_CHECKING:
     from barnabas.replication.fetch_reader import FetchPartition
     from barnabas.replication.hosted_topic import HostedTopic
 
-__all__ = ["LogOpener", "Partition"]
+__all__ = ["ACKS_ALL", "Partition", "PartitionHost"]
 
 ACKS_ALL = -1
+UNREGISTERED = CommittedPartitionState((), -1)
 
 
-class LogOpener(Protocol):
-    """Opens a partition's log on first use."""
+class PartitionHost(BrokerStates, Protocol):
+    """The ReplicaManager, for a partition."""
 
-    def open_log(self, partition: Partition) -> PartitionLog: ...
+    def open_log(self, partition: Partition) -> PartitionLog:
+        """Open a partition's log; called by the partition on first use."""
+        ...
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """Wake the requests that wait for the commit."""
+        ...
 
 
 class Partition:
@@ -46,80 +68,96 @@ class Partition:
 
     Attributes:
         leader: the leader's node id, -1 for none.
+        state: the ISR, and a pending change of it.
+        epoch_start_offset: the log end when this leader's epoch began; -1 if this replica does not lead, or its log is not open.
         observers: the partitions of fetch sessions that observe this one; None until the first one.
         is_deleted: set when the replica leaves this broker; holders of a reference must then look it up again.
     """
 
     __slots__ = (
-        "_follower_ends",
-        "_is_sole_replica",
+        "_followers",
+        "_host",
         "_log",
         "_min_isr",
         "_node_id",
-        "_opener",
+        "epoch_start_offset",
         "index",
         "is_deleted",
         "is_leader",
-        "isr",
         "leader",
         "leader_epoch",
         "observers",
         "replicas",
+        "state",
         "topic",
     )
 
-    def __init__(self, topic: HostedTopic, index: int, node_id: int, opener: LogOpener) -> None:
+    def __init__(self, topic: HostedTopic, index: int, node_id: int, host: PartitionHost) -> None:
         self.topic = topic
         self.index = index
         self.leader = -1
         self.leader_epoch = -1
-        self.isr: tuple[int, ...] = ()
+        self.epoch_start_offset = -1
+        self.state: PartitionState = UNREGISTERED
         self.replicas: tuple[int, ...] = ()
         self.is_leader = False
         self.is_deleted = False
         self.observers: dict[FetchPartition, None] | None = None
         self._node_id = node_id
-        self._opener = opener
+        self._host = host
         self._log: PartitionLog | None = None
-        self._is_sole_replica = False
         self._min_isr = -1
-        self._follower_ends: dict[int, int] | None = None
+        self._followers: Followers | None = None
 
     def __repr__(self) -> str:
         name, epoch = f"{self.topic.name}-{self.index}", self.leader_epoch
         return f"<Partition name={name} leader={self.leader} epoch={epoch} isr={list(self.isr)}>"
 
     def update(self, registration: PartitionRegistration) -> None:
-        """Apply the registration of a newer image."""
+        """Apply the registration of a newer image; nothing happens if an answer of AlterPartition was newer still."""
+        known_epoch = self.state.partition_epoch
+        if registration.partition_epoch < known_epoch:
+            return
         assert registration.leader_epoch >= self.leader_epoch, "the leader epoch of a topic id never decreases"
         is_new_epoch = registration.leader_epoch > self.leader_epoch
+        if registration.partition_epoch > known_epoch:
+            self.state = CommittedPartitionState(registration.isr, registration.partition_epoch)
         self.leader = registration.leader
         self.leader_epoch = registration.leader_epoch
-        self.isr = registration.isr
         self.replicas = registration.replicas
         self.is_leader = registration.leader == self._node_id
         self._min_isr = -1
-        self._is_sole_replica = self._commits_alone()
         if is_new_epoch:
-            self._follower_ends = None
+            self._followers = None
+            self.epoch_start_offset = -1
+        self._followers = self._followers_now()
         if self._log is not None:
             if is_new_epoch and self.is_leader:
-                self._log.begin_epoch(self.leader_epoch)
+                self._begin_epoch(self._log)
             self._advance_high_watermark(self._log)
+
+    def _followers_now(self) -> Followers | None:
+        """Return the followers, None for a sole replica and for one that does not lead."""
+        if not self.is_leader or len(self.replicas) == 1:
+            return None
+        others = [replica for replica in self.replicas if replica != self._node_id]
+        return Followers(self._host, others, self.isr, self._followers)
 
     def config_changed(self) -> None:
         """Pass the topic's changed settings to the log, if it is open."""
         self._min_isr = -1
-        self._is_sole_replica = self._commits_alone()
         if self._log is not None:
             self._log.reconfigure(self.topic.config)
             self._advance_high_watermark(self._log)
 
-    def _commits_alone(self) -> bool:
-        if not self.is_leader or self.isr != (self._node_id,):
-            return False
-        # With one replica the topic's settings, which are read when they are needed, do not matter.
-        return len(self.replicas) == 1 or self.effective_min_isr <= 1
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """The committed in-sync replicas."""
+        return self.state.isr
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        return len(self.state.isr) < self.effective_min_isr
 
     @property
     def effective_min_isr(self) -> int:
@@ -143,12 +181,31 @@ class Partition:
         return self._log
 
     def _open(self) -> PartitionLog:
-        log = self._opener.open_log(self)
+        log = self._host.open_log(self)
         self._log = log
         if self.is_leader:
-            log.begin_epoch(self.leader_epoch)
+            self._begin_epoch(log)
         self._advance_high_watermark(log)
         return log
+
+    def _begin_epoch(self, log: PartitionLog) -> None:
+        log.begin_epoch(self.leader_epoch)
+        self.epoch_start_offset = log.log_end_offset
+
+    def check_high_watermark_is_known(self) -> None:
+        """Reject a question for the end of the log, if this leader may not know yet what the leader before it had committed.
+
+        Until its high watermark reaches the start of its epoch, clients may have seen a higher one (KIP-207).
+
+        Raises:
+            KafkaError: OFFSET_NOT_AVAILABLE.
+        """
+        if self.log.high_watermark < self.epoch_start_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_NOT_AVAILABLE,
+                f"The high watermark of {self.topic.name}-{self.index} has not reached the start of leader epoch "
+                f"{self.leader_epoch}",
+            )
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Reject a request that this replica must not serve.
@@ -203,13 +260,15 @@ class Partition:
         """
         if not self.is_leader:
             self.check_leader()
-        if acks == ACKS_ALL and len(self.isr) < (self._min_isr if self._min_isr >= 0 else self.effective_min_isr):
+        followers = self._followers
+        if followers is not None and acks == ACKS_ALL and self.is_under_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR {list(self.isr)} is insufficient to satisfy the min.isr requirement of "
                 f"{self.effective_min_isr} for partition {self.topic.name}-{self.index}",
             )
         log = self._log or self._open()
+        before = -1 if followers is None else log.log_end_offset
         info = log.append_as_leader(
             records,
             self.leader_epoch,
@@ -218,9 +277,10 @@ class Partition:
             transaction_version=transaction_version,
             opened=opened,
         )
-        if self._is_sole_replica:
+        if followers is None:
             log.high_watermark = log.log_end_offset
         else:
+            followers.leader_appended(before)
             self._advance_high_watermark(log)
         return info
 
@@ -238,37 +298,99 @@ class Partition:
             producer_id, sequence, producer_epoch, supports_epoch_bump=supports_epoch_bump
         )
 
-    def update_follower(self, replica_id: int, log_end_offset: int) -> bool:
-        """Record a follower's log end, from its fetch; return whether the high watermark moved.
+    def check_follower(self, replica_id: int, current_leader_epoch: int = -1, broker_epoch: int = -1) -> None:
+        """Reject the fetch of a node that is not a follower of this leader.
+
+        Args:
+            current_leader_epoch, broker_epoch: from the request, -1 for none.
 
         Raises:
-            KafkaError: NOT_LEADER_OR_FOLLOWER if the node has no replica of this partition.
+            KafkaError: UNKNOWN_LEADER_EPOCH if the request has this leader's epoch: this broker may not know yet that the node gets
+                a replica. Else NOT_LEADER_OR_FOLLOWER, also for a broker that has registered again since. The node retries both.
         """
-        if replica_id not in self.replicas or replica_id == self._node_id:
+        if self._followers is None or replica_id not in self._followers:
             raise StaleMetadataError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                ErrorCode.NOT_LEADER_OR_FOLLOWER if current_leader_epoch < 0 else ErrorCode.UNKNOWN_LEADER_EPOCH,
                 f"Broker {replica_id} has no replica of {self.topic.name}-{self.index}",
             )
-        ends = self._follower_ends
-        if ends is None:
-            ends = self._follower_ends = {}
-        ends[replica_id] = log_end_offset
-        return self._advance_high_watermark(self.log)
+        if 0 <= broker_epoch < self._host.broker_epoch(replica_id):
+            raise StaleMetadataError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"Broker {replica_id} has registered again since its epoch {broker_epoch}",
+            )
+
+    def update_follower(
+        self, replica_id: int, fetch_offset: int, log_start_offset: int = -1, broker_epoch: int = -1
+    ) -> bool:
+        """Record a follower's fetch; return whether the high watermark moved.
+
+        The caller has checked the follower, and has read from `fetch_offset`: below it the follower's log and this one are the same.
+        """
+        assert self._followers is not None, f"{self} has no followers"
+        log = self.log
+        self._followers.fetched(replica_id, fetch_offset, log_start_offset, broker_epoch, log.log_end_offset)
+        return self._advance_high_watermark(log)
 
     def _advance_high_watermark(self, log: PartitionLog) -> bool:
-        # Below min.insync.replicas it stands still: a replica that leaves the ISR now still has every committed record (KIP-966).
-        if not self.is_leader or len(self.isr) < self.effective_min_isr:
+        if not self.is_leader:
             return False
         end = log.log_end_offset
-        if not self._is_sole_replica:
-            ends = self._follower_ends or {}
-            for replica in self.isr:
-                if replica != self._node_id:
-                    end = min(end, ends.get(replica, -1))
+        if self._followers is not None:
+            # Below min.insync.replicas it stands still: a replica that leaves the ISR now still has every committed record (KIP-966).
+            if self.is_under_min_isr:
+                return False
+            end = self._followers.smallest_end(end, self.state.maximal_isr)
         if end <= log.high_watermark:
             return False
         log.high_watermark = end
         return True
+
+    def prepare_expand_isr(self, replica_id: int) -> PendingExpandIsr | None:
+        """Begin to add a follower to the ISR; return the change to propose, None if the follower cannot join now.
+
+        The follower must have all that is committed. It must also have reached the start of this epoch: records of the leader before
+        may be committed above a high watermark that is not known yet.
+        """
+        state, followers = self.state, self._followers
+        if followers is None or not isinstance(state, CommittedPartitionState) or replica_id in state.isr:
+            return None
+        if not followers.may_join(replica_id, max(self.log.high_watermark, self.epoch_start_offset)):
+            return None
+        self.state = change = state.expand(replica_id, self.leader_epoch, self._broker_epochs(followers))
+        return change
+
+    def prepare_shrink_isr(self) -> PendingShrinkIsr | None:
+        """Begin to remove the followers that lag from the ISR; return the change to propose, None if nobody can leave now."""
+        state, followers = self.state, self._followers
+        if followers is None or not isinstance(state, CommittedPartitionState):
+            return None
+        late = followers.late(state.isr, self.log.log_end_offset)
+        if not late:
+            return None
+        self.state = change = state.shrink(late, self.leader_epoch, self._broker_epochs(followers))
+        return change
+
+    def _broker_epochs(self, followers: Followers) -> dict[int, int]:
+        return {**followers.broker_epochs(), self._node_id: self._host.broker_epoch(self._node_id)}
+
+    def isr_change_completed(
+        self, change: PendingIsrChange, leader_epoch: int, partition_epoch: int, isr: tuple[int, ...]
+    ) -> None:
+        """Apply the controller's answer to a proposal, unless newer metadata has ended the change before."""
+        if self.state is change:
+            self._end_change(change.completed(leader_epoch, partition_epoch, isr))
+
+    def isr_change_failed(self, change: PendingIsrChange, code: ErrorCode) -> bool:
+        """Apply the error of a proposal; return whether the same proposal must be sent again."""
+        if self.state is not change:
+            return False
+        self._end_change(change.failed(code))
+        return change.is_sent_again(code)
+
+    def _end_change(self, state: PartitionState) -> None:
+        self.state = state
+        if self._log is not None and self._advance_high_watermark(self._log):
+            self._host.high_watermark_moved(self)
 
     def last_offset_for_leader_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch at or below `epoch` and the offset where it ends, (-1, -1) if the log has none.

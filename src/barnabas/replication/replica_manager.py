@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ from barnabas.replication.topic_traffic import TopicTraffic
 if TYPE_CHECKING:
     from barnabas.log.log_manager import LogManager
     from barnabas.log.transaction_verification import VerificationGuard
+    from barnabas.metadata.cluster_image import BrokerRegistration
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.metadata.topics_image import TopicDelta
@@ -77,6 +79,7 @@ class ReplicaManager:
         now_ms: wall clock, epoch milliseconds.
         node_id: this broker.
         log_config_for: returns a topic's settings in an image.
+        lag_time_max_ms: replica.lag.time.max.ms.
 
     Attributes:
         topics, topics_by_id: the topics with a replica here.
@@ -91,12 +94,14 @@ class ReplicaManager:
         now_ms: Callable[[], int],
         node_id: int,
         log_config_for: Callable[[str, MetadataImage], LogConfig],
+        lag_time_max_ms: int = 30_000,
     ) -> None:
         self.topics: dict[str, HostedTopic] = {}
         self.topics_by_id: dict[bytes, HostedTopic] = {}
         self.image: MetadataImage | None = None
         self.log_manager = log_manager
         self.node_id = node_id
+        self.lag_time_max_ms = lag_time_max_ms
         self.departed_traffic = TopicTraffic()
         self.delayed_fetches = Purgatory("fetch", loop)
         self.delayed_produces = Purgatory("produce", loop)
@@ -203,8 +208,23 @@ class ReplicaManager:
 
         return self.log_manager.delete_unknown(is_known)
 
+    # For the partitions
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def broker_epoch(self, broker_id: int) -> int:
+        broker = self._broker(broker_id)
+        return -1 if broker is None else broker.epoch
+
+    def is_in_service(self, broker_id: int) -> bool:
+        broker = self._broker(broker_id)
+        return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+    def _broker(self, broker_id: int) -> BrokerRegistration | None:
+        return None if self.image is None else self.image.cluster.brokers.get(broker_id)
+
     def open_log(self, partition: Partition) -> PartitionLog:
-        """Open a partition's log; called by the partition on first use."""
         topic = partition.topic
         return self.log_manager.get_or_create(topic.name, partition.index, topic.topic_id, topic.config)
 
@@ -396,7 +416,7 @@ class ReplicaManager:
         """Return whether this broker leads the partition and has enough in-sync replicas for `append_internal`."""
         hosted = self.topics.get(topic)
         partition = None if hosted is None else hosted.partitions.get(index)
-        return partition is not None and partition.is_leader and len(partition.isr) >= partition.effective_min_isr
+        return partition is not None and partition.is_leader and not partition.is_under_min_isr
 
     def read_internal(self, topic: str, index: int, from_offset: int) -> Iterator[memoryview]:
         """Yield the batches of a partition one by one, from `from_offset` or the log start to the log end.
@@ -437,13 +457,13 @@ class ReplicaManager:
         Returns:
             The result of `respond`, or a future of it.
         """
-        if session is None:
-            read_again = partial(read_partitions, params, partitions, self)
-        else:
-            read_again = partial(self._read_session, params, session)
-        read = read_again()
+        read = read_partitions(params, partitions, self) if session is None else self._read_session(params, session)
         if read.bytes_read >= params.min_bytes or read.must_respond or params.max_wait_ms <= 0:
             return respond(read)
+        if session is None:
+            read_again = partial(read_partitions, params.read_again(), partitions, self)
+        else:
+            read_again = partial(self._read_session, params.read_again(), session)
         operation = DelayedFetch(self._loop, read_again, respond, params.min_bytes, read.bytes_read)
         keys: Sequence[Hashable] = (session,)
         if session is None:
@@ -460,9 +480,7 @@ class ReplicaManager:
             # Before the read, so that a change between two slices counts.
             operation = DelayedFetch(self._loop, lambda: NO_READ, lambda _: None, params.min_bytes, 0)
             left_ms = max(0, int((deadline - self._loop.time()) * 1000))
-            keys: Sequence[Hashable] = (session,)
-            if session is None:
-                keys = [wanted.partition for wanted in partitions if wanted.partition is not None]
+            keys: Sequence[Hashable] = self._replicas_of(partitions) if session is None else (session,)
             self.delayed_fetches.watch(operation, keys, left_ms)
             try:
                 if session is None:
@@ -474,9 +492,18 @@ class ReplicaManager:
                         session.ready.pop(wanted, None)
                 if read.bytes_read >= params.min_bytes or read.must_respond or self._loop.time() >= deadline:
                     return read
+                params = params.read_again()
                 await operation.future
             finally:
                 operation.finish(None)
+
+    def _replicas_of(self, partitions: Collection[FetchPartition]) -> list[Partition]:
+        """Look up the replicas that are here; the read that follows finds out why another one is not."""
+        for wanted in partitions:
+            if wanted.partition is None:
+                with suppress(KafkaError):
+                    wanted.partition = self.partition_for_fetch(wanted)
+        return [wanted.partition for wanted in partitions if wanted.partition is not None]
 
     def _read_session(self, params: FetchParams, session: FetchSession) -> FetchRead:
         ready = session.ready

@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from barnabas.client.library_message import fields_of
 from barnabas.retries.record import Record
 
 Where = tuple[str, int]
@@ -93,18 +94,4 @@ def log_ends(admin: AdminClient, partitions: Iterable[Where]) -> dict[Where, int
 
 def record_of(message: Message) -> Record:
     """Return a message of the library as a record."""
-    kind, timestamp = message.timestamp()
-    headers: Any = message.headers() or ()
-    return Record(
-        str(message.topic()),
-        int(message.partition() or 0),
-        int(message.offset() or 0),
-        timestamp if kind else -1,
-        _bytes(message.key()),
-        _bytes(message.value()),
-        tuple((name, _bytes(value)) for name, value in headers),
-    )
-
-
-def _bytes(data: str | bytes | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data
+    return Record(*fields_of(message))

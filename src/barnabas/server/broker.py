@@ -42,13 +42,11 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
-from barnabas.metadata.controller_view import ControllerSettings
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.leaderless_partitions import LeaderlessPartitions
-from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.local_controller import LocalController
 from barnabas.metadata.recent_deletions import RecentDeletions
-from barnabas.metadata.snapshots import SnapshotPolicy
 from barnabas.protocol.errors import KafkaError
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.raft.election_state import BadElectionState
@@ -65,10 +63,9 @@ from barnabas.server.coordinators import Coordinators
 from barnabas.server.data_directory import DataDirectory
 from barnabas.server.listener import Listener
 from barnabas.server.log_cleaning import cleaner_config, cleaner_worker
-from barnabas.server.metadata_log import MetadataLog, open_quorum
+from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.server.start_report import warn_of_onlookers, warn_of_readers, warn_of_strangers
-from barnabas.server.storage import read_bootstrap
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
@@ -110,7 +107,8 @@ class BrokerServer:
         self.failure: BaseException | None = None
         self.listeners: list[Listener] = []
         self.log_manager: LogManager
-        self.controller: QuorumController
+        self.controller: LocalController
+        self._quorum: MetadataQuorum
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
@@ -181,8 +179,7 @@ class BrokerServer:
         if self.metrics is not None:
             warn_of_onlookers(self.metrics.http)
         warn_of_readers(self._directory)
-        self.controller.add_listener(self._on_metadata)
-        self.replica_manager.delete_strays()
+        self._quorum.loader.add_publisher(self._on_metadata)
         await self.lifecycle.heartbeat()
         self._report_leaderless()
         dispatcher = Dispatcher(self.services, None if self.metrics is None else self.metrics.request_times)
@@ -290,8 +287,22 @@ class BrokerServer:
 
     def _read_metadata(self) -> None:
         root = self.config.log_dirs[0]
+        defaults = EMBEDDED_DEFAULTS if self.config.embedded else {}
+        self._resolver = ConfigResolver(config_schema(), self.config.node_id, dict(self.config.properties), defaults)
         try:
-            self._start_controller()
+            self._quorum = MetadataQuorum(
+                self.config,
+                self._meta,
+                self._resolver,
+                disk=self._disk,
+                loop=self._loop,
+                clock=Clock(self._now_ms, lambda: int(self._loop.time() * 1000)),
+                random=self._random,
+                run_blocking=self._run_blocking,
+                on_fault=self.fail,
+            )
+            self.controller = self._quorum.controller
+            self._quorum.start()
         except (KafkaStorageError, OSError) as error:
             raise CannotStart(f"cannot open the metadata log in {root}: {in_words(error)}") from None
         except QuorumNotSupported as error:
@@ -299,48 +310,6 @@ class BrokerServer:
         except (KafkaError, BadElectionState) as error:
             remedy = "a file is damaged: restore it from a copy"
             raise CannotStart(f"cannot read the metadata in {root}: {in_words(error)} ({remedy})") from None
-
-    def _start_controller(self) -> None:
-        config, static = self.config, dict(self.config.properties)
-        defaults = EMBEDDED_DEFAULTS if config.embedded else {}
-        clock = Clock(self._now_ms, lambda: int(self._loop.time() * 1000))
-        bootstrap = read_bootstrap(self._disk, config.log_dirs[0])
-        self._resolver = ConfigResolver(config_schema(), config.node_id, static, defaults)
-        self.controller = QuorumController(
-            ControllerSettings(
-                node_id=config.node_id,
-                cluster_id=self.cluster_id,
-                num_partitions=config.num_partitions,
-                default_replication_factor=config.default_replication_factor,
-                delete_topic_enable=config.delete_topic_enable,
-                broker_session_timeout_ms=config.broker_session_timeout_ms,
-                auto_leader_rebalance_enable=config.bool_value("auto.leader.rebalance.enable"),
-                leader_imbalance_check_interval_ms=config.int_value("leader.imbalance.check.interval.seconds") * 1000,
-                unclean_leader_election_interval_ms=config.int_value("unclean.leader.election.interval.ms"),
-            ),
-            self._resolver,
-            create_future=self._loop.create_future,
-            clock=clock,
-            random=self._random,
-            snapshots=SnapshotPolicy(
-                config.metadata_log_max_record_bytes_between_snapshots, config.metadata_log_max_snapshot_interval_ms
-            ),
-            bootstrap=bootstrap,
-            on_fault=self.fail,
-            loop=self._loop,
-        )
-        driver = open_quorum(
-            self._disk,
-            config.log_dirs[0],
-            self._meta,
-            config,
-            self.controller,
-            clock=clock,
-            run_blocking=self._run_blocking,
-            on_fault=self.fail,
-        )
-        self.controller.attach(driver)
-        driver.start()
 
     def _make_services(self) -> None:
         config = self.config
@@ -411,8 +380,8 @@ class BrokerServer:
 
     def _on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
+        is_first = self._image.provenance.offset < 0
         self._image = image
-        self._leaderless.apply(delta)
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
@@ -424,6 +393,9 @@ class BrokerServer:
         self.connections.apply_delta(delta, image)
         if self.client_metrics is not None and delta.configs is not None:
             self.client_metrics.apply(delta.configs.changed.keys(), image.configs)
+        if is_first:
+            # Not before the first image: it has everything that the quorum had committed.
+            self.replica_manager.delete_strays()
 
     # Timers
 
@@ -513,13 +485,11 @@ class BrokerServer:
         await self._hand_over()
         self._share.close()
         self.coordinators.close()
-        self.controller.close()
+        self._quorum.stop()
         self.log_manager.cleaner.close()
         if self.failure is None:
             await self._flush_logs()
-        metadata_log = self.controller.driver.log
-        assert isinstance(metadata_log, MetadataLog), metadata_log
-        metadata_log.close(clean=self.failure is None)
+        self._quorum.close(clean=self.failure is None)
         self.log_manager.close(clean=self.failure is None)
         self._close_http()
         logger.info("Stopped in %.1f s", (self._monotonic_ns() - began) / 1e9)

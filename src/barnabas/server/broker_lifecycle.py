@@ -32,7 +32,7 @@ from barnabas.protocol.primitives import Uuid, uuid_from_str
 
 if TYPE_CHECKING:
     from barnabas.log.meta_properties import MetaProperties
-    from barnabas.metadata.quorum_controller import QuorumController
+    from barnabas.metadata.local_controller import LocalController
     from barnabas.server.config import BrokerConfig
     from barnabas.server.listener import Listener
 
@@ -59,7 +59,7 @@ class BrokerLifecycle:
         self,
         config: BrokerConfig,
         meta: MetaProperties,
-        controller: QuorumController,
+        controller: LocalController,
         metadata_offset: Callable[[], int],
         random: random_module.Random,
     ) -> None:

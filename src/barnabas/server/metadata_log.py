@@ -23,6 +23,7 @@ Sources: Kafka's `KafkaRaftLog`, `FileQuorumStateStore`, `Snapshots`; KIP-595, K
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -33,14 +34,14 @@ from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
-from barnabas.log.log_manager import BlockingFuture, run_in_future
+from barnabas.log.log_manager import run_in_future
 from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
 from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
-from barnabas.raft.seams import QuorumListener, SnapshotId
+from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
@@ -80,7 +81,7 @@ class MetadataLog:
         durable: bool = True,
         retention_bytes: int = -1,
         retention_ms: int = -1,
-        run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+        run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
         on_fault: Callable[[BaseException], None] | None = None,
     ) -> None:
         self.directory = f"{root}/{DIRECTORY}"
@@ -90,6 +91,7 @@ class MetadataLog:
         self._retention_bytes = retention_bytes
         self._retention_ms = retention_ms
         self._on_fault = on_fault
+        self._submit = run_blocking
         self._run = run_inline if run_blocking is None else run_in_future(run_blocking)
         self._flush_done: Callable[[], None] | None = None
         disk.mkdir(self.directory)
@@ -179,8 +181,14 @@ class MetadataLog:
     def read_snapshot(self, snapshot: SnapshotId) -> bytes:
         return self._disk.read_file(self._path(snapshot))
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
-        self._disk.write_file_atomic(self._path(snapshot), data, sync=self._durable)
+    async def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
+        def write() -> None:
+            self._disk.write_file_atomic(self._path(snapshot), data, sync=self._durable)
+
+        if self._submit is None:
+            write()
+        else:
+            await self._submit(write)
         if snapshot not in self._snapshots:
             self._snapshots = sorted([*self._snapshots, snapshot])
 
@@ -272,10 +280,9 @@ def open_quorum(
     root: str,
     meta: MetaProperties,
     config: BrokerConfig,
-    listener: QuorumListener,
     *,
     clock: Clock,
-    run_blocking: Callable[[Callable[[], None]], BlockingFuture] | None = None,
+    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
     on_fault: Callable[[BaseException], None] | None = None,
 ) -> RaftDriver:
     """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
@@ -312,4 +319,4 @@ def open_quorum(
         end_offset=metadata_log.end_offset,
         last_epoch=metadata_log.last_epoch,
     )
-    return RaftDriver(node, metadata_log, store, listener, clock)
+    return RaftDriver(node, metadata_log, store, clock)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from barnabas.api.context import BrokerServices
-from barnabas.metadata.quorum_controller import QuorumController
+from barnabas.metadata.local_controller import LocalController
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
 from barnabas.metrics.request_times import RequestTimes
@@ -78,7 +78,7 @@ class MetricsEndpoint:
         *,
         services: BrokerServices,
         share: ShareServices,
-        controller: QuorumController,
+        controller: LocalController,
         listeners: Sequence[Listener],
         connection_quotas: ConnectionQuotas,
         client_metrics: Callable[[], ClientMetricsManager | None],
@@ -113,7 +113,7 @@ class MetricsEndpoint:
         return Answer(CONTENT_TYPE, await self._scraper.text())
 
 
-def _quorum_state(controller: QuorumController) -> QuorumState:
+def _quorum_state(controller: LocalController) -> QuorumState:
     node = controller.driver.node
     return QuorumState(
         leader=node.leader_id,
@@ -122,7 +122,7 @@ def _quorum_state(controller: QuorumController) -> QuorumState:
         state=node.role.value,
         high_watermark=node.high_watermark,
         log_end_offset=node.end_offset,
-        commits=controller.commits,
-        commit_ms=controller.commit_ms,
-        unclean_elections=controller.unclean_elections,
+        commits=controller.counts.commits,
+        commit_ms=controller.counts.commit_ms,
+        unclean_elections=controller.counts.unclean_elections,
     )

@@ -2,8 +2,8 @@
 
     barnabas 0.1.0 starts node 1 of cluster 4L6g3nShT-eMCtK--X86sw in /data
     The last run was killed or failed: 108 partitions to recover
-    Recovered 61 of 108 partitions in 5.0 s: 84 segments and 1.2 GB read
-    Recovered 108 partitions in 8.7 s: 131 segments and 2.1 GB read, 57 B cut off
+    Recovered 61 of 108 partitions in 5.0 s: 84 segments and 1.20 GB read
+    Recovered 108 partitions in 8.7 s: 131 segments and 2.14 GB read, 57 B cut off
 
 A start that fails because of its settings, its directory or its port says nothing here: its user reads one line.
 """
@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barnabas.byte_sizes import format_bytes
 from barnabas.log.log_manager import Recovery
 from barnabas.server.addresses import EVERY_ADDRESS, dialable
 from barnabas.version import VERSION
@@ -31,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 _KEEP_OUT = "listen on 127.0.0.1, or let a firewall choose who connects"
 _EVERY_NS = 5_000_000_000
-_UNITS = ("B", "kB", "MB", "GB")
 
 
 def say_start(directory: DataDirectory, recovery: Recovery, *, was_clean: bool) -> None:
@@ -79,14 +79,14 @@ class RecoveryReport:
 
     def _say(self, recovery: Recovery) -> None:
         self._said = self._monotonic_ns()
-        cut = f", {_size(recovery.bytes_cut)} cut off" if recovery.bytes_cut else ""
+        cut = f", {format_bytes(recovery.bytes_cut)} cut off" if recovery.bytes_cut else ""
         logger.info(
             "Recovered %s%s in %.1f s: %s and %s read%s",
             f"{recovery.done} of " if recovery.done < recovery.logs else "",
             _count(recovery.logs, "partition"),
             (self._said - self._began) / 1e9,
             _count(recovery.segments, "segment"),
-            _size(recovery.bytes_read),
+            format_bytes(recovery.bytes_read),
             cut,
         )
 
@@ -141,11 +141,3 @@ def _is_loopback(host: str) -> bool:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _size(size: int) -> str:
-    """Return a size in decimal units: `57 B`, `1.2 GB`."""
-    amount, unit = float(size), 0
-    while amount >= 1000 and unit + 1 < len(_UNITS):
-        amount, unit = amount / 1000, unit + 1
-    return f"{amount:.1f} {_UNITS[unit]}" if unit else f"{size} B"

@@ -26,17 +26,15 @@ from datetime import UTC, datetime
 from pyspark import TaskContext
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.cluster_metadata import TopicPartition
+from barnabas.client.partition_records import append_batch
 from barnabas.client.wire import BlockingConnection
-from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.records.builder import build_batch
 from barnabas.spark.options import SourceOptions
 from barnabas.spark.plain_errors import SourceError
 
 logger = logging.getLogger("barnabas.spark")
-
-# Up to this version Produce names topics by name.
-_PRODUCE_BY_NAME = 12
 
 _ADVICE = (
     "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
@@ -126,23 +124,10 @@ class LossReports:
             (now_ns // 1_000_000, f"{loss.topic}-{loss.partition}".encode(), _value(reason, loss, now_ns), ())
             for loss in losses
         ]
-        request_class = messages.ProduceRequest
-        data = request_class.PartitionProduceData(index=0, records=memoryview(build_batch(records)))
-        request = request_class(
-            acks=-1,
-            timeout_ms=self._options.consumer.request_timeout_ms,
-            topic_data=[request_class.TopicProduceData(name=topic, partition_data=[data])],
-        )
+        batch = build_batch(records)
         cluster = self._cluster()
-
-        def ask() -> None:
-            connection = cluster.connection(cluster.leader(topic, 0))
-            (answer,) = connection.request(request, highest=_PRODUCE_BY_NAME).responses[0].partition_responses
-            if answer.error_code:
-                raise error_for(answer.error_code)
-
         try:
-            cluster.retry(ask)
+            cluster.retry(lambda: append_batch(cluster, TopicPartition(topic, 0), batch))
         except KafkaError as error:
             raise KafkaError(error.code, f"cannot record what was skipped in topic {topic}: {error.message}") from None
         finally:

@@ -26,12 +26,11 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.cluster_metadata import TopicPartition
 from barnabas.client.offsets import EARLIEST, LATEST, list_offsets
 from barnabas.client.outcome import results
+from barnabas.client.partition_records import fetch_records
 from barnabas.client.patience import insist
 from barnabas.client.producer import EncodedRecords, Producer
 from barnabas.client.producer_transactions import Transaction, end_transactions
-from barnabas.client.topics import NewTopic, create_topics
-from barnabas.protocol import messages
-from barnabas.protocol.errors import ErrorCode, KafkaError, error_for
+from barnabas.client.topics import NewTopic, create_if_absent
 from barnabas.records.builder import encode_record
 from barnabas.records.control import ControlRecordType, control_type
 from barnabas.records.record import iter_records
@@ -42,9 +41,6 @@ _PARTITION = TopicPartition(TOPIC, 0)
 _TOPIC_SETTINGS = {"cleanup.policy": "compact", "segment.bytes": "4194304", "min.cleanable.dirty.ratio": "0.1"}
 # The driver's transactions hold one record.
 _TRANSACTION_TIMEOUT_MS = 60_000
-_LAST_FETCH_BY_NAME = 12
-_FETCH_BYTES = 4 << 20
-_FETCH_WAIT_MS = 500
 # The sink's last record is nearly always among the last of the topic.
 _LOOK_BACK = (100, 5_000)
 _VERSION = 1
@@ -116,15 +112,9 @@ class DecisionLog:
         Raises:
             KafkaError: no coordinator answers, or the topic cannot be created.
         """
-        insist(self._cluster, self._create_topic, self._timeout_ms)
+        topic = NewTopic(TOPIC, 1, configs=_TOPIC_SETTINGS)
+        insist(self._cluster, lambda: create_if_absent(self._cluster, topic), self._timeout_ms)
         self._producer.begin()
-
-    def _create_topic(self) -> None:
-        if TOPIC in self._cluster.metadata([TOPIC]).topics:
-            return
-        found = create_topics(self._cluster, [NewTopic(TOPIC, 1, configs=_TOPIC_SETTINGS)])[TOPIC]
-        if isinstance(found, KafkaError) and found.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise found
 
     def read(self) -> Decision | None:
         """Return the last committed decision, None if there is none; only after `claim`.
@@ -169,8 +159,7 @@ class DecisionLog:
         found: list[tuple[int, bytes | None]] = []
         offset = begin
         while offset < end:
-            at = offset
-            records = insist(self._cluster, lambda at=at: self._fetch(at), self._timeout_ms)  # type: ignore[misc]
+            records = self._fetch(offset)
             for position, header in iter_batches(records):
                 offset = max(offset, header.next_offset)
                 for record in iter_records(records, position, header=header):
@@ -186,24 +175,7 @@ class DecisionLog:
         return found[-1][1] if found else None
 
     def _fetch(self, offset: int) -> memoryview:
-        request_class = messages.FetchRequest
-        asked = request_class.FetchPartition(
-            partition=_PARTITION.partition, fetch_offset=offset, partition_max_bytes=_FETCH_BYTES
-        )
-        request = request_class(
-            max_wait_ms=_FETCH_WAIT_MS,
-            min_bytes=1,
-            max_bytes=_FETCH_BYTES,
-            topics=[request_class.FetchTopic(topic=TOPIC, partitions=[asked])],
-        )
-        leader = self._cluster.leaders([_PARTITION])[_PARTITION]
-        if isinstance(leader, KafkaError):
-            raise leader
-        response = self._cluster.connection(leader).request(request, highest=_LAST_FETCH_BY_NAME)
-        code = response.error_code or response.responses[0].partitions[0].error_code
-        if code:
-            raise error_for(code)
-        return memoryview(response.responses[0].partitions[0].records or b"")
+        return insist(self._cluster, lambda: fetch_records(self._cluster, _PARTITION, offset), self._timeout_ms)
 
 
 def _without_open(found: list[tuple[int, bytes | None]], producer_id: int) -> list[tuple[int, bytes | None]]:

@@ -27,6 +27,7 @@ def start(
     writer: DataStreamWriter,
     patience_s: float = PATIENCE_S,
     *,
+    table: str | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> StreamingQuery:
@@ -35,6 +36,7 @@ def start(
     Args:
         writer: a complete `df.writeStream…`, on which nobody has called `start`.
         patience_s: after this time, a query whose source was late is not started again.
+        table: start the query with `toTable` of this name.
 
     Returns:
         The query. It runs, or has ended, or has failed: then `query.exception()` is the reason.
@@ -42,7 +44,7 @@ def start(
     deadline_s = clock() + patience_s
     pause_s = _FIRST_PAUSE_S
     while True:
-        query = writer.start()
+        query = writer.start() if table is None else writer.toTable(table)
         while query.isActive and query.status["message"].startswith("Initializing"):
             sleep(_POLL_S)
         error = query.exception()

@@ -39,6 +39,7 @@ class Settings:
 
     Attributes:
         bootstrap: the cluster.
+        timeout_ms: how long to wait for the cluster before and after the work.
         seconds: how long clients work, before the final reads.
         seed: of every choice of a client. A seed repeats a workload but not a run: threads and networks differ.
         protocol: of transactions; auto takes v2 if the cluster has finalized it.
@@ -53,6 +54,7 @@ class Settings:
     """
 
     bootstrap: str
+    timeout_ms: int = 30_000
     seconds: float = 60
     seed: int = 0
     protocol: str = "auto"
@@ -136,7 +138,7 @@ class Run:
         except OSError as error:
             raise CannotRun(f"cannot write {self.history_path}: {error.strerror}") from None
         try:
-            with Admin(settings.bootstrap) as admin:
+            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms) as admin:
                 replicas = settings.replication_factor
                 results(admin.create_topics([NewTopic(each, settings.partitions, replicas) for each in layout.topics]))
             self.phase = "warming up"
@@ -148,14 +150,15 @@ class Run:
         finally:
             recorder.close()
         if not settings.keep_topics:
-            with Admin(settings.bootstrap) as admin:
+            with Admin(settings.bootstrap, timeout_ms=settings.timeout_ms) as admin:
                 admin.delete_topics(layout.topics)
         self.phase = "checking"
         return check(recorder.history())
 
     def _protocol(self) -> str:
         settings = self.settings
-        version = transaction_version(settings.bootstrap) if settings.txn or settings.transform else 0
+        transactional = settings.txn or settings.transform
+        version = transaction_version(settings.bootstrap, settings.timeout_ms) if transactional else 0
         if settings.protocol == "v2" and version < 2:
             raise CannotRun(f"the cluster has not finalized transaction.version 2 (it is at {version})")
         return ("v2" if version >= 2 else "v1") if settings.protocol == "auto" else settings.protocol

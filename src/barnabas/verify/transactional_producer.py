@@ -312,7 +312,7 @@ def parse_group_metadata(metadata: bytes) -> tuple[str, int, str, str | None]:
     return group.decode(), generation, member.decode(), instance
 
 
-def transaction_version(bootstrap: str, timeout_ms: int = 10_000) -> int:
+def transaction_version(bootstrap: str, timeout_ms: int) -> int:
     """Return the finalized level of the feature `transaction.version`; 0 if the cluster has not finalized it.
 
     Raises:

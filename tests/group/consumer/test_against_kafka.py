@@ -51,12 +51,14 @@ def _without_log(trace: str) -> str:
     return "\n".join(line for line in trace.splitlines() if not line.startswith(("log ", "  group ", "  epoch ")))
 
 
-@pytest.mark.parametrize("name", ["barnabas", "apache-kafka"])
-def test_scripts(name: str, tmp_path: Path) -> None:
+def test_scripts(tmp_path: Path) -> None:
     settings = {
         "group.consumer.min.session.timeout.ms": "6000",
         "group.consumer.regex.refresh.interval.ms": "10000",
         "group.initial.rebalance.delay.ms": "0",
     }
-    with broker(name, tmp_path, settings) as under_test:
-        assert_answers(PLAYED, under_test, ConsumerWireRunner, answers)
+    with (
+        broker("barnabas", tmp_path / "barnabas", settings) as ours,
+        broker("apache-kafka", tmp_path / "apache-kafka", settings) as kafkas,
+    ):
+        assert_answers(PLAYED, (ours, kafkas), ConsumerWireRunner, answers)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cli.sizes import format_bytes
+from barnabas.byte_sizes import format_bytes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,233 @@
+"""One connection to one broker, on an event loop: how a node sends requests to another node.
+
+- A request is a coroutine: it connects if there is no connection, negotiates the versions once a connection, and waits for its response.
+- Several requests may be under way; a broker answers them in their order. A request that may wait long (Fetch) therefore has a channel of
+  its own, as in Kafka: heartbeats, fetches, forwarded requests and changes of an ISR never wait for each other.
+- A failure ends the connection and fails every request under way: with RequestTimedOut the one whose time is up, with ConnectionLost the
+  others. The next request connects again. Waiting between attempts is up to who sends.
+
+Invariant: after `close`, nothing of the channel runs on the loop, and each request ends with ConnectionLost.
+
+Source: Kafka's `NetworkClient`, `InterBrokerSendThread`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections import deque
+from typing import Any
+
+from barnabas.client.errors import BrokerNotAvailable, ConnectionLost, RequestTimedOut
+from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
+from barnabas.protocol.errors import MalformedMessage
+from barnabas.protocol.message import Message
+
+__all__ = ["Channel"]
+
+
+class Channel:
+    """A connection to one broker that is made when a request needs it.
+
+    Args:
+        loop: runs the connection; every method is called on it.
+        client_id: shown in the broker's logs and metrics.
+        timeout_ms: for connecting, and for each response without a timeout of its own.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, host: str, port: int, *, client_id: str, timeout_ms: int = 30_000
+    ) -> None:
+        self.host = host
+        self.port = port
+        self._loop = loop
+        self._client_id = client_id
+        self._timeout_ms = timeout_ms
+        self._connection: _Connection | None = None
+        self._connecting: asyncio.Task[_Connection] | None = None
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "idle" if self._connection is None else repr(self._connection)
+        return f"<Channel {self.address} {state}>"
+
+    @property
+    def address(self) -> str:
+        """`host:port`, with brackets around an IPv6 address."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def request(
+        self, message: Message, *, version: int | None = None, highest: int | None = None, timeout_ms: int | None = None
+    ) -> Any:
+        """Send a request and return its response; the caller checks the error codes in it.
+
+        Args:
+            version: exactly this version; None negotiates.
+            highest: the highest version to negotiate.
+            timeout_ms: for this response; None for the channel's.
+
+        Raises:
+            BrokerNotAvailable: nothing listens there, or the name does not resolve: the request was not sent.
+            ConnectionLost, RequestTimedOut: the broker may have handled the request.
+            KafkaError: UNSUPPORTED_VERSION: the request was not sent.
+            MalformedMessage: the response cannot be read; the connection is closed.
+        """
+        connection = await self._connected()
+        if version is None:
+            version = connection.exchange.version_for(message, highest)
+        return await connection.request(message, version, self._timeout_ms if timeout_ms is None else timeout_ms)
+
+    def close(self) -> None:
+        """Close the connection; requests under way end with ConnectionLost, and so does every later one."""
+        self._is_closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._connection is not None:
+            self._connection.fail(self._closed())
+
+    async def _connected(self) -> _Connection:
+        while self._connection is None or self._connection.is_lost:
+            if self._is_closed:
+                raise self._closed()
+            if self._connecting is None:
+                self._connecting = self._loop.create_task(self._connect())
+            connecting = self._connecting
+            try:
+                # Several requests wait for one connection: none of them may cancel it.
+                self._connection = await asyncio.shield(connecting)
+            except asyncio.CancelledError:
+                if connecting.cancelled():
+                    raise self._closed() from None
+                raise
+            finally:
+                if connecting.done() and self._connecting is connecting:
+                    self._connecting = None
+        return self._connection
+
+    async def _connect(self) -> _Connection:
+        connection = _Connection(self._loop, Exchange(self.address, self._client_id))
+        connecting = self._loop.create_connection(lambda: connection, self.host, self.port)
+        try:
+            await asyncio.wait_for(connecting, self._timeout_ms / 1000)
+        except TimeoutError:
+            raise BrokerNotAvailable(
+                f"cannot reach {self.address}: no answer within {self._timeout_ms} ms: a firewall, or the wrong host?"
+            ) from None
+        except socket.gaierror:
+            raise BrokerNotAvailable(f"cannot reach {self.address}: the host name does not resolve") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise BrokerNotAvailable(f"cannot reach {self.address}: {reason}") from None
+        try:
+            await self._negotiate(connection)
+        except BaseException:
+            connection.fail(self._closed())
+            raise
+        return connection
+
+    async def _negotiate(self, connection: _Connection) -> None:
+        version: int | None = NEWEST_API_VERSIONS
+        while version is not None:
+            request = connection.exchange.versions_request(version)
+            response = await connection.request(request, version, self._timeout_ms)
+            version = connection.exchange.learn(response)
+
+    def _closed(self) -> ConnectionLost:
+        return ConnectionLost(f"the connection to {self.address} is closed")
+
+
+class _Connection(asyncio.BufferedProtocol):
+    """One connection of a channel: each response is received into a buffer of its own."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.is_lost = False
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[asyncio.Future[Message]] = deque()
+        self._header = bytearray(SIZE_BYTES)
+        self._frame: bytearray | None = None
+        self._filled = 0
+
+    def __repr__(self) -> str:
+        return f"{'lost' if self.is_lost else 'connected'} unanswered={len(self._waiting)}"
+
+    async def request(self, message: Message, version: int, timeout_ms: int) -> Any:
+        """Send a request and return its response.
+
+        Raises:
+            ConnectionLost, RequestTimedOut, MalformedMessage: the connection is lost then.
+        """
+        if self._transport is None or self.is_lost:
+            raise self._lost("sending")
+        self._transport.write(self.exchange.encode(message, version))
+        response: asyncio.Future[Message] = self._loop.create_future()
+        self._waiting.append(response)
+        timer = self._loop.call_later(timeout_ms / 1000, self._time_out, response)
+        try:
+            return await response
+        finally:
+            timer.cancel()
+
+    def _time_out(self, response: asyncio.Future[Message]) -> None:
+        if not response.done():
+            response.set_exception(RequestTimedOut(f"{self.exchange.address} did not answer in time"))
+            self.fail(self._lost("waiting for the answer"))
+
+    def fail(self, error: ConnectionLost) -> None:
+        """End the connection; what waits for a response fails with the error."""
+        self.is_lost = True
+        if self._transport is not None:
+            self._transport.abort()
+        waiting, self._waiting = self._waiting, deque()
+        self.exchange.reset()
+        for response in waiting:
+            if not response.done():
+                response.set_exception(error)
+
+    def _lost(self, doing: str, reason: str = "the broker closed it") -> ConnectionLost:
+        return ConnectionLost(f"lost the connection to {self.exchange.address} while {doing}: {reason}")
+
+    # asyncio's calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport), transport
+        self._transport = transport
+        connected = transport.get_extra_info("socket")
+        if connected is not None:
+            with contextlib.suppress(OSError):
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self.is_lost:
+            return
+        reason = str(getattr(error, "strerror", None) or error or "the broker closed it").lower()
+        self.fail(self._lost("waiting for the answer", reason))
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        target = self._header if self._frame is None else self._frame
+        return memoryview(target)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        try:
+            self._take()
+        except MalformedMessage as error:
+            if self._waiting:
+                self._waiting.popleft().set_exception(error)
+            self.fail(self._lost("reading the answer", "it cannot be read"))
+
+    def _take(self) -> None:
+        """Go on from the size to the response, and from the response to the next size, when all their bytes are here."""
+        if self._frame is None:
+            if self._filled < SIZE_BYTES:
+                return
+            self._frame, self._filled = bytearray(self.exchange.size_of(self._header)), 0
+        if self._filled < len(self._frame):
+            return
+        frame, self._frame, self._filled = self._frame, None, 0
+        response = self.exchange.decode(memoryview(frame))
+        waiting = self._waiting.popleft()
+        if not waiting.done():
+            waiting.set_result(response)

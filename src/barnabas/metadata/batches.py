@@ -1,0 +1,73 @@
+"""Changes of any size: batches of records, one appended in a turn of the loop.
+
+What happens to a broker changes as many partitions as it has. Such a change is not atomic. Its manager returns a generator instead of
+records; each list of records that it yields becomes a batch, and the one that it returns is the last.
+
+- Each list is computed when it is asked for, from the view of the beginning, and is little enough work for one turn.
+- Nothing else is appended in between, so that view stays true.
+- A controller that fails half-way leaves a change half done. The record that fences or registers the broker comes last, so the next
+  controller finishes the change.
+
+Source: Kafka's `ControllerResult.of`, and the `maxRecordsPerBatch` of its `QuorumController`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable
+
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.steps import turn
+
+PARTITIONS_PER_BATCH = 250
+"""How many partitions a batch looks at: some 12 ms to compute, replay and encode. 8 MB leave 32 KB for each record."""
+
+Batches = Generator[list[MetadataRecord], None, list[MetadataRecord]]
+
+
+def in_batches(changes: Iterable[MetadataRecord | None], *first: MetadataRecord) -> Batches:
+    """Split the changes of partitions into batches; a change is None if its partition stays as it is.
+
+    Args:
+        first: begin the first batch.
+    """
+    batch, looked_at = [*first], 0
+    for change in changes:
+        if looked_at == PARTITIONS_PER_BATCH:
+            yield batch
+            batch, looked_at = [], 0
+        looked_at += 1
+        if change is not None:
+            batch.append(change)
+    return batch
+
+
+async def append_batches(
+    batches: Batches,
+    append: Callable[[list[MetadataRecord]], None],
+    may_go_on: Callable[[], bool],
+    loop: asyncio.AbstractEventLoop | None,
+) -> list[MetadataRecord]:
+    """Append all batches but the last, one in a turn of the loop, and return the records of the last.
+
+    Args:
+        append: appends one batch.
+        may_go_on: asked after each turn whether the controller still leads the epoch in which it began.
+        loop: None for a controller without one, which appends everything on the spot.
+
+    Raises:
+        KafkaError: NOT_CONTROLLER; else what `append` raises. The batches before were appended.
+    """
+    while True:
+        try:
+            records = next(batches)
+        except StopIteration as last:
+            remaining: list[MetadataRecord] = last.value
+            return remaining
+        if records:
+            append(records)
+        if loop is not None:
+            await turn()
+        if not may_go_on():
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller any more.")

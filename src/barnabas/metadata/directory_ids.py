@@ -1,0 +1,21 @@
+"""The ids of log directories: those that stand for no directory, and the directory of a replica that a broker is to get.
+
+Source: KIP-858; Kafka's `DirectoryId`, `ClusterControlManager.defaultDir`.
+"""
+
+from __future__ import annotations
+
+from barnabas.metadata.cluster_image import BrokerRegistration
+from barnabas.protocol.primitives import ZERO_UUID, Uuid
+
+# From a time when directories had no names, not assigned yet, and offline.
+MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid(bytes(15) + b"\1"), Uuid(bytes(15) + b"\2")
+
+
+def default_directory(broker: BrokerRegistration | None) -> bytes:
+    """Return where a broker puts a new replica; a broker with several directories reports the one that it has chosen later."""
+    if broker is None:
+        return UNASSIGNED
+    if not broker.directories:
+        return MIGRATING
+    return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED

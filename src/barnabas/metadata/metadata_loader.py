@@ -1,0 +1,223 @@
+"""The node's view of the metadata: it follows the committed log, owns the image, and tells publishers of each change.
+
+    committed batches ──► MetadataBatchLoader ──► delta ──► image ──► publishers, then the controller
+    a snapshot        ──► an image of its own ──► difference ──┘
+    own commits, replayed when they were appended ─────────────┘
+
+- Publishers receive every image once and in order, with the delta that led to it. One that is added late first receives the whole
+  image as a delta from nothing.
+- Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
+  would otherwise act on an old image, and for example take the logs of new topics for strays.
+- A snapshot replaces the image: what it lacks is deleted, and publishers see that.
+- The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
+  are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
+  later is read from the log.
+- A long log or snapshot is read in slices. Making the image of it, and telling publishers, is one turn of the loop.
+- A record that cannot be replayed, or a publisher that fails, stops the node: its state is no longer that of the log.
+
+Source: Kafka's `MetadataLoader`, `MetadataPublisher`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage, MetadataProvenance
+from barnabas.metadata.image_difference import difference
+from barnabas.metadata.metadata_batch_loader import MetadataBatchLoader, load_snapshot
+from barnabas.metadata.record_codec import MetadataRecord
+from barnabas.steps import run_on_the_spot, turn
+
+if TYPE_CHECKING:
+    from barnabas.raft.seams import ReplicatedLog, SnapshotId
+    from barnabas.steps import Loop
+
+RECORDS_PER_TURN = 1_000
+"""How many records are replayed in one turn of the loop: some 20 ms. A batch of the log is decoded in one."""
+
+Publisher = Callable[[MetadataDelta, MetadataImage], None]
+
+
+class LoaderListener(Protocol):
+    """The controller of this node."""
+
+    def on_commit(self, image: MetadataImage) -> None:
+        """Everything up to the image's offset is committed, and publishers know it."""
+
+    def on_loader_failed(self, error: Exception) -> None:
+        """The loader has stopped for good."""
+
+
+class OwnChange:
+    """A change that this node's controller appended: the delta from the change before, and the image after it."""
+
+    __slots__ = ("base_offset", "delta", "image", "size")
+
+    def __init__(self, base_offset: int, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
+        self.base_offset = base_offset
+        self.delta = delta
+        self.image = image
+        self.size = size
+
+    def __repr__(self) -> str:
+        return f"<OwnChange base_offset={self.base_offset} {self.delta!r}>"
+
+
+class MetadataLoader:
+    """Follows the metadata log; it is `RaftDriver`'s listener.
+
+    Args:
+        quorum_high_watermark: what the quorum's leader has committed, -1 while unknown. On a node that lags behind this is more than the
+            log of this node holds.
+        kraft_version: of the quorum; no record of the image has it.
+        loop: gives other work a turn between slices; without one everything is read at once.
+
+    Attributes:
+        image: the last published one; empty before the first.
+        listener: hears of each commit after the publishers, and of a failure.
+        loaded_bytes: how many bytes of the log have been published.
+    """
+
+    listener: LoaderListener
+
+    def __init__(
+        self,
+        log: ReplicatedLog,
+        *,
+        quorum_high_watermark: Callable[[], int],
+        kraft_version: int = 0,
+        loop: Loop | None = None,
+    ) -> None:
+        empty = MetadataImage()
+        self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version))
+        self.loaded_bytes = 0
+        self.is_caught_up = False
+        self._log = log
+        self._quorum_high_watermark = quorum_high_watermark
+        self._loop = loop
+        self._publishers: list[Publisher] = []
+        self._own: deque[OwnChange] = deque()
+        self._batches = MetadataBatchLoader()
+        self._next_offset = 0
+        self._target = 0
+        # What has been read and is not published yet, and the last record of it.
+        self._delta = MetadataDelta(self.image)
+        self._provenance = self.image.provenance
+        self._records_in_turn = 0
+        self._is_loading = False
+        self._closed = False
+
+    def __repr__(self) -> str:
+        state = "caught up" if self.is_caught_up else "catching up"
+        return f"<MetadataLoader {state} next={self._next_offset} {self.image!r}>"
+
+    def add_publisher(self, publisher: Publisher) -> None:
+        """Register a publisher; if anything is published already, it first receives the whole image."""
+        self._publishers.append(publisher)
+        if self.is_caught_up:
+            delta = MetadataDelta(MetadataImage())
+            for record in self.image.records():
+                delta.replay(record)
+            publisher(delta, self.image)
+
+    def close(self) -> None:
+        """Publish nothing any more."""
+        self._closed = True
+
+    # The controller's own changes
+
+    def appended(self, change: OwnChange) -> None:
+        """Take over a change that is about to be appended."""
+        self._own.append(change)
+
+    def take_back(self) -> None:
+        """Forget the last change: the log rejected it."""
+        self._own.pop()
+
+    def forget_appended(self) -> None:
+        """Forget the changes that are not committed: this node no longer leads."""
+        self._own.clear()
+
+    # The quorum's listener
+
+    def on_high_watermark(self, offset: int) -> None:
+        self._target = offset
+        if not self._is_loading and not self._closed:
+            run_on_the_spot(self._load(), self._loop)
+
+    def on_leader(self, epoch: int) -> None:
+        """Nothing changes for readers of the metadata."""
+
+    def on_resigned(self, epoch: int) -> None:
+        """Nothing changes for readers of the metadata."""
+
+    # Loading
+
+    async def _load(self) -> None:
+        self._is_loading = True
+        try:
+            while self._next_offset < self._target and not self._closed:
+                if self._own and self._own[0].base_offset == self._next_offset:
+                    own = self._own.popleft()
+                    self._publish(own.delta, own.image, own.size)
+                else:
+                    await self._read()
+        except Exception as error:
+            # For any reason: two replicas that read one log must not reach different states.
+            self._closed = True
+            self.listener.on_loader_failed(error)
+        finally:
+            self._is_loading = False
+
+    async def _read(self) -> None:
+        """Read the log up to the high watermark or the first own change, and publish that."""
+        snapshot = self._log.latest_snapshot()
+        if snapshot is not None and snapshot.end_offset > self._next_offset:
+            await self._read_snapshot(snapshot)
+        size = 0
+        end_offset = min(self._target, self._own[0].base_offset) if self._own else self._target
+        for batch in self._log.read(self._next_offset, end_offset):
+            size += len(batch)
+            for loaded in self._batches.load((batch,)):
+                await self._replay(self._delta, loaded.records)
+                self._provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
+            if self._closed:
+                return
+        self._next_offset = end_offset
+        if self.is_caught_up or self._next_offset >= self._quorum_high_watermark():
+            self._publish(self._delta, self._delta.apply(self._provenance), size)
+        else:
+            self.loaded_bytes += size
+
+    async def _read_snapshot(self, snapshot: SnapshotId) -> None:
+        """Replace what is known by a snapshot."""
+        delta = MetadataDelta(self.image if not self.is_caught_up else MetadataImage())
+        await self._replay(delta, load_snapshot(self._log.read_snapshot(snapshot)))
+        # What the snapshot lacks was deleted before it was written.
+        self._delta = difference(self.image, delta.apply()) if self.is_caught_up else delta
+        self._provenance = MetadataProvenance(snapshot.end_offset - 1, snapshot.epoch, -1)
+        self._next_offset = snapshot.end_offset
+        self._batches = MetadataBatchLoader()
+
+    async def _replay(self, delta: MetadataDelta, records: Iterable[MetadataRecord]) -> None:
+        for record in records:
+            delta.replay(record)
+            self._records_in_turn += 1
+            if self._records_in_turn >= RECORDS_PER_TURN and self._loop is not None:
+                await turn()
+                self._records_in_turn = 0
+
+    def _publish(self, delta: MetadataDelta, image: MetadataImage, size: int) -> None:
+        self.is_caught_up = True
+        self.image = image
+        self._next_offset = image.provenance.offset + 1
+        self._delta, self._provenance = MetadataDelta(image), image.provenance
+        self.loaded_bytes += size
+        try:
+            for publisher in self._publishers:
+                publisher(delta, image)
+        finally:
+            self.listener.on_commit(image)

@@ -1,0 +1,297 @@
+"""The loader: when publishers hear of what, in slices, with snapshots, and with the controller's own changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.metadata import metadata_loader
+from barnabas.metadata.delta import MetadataDelta
+from barnabas.metadata.image import MetadataImage, MetadataProvenance
+from barnabas.metadata.metadata_loader import MetadataLoader, OwnChange
+from barnabas.metadata.record_codec import MetadataRecord, UnknownRecord, encode_record
+from barnabas.metadata.snapshots import snapshot_batches
+from barnabas.protocol import messages
+from barnabas.raft.seams import SnapshotId
+from barnabas.raft.voter_set_history import VotersFrom
+from barnabas.raft.voters import VoterSet
+from barnabas.records.builder import build_batch
+from tests.api.quiet_clock import QuietClock
+from tests.metadata.memory_log import MemoryLog
+from tests.metadata.test_delta import replay
+
+
+def topic(number: int) -> list[MetadataRecord]:
+    topic_id = number.to_bytes(16, "big")
+    return [
+        messages.TopicRecord(name=f"t{number}", topic_id=topic_id),
+        messages.PartitionRecord(partition_id=0, topic_id=topic_id, replicas=[1], isr=[1], leader=1),
+    ]
+
+
+class Node:
+    """A loader over a log that holds a batch for each topic; notes what is published and what its listener hears."""
+
+    def __init__(self, topics: int = 0, loop: QuietClock | None = None) -> None:
+        self.log = MemoryLog()
+        self.high_watermark = -1
+        self.published: list[tuple[MetadataDelta, MetadataImage]] = []
+        self.heard: list[object] = []
+        self.loader = MetadataLoader(self.log, quorum_high_watermark=lambda: self.high_watermark, loop=loop)
+        self.loader.listener = self
+        self.loader.add_publisher(lambda delta, image: self.published.append((delta, image)))
+        self.append(messages.FeatureLevelRecord(name="metadata.version", feature_level=33))
+        for number in range(1, topics + 1):
+            self.append(*topic(number))
+
+    def append(self, *records: MetadataRecord) -> int:
+        """Write a batch and return the end of the log."""
+        values = [(7, None, encode_record(record, 33), ()) for record in records]
+        batch = build_batch(values, base_offset=self.log.end_offset, leader_epoch=1)
+        self.log.append(batch, 1)
+        return self.log.end_offset
+
+    def commit(self, offset: int, of_quorum: int | None = None) -> None:
+        self.high_watermark = offset if of_quorum is None else of_quorum
+        self.loader.on_high_watermark(offset)
+
+    def on_commit(self, image: MetadataImage) -> None:
+        self.heard.append(image.provenance.offset)
+
+    def on_loader_failed(self, error: Exception) -> None:
+        self.heard.append(error)
+
+    def topics(self) -> list[str]:
+        return sorted(self.loader.image.topics.by_name)
+
+
+@pytest.fixture
+def loop() -> Iterator[QuietClock]:
+    made = QuietClock()
+    yield made
+    made.close()
+
+
+def created(delta: MetadataDelta) -> list[str]:
+    return [] if delta.topics is None else [each.name for each in delta.topics.created()]
+
+
+def test_nothing_is_published_before_all_that_the_quorum_has_committed_is_read() -> None:
+    node = Node(topics=3)
+    late: list[MetadataImage] = []
+    node.commit(3, of_quorum=7)
+    node.loader.add_publisher(lambda delta, image: late.append(image))
+    node.commit(5, of_quorum=7)
+    assert (node.published, node.heard, late) == ([], [], [])
+    assert repr(node.loader).startswith("<MetadataLoader catching up next=5 <MetadataImage offset=-1")
+    node.commit(7)
+    ((delta, image),) = node.published
+    assert created(delta) == ["t1", "t2", "t3"]
+    assert image.provenance == MetadataProvenance(6, 1, 7)
+    assert late == [image]
+    assert node.heard == [6]
+
+
+def test_while_the_high_watermark_is_unknown_nothing_is_published() -> None:
+    node = Node(topics=1)
+    node.commit(3, of_quorum=99)
+    assert not node.loader.is_caught_up
+    assert node.topics() == []
+
+
+def test_after_the_first_image_a_lag_hides_nothing() -> None:
+    node = Node(topics=3)
+    node.commit(3)
+    node.commit(5, of_quorum=7)
+    assert [created(delta) for delta, _ in node.published] == [["t1"], ["t2"]]
+    assert node.loader.loaded_bytes == sum(map(len, node.log.batches[:-1]))
+
+
+def test_a_late_publisher_receives_the_whole_image() -> None:
+    node = Node(topics=2)
+    node.commit(5)
+    heard: list[tuple[list[str], MetadataImage]] = []
+    node.loader.add_publisher(lambda delta, image: heard.append((created(delta), image)))
+    assert heard == [(["t1", "t2"], node.loader.image)]
+
+
+def own(node: Node, number: int) -> OwnChange:
+    """Append a topic as the node's controller does: the change is handed over, and then appended."""
+    base_offset = node.log.end_offset
+    delta = MetadataDelta(node.loader.image)
+    for record in topic(number):
+        delta.replay(record)
+    change = OwnChange(base_offset, delta, delta.apply(MetadataProvenance(base_offset + 1, 1, 7)), 100)
+    node.loader.appended(change)
+    node.append(*topic(number))
+    return change
+
+
+def test_own_changes_are_published_as_they_were_handed_over() -> None:
+    node = Node()
+    node.commit(1)
+    change = own(node, 1)
+    assert node.topics() == []
+    node.commit(3)
+    delta, image = node.published[-1]
+    assert (delta is change.delta, image is change.image) == (True, True)
+    assert node.loader.image is change.image
+
+
+def test_what_was_appended_before_a_resignation_is_read_from_the_log() -> None:
+    node = Node()
+    node.commit(1)
+    change = own(node, 1)
+    node.loader.forget_appended()
+    node.commit(3)
+    delta, _ = node.published[-1]
+    assert created(delta) == ["t1"]
+    assert delta is not change.delta
+
+
+def test_records_before_an_own_change_are_read_first() -> None:
+    node = Node()
+    node.commit(1)
+    node.append(messages.NoOpRecord())
+    own(node, 1)
+    node.commit(node.log.end_offset)
+    assert node.heard == [0, 1, 3]
+    assert node.topics() == ["t1"]
+
+
+def test_a_change_that_the_log_rejects_is_taken_back() -> None:
+    node = Node()
+    node.commit(1)
+    change = own(node, 1)
+    node.log.batches.pop()
+    node.loader.take_back()
+    node.append(*topic(2))
+    node.commit(3)
+    assert node.topics() == ["t2"]
+    assert repr(change) == "<OwnChange base_offset=1 <MetadataDelta since=0 changed=['topics']>>"
+
+
+def snapshot_of(*numbers: int, end_offset: int) -> tuple[SnapshotId, bytes]:
+    records: list[MetadataRecord] = [messages.FeatureLevelRecord(name="metadata.version", feature_level=33)]
+    image = replay(MetadataImage(), [*records, *(record for number in numbers for record in topic(number))])
+    return SnapshotId(end_offset, 1), b"".join(snapshot_batches(image, VotersFrom(-1, VoterSet(()), 0)))
+
+
+def test_a_snapshot_deletes_what_it_lacks() -> None:
+    node = Node(topics=2)
+    node.commit(5)
+    snapshot, data = snapshot_of(2, 3, end_offset=40)
+    node.log.snapshots[snapshot] = data
+    node.log.trim()
+    node.append(*topic(4))
+    node.commit(42)
+    delta, image = node.published[-1]
+    assert delta.topics is not None
+    assert [each.name for each in delta.topics.deleted.values()] == ["t1"]
+    assert created(delta) == ["t3", "t4"]
+    assert image.provenance.offset == 41
+    assert node.topics() == ["t2", "t3", "t4"]
+
+
+def test_a_snapshot_during_the_catch_up_replaces_what_was_read() -> None:
+    node = Node(topics=2)
+    node.commit(5, of_quorum=40)
+    snapshot, data = snapshot_of(3, end_offset=40)
+    node.log.snapshots[snapshot] = data
+    node.log.trim()
+    node.commit(40)
+    ((delta, _),) = node.published
+    assert created(delta) == ["t3"]
+    assert node.topics() == ["t3"]
+
+
+def test_a_long_log_is_read_in_slices(loop: QuietClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    node = Node(topics=10, loop=loop)
+    replayed: list[int] = []
+    count = 0
+    replay_one = MetadataDelta.replay
+
+    def counting(delta: MetadataDelta, record: MetadataRecord) -> None:
+        nonlocal count
+        count += 1
+        replay_one(delta, record)
+
+    monkeypatch.setattr(MetadataDelta, "replay", counting)
+
+    async def story() -> None:
+        nonlocal count
+        node.commit(21)
+        assert node.published == []
+        while not node.published:
+            replayed.append(count)
+            count = 0
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(story())
+    assert max(replayed) == 4
+    assert len(node.topics()) == 10
+
+
+def test_what_is_committed_while_the_log_is_read_is_read_as_well(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    node = Node(topics=10, loop=loop)
+
+    async def story() -> None:
+        node.commit(17)
+        node.commit(21)
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(story())
+    # The quorum's high watermark had moved on when the first part was read, so both parts are one image.
+    assert node.heard == [20]
+    assert len(node.topics()) == 10
+
+
+def test_a_loader_that_is_closed_while_it_reads_publishes_nothing(
+    loop: QuietClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_loader, "RECORDS_PER_TURN", 4)
+    node = Node(topics=10, loop=loop)
+
+    async def story() -> None:
+        node.commit(21)
+        node.loader.close()
+        await asyncio.sleep(1)
+        node.commit(21)
+
+    loop.run_until_complete(story())
+    assert (node.published, node.heard) == ([], [])
+
+
+def test_a_record_that_cannot_be_replayed_ends_the_loader() -> None:
+    node = Node()
+    node.commit(1)
+    node.log.append(build_batch([(7, None, b"\x01\x7f\x00\x00", ())], base_offset=1, leader_epoch=1), 1)
+    node.commit(2)
+    *_, error = node.heard
+    assert isinstance(error, UnknownRecord)
+    node.append(*topic(1))
+    node.commit(4)
+    assert len(node.published) == 1
+
+
+def test_a_publisher_that_fails_ends_the_loader_after_the_commit_is_told() -> None:
+    node = Node(topics=1)
+    node.commit(1)
+    broken = ValueError("cannot")
+
+    def fail(delta: MetadataDelta, image: MetadataImage) -> None:
+        if delta.topics is not None:
+            raise broken
+
+    node.loader.add_publisher(fail)
+    node.commit(3)
+    assert node.heard == [0, 2, broken]
+    node.append(*topic(2))
+    node.commit(5)
+    assert node.topics() == ["t1"]
