@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from barnabas.raft.ready import Batch
-from barnabas.raft.seams import SnapshotId
+from barnabas.raft.seams import Batch, SnapshotId
 from barnabas.raft.voters import VoterSet
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header

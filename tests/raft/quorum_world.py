@@ -148,7 +148,11 @@ class Host:
         def arrived() -> None:
             if self.node is not node or life != self.life or node.role.value != "Follower":
                 return
-            if found is None or self.world.is_cut(source.key.id, self.key.id) or wanted.end_offset <= node.high_watermark:
+            if (
+                found is None
+                or self.world.is_cut(source.key.id, self.key.id)
+                or wanted.end_offset <= node.high_watermark
+            ):
                 self.do(node.snapshot_failed())
                 return
             self.log.batches, self.log.durable, self.log.snapshots = [], 0, [found]
@@ -266,7 +270,8 @@ class World:
     def run_until(self, condition: Callable[[], bool], limit_ms: int) -> None:
         until_ms = self.now_ms + limit_ms
         while not condition():
-            assert self._queue and self._queue[0][0] <= until_ms, self.told(f"not within {limit_ms} ms")
+            assert self._queue, self.told("nothing happens any more")
+            assert self._queue[0][0] <= until_ms, self.told(f"not within {limit_ms} ms")
             self.now_ms, _, work = heapq.heappop(self._queue)
             work()
             self.check()
@@ -338,7 +343,9 @@ class World:
                 leader = self.leaders.setdefault(node.epoch, host.key.id)
                 assert leader == host.key.id, self.told(f"{leader} and {host.key.id} both lead epoch {node.epoch}")
             first = host.log.earliest_snapshot()
-            assert first is None or first.end_offset == host.log.start_offset, self.told("a log begins in front of its snapshot")
+            assert first is None or first.end_offset == host.log.start_offset, self.told(
+                "a log begins in front of its snapshot"
+            )
 
     def told(self, what: str) -> str:
         return "\n".join([*self.events[-60:], f"{self.now_ms}: {what}"])
@@ -356,5 +363,7 @@ class World:
 
     def leader(self) -> Host | None:
         """The leader of the highest epoch that has committed in it, if it runs."""
-        leading = [host for host in self.hosts.values() if host.node is not None and host.leader_epoch == host.node.epoch]
+        leading = [
+            host for host in self.hosts.values() if host.node is not None and host.leader_epoch == host.node.epoch
+        ]
         return max(leading, key=lambda host: host.leader_epoch, default=None)

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from barnabas.raft.peer_messages import LogEnd
-from barnabas.raft.ready import Batch, FlushToken
-from barnabas.raft.seams import LogReader, SnapshotId
+from barnabas.raft.ready import FlushToken
+from barnabas.raft.seams import Batch, LogReader, SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record

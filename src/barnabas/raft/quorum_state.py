@@ -110,7 +110,7 @@ class QuorumState:
         if log_epoch > election.epoch:
             # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
             election = ElectionState(log_epoch)
-        if election.leader_id == self.key.id and self.is_voter:
+        if election.leader_id == self.key.id and self.is_voter and self.others():
             # It led this epoch, and neither continues it nor votes in it.
             self.state = Resigned(election.epoch, self.key.id, self._election_deadline())
         elif election.leader_id in self.others():
@@ -132,9 +132,7 @@ class QuorumState:
     def stand(self) -> None:
         """Ask whether a majority would elect this node."""
         state = self.state
-        self._become(
-            Prospective(state.epoch, self._election_deadline(), self._ballot(), state.voted, state.leader_id)
-        )
+        self._become(Prospective(state.epoch, self._election_deadline(), self._ballot(), state.voted, state.leader_id))
 
     def raise_epoch(self) -> None:
         """Vote for oneself in the next epoch."""
@@ -177,7 +175,9 @@ class QuorumState:
     def _become(self, state: State) -> None:
         raises = state.epoch > self.epoch
         assert state.epoch >= self.epoch, f"epoch would go back from {self.epoch} to {state.epoch}"
-        assert may_become(self.role, state.role, raises_epoch=raises, is_voter=self.is_voter), f"{self!r} to {state.role}"
+        assert may_become(self.role, state.role, raises_epoch=raises, is_voter=self.is_voter), (
+            f"{self!r} to {state.role}"
+        )
         self.state = state
 
     def _ballot(self) -> Ballot:

@@ -45,12 +45,12 @@ from barnabas.raft.peer_messages import (
 from barnabas.raft.prospective import Prospective
 from barnabas.raft.quorum import ElectionOutcome
 from barnabas.raft.quorum_state import QuorumState, QuorumTimeouts, State
-from barnabas.raft.ready import Batch, FlushToken, Ready
+from barnabas.raft.ready import FlushToken, Ready
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.request_manager import ANYONE, RequestManager
 from barnabas.raft.resigned import Resigned
 from barnabas.raft.roles import Role
-from barnabas.raft.seams import LogReader, SnapshotId
+from barnabas.raft.seams import Batch, LogReader, SnapshotId
 from barnabas.raft.start_of_epoch import first_voters, leader_change
 from barnabas.raft.unattached import Unattached
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
@@ -65,7 +65,7 @@ DEFAULT_TIMEOUTS = QuorumTimeouts()
 
 
 class QuorumNotSupported(Exception):
-    """This version cannot serve the voter set; the node must not start."""
+    """This node cannot take part in the quorum that its log names; it must not start."""
 
 
 class BatchTooLarge(Exception):
@@ -144,6 +144,16 @@ class RaftNode:
     @property
     def kraft_version(self) -> int:
         return self.log.history.last.kraft_version
+
+    @property
+    def history(self) -> VoterSetHistory:
+        """The voter sets of the log."""
+        return self.log.history
+
+    @property
+    def end_offset(self) -> int:
+        """Where the log ends."""
+        return self.log.end_offset
 
     @property
     def is_leader(self) -> bool:

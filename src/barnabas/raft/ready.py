@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.peer_messages import Answer, Outgoing
-from barnabas.raft.seams import SnapshotId
+from barnabas.raft.seams import Batch, SnapshotId
 
-__all__ = ["Batch", "FlushToken", "Ready"]
-
-Batch = bytearray | bytes | memoryview
+__all__ = ["FlushToken", "Ready"]
 
 
 class Ready(NamedTuple):

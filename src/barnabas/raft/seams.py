@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 
 from barnabas.raft.election_state import ElectionState
 
+Batch = bytearray | bytes | memoryview
+"""One record batch: built here, received, or read."""
+
 
 class SnapshotId(NamedTuple):
     """A snapshot holds everything before `end_offset`; `epoch` is that of its last record."""
@@ -50,7 +53,7 @@ class LogReader(Protocol):
 class ReplicatedLog(LogReader, Protocol):
     """The metadata log of this node."""
 
-    def append(self, batch: bytearray, leader_epoch: int) -> None:
+    def append(self, batch: Batch, leader_epoch: int) -> None:
         """Append one batch whose base offset is `end_offset`."""
 
     def flush(self, done: Callable[[], None]) -> None:
