@@ -50,7 +50,7 @@ class Leader:
 
     Attributes:
         acknowledged: the voters that know of this leader.
-        begin_at_ms: when those that may not are told again.
+        begin_at_ms: when those that may not are informed again.
     """
 
     epoch: int

@@ -396,7 +396,7 @@ class RaftNode:
         return self._take()
 
     def snapshot_failed(self) -> Ready:
-        """Note that the host could not take the snapshot; the next Fetch asks anew."""
+        """Note that the host could not take the snapshot; the next Fetch asks for it again."""
         self._is_taking_snapshot = False
         return self._take()
 
