@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.raft.peer_messages import BeginEpoch, EndEpoch, EpochAnswer, Fetched, FetchFrom, LogEnd, Vote
+from barnabas.raft.peer_messages import BeginEpoch, EndEpoch, EpochAnswer, Fetched, FetchFrom, LogEnd, Vote, VoteAnswer
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from barnabas.raft.seams import SnapshotId
@@ -26,14 +26,29 @@ def test_log_ends_are_in_the_order_of_raft() -> None:
         (Vote(5, NOBODY, ONE, LogEnd(4, 5)), ErrorCode.INVALID_REQUEST),
         (Vote(5, TWO, OTHER_DISK, LogEnd(4, 5)), ErrorCode.INVALID_VOTER_KEY),
         (Vote(5, TWO, THREE, LogEnd(4, 5)), ErrorCode.INVALID_VOTER_KEY),
+        (Vote(5, TWO, ReplicaKey(1), LogEnd(4, 5)), ErrorCode.NONE),
+        (Vote(5, TWO, ONE, LogEnd(5, 5)), ErrorCode.INVALID_REQUEST),
+        (Vote(5, TWO, ONE, LogEnd(5, 5), pre_vote=True), ErrorCode.NONE),
+        (Vote(5, TWO, ONE, LogEnd(6, 5), pre_vote=True), ErrorCode.INVALID_REQUEST),
+        (Vote(5, TWO, ONE, LogEnd(-1, 5)), ErrorCode.INVALID_REQUEST),
+        (Vote(5, TWO, ONE, LogEnd(4, -1)), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_a_vote_is_rejected(request_: Vote, error: ErrorCode) -> None:
+def test_a_vote_is_valid_or_rejected(request_: Vote, error: ErrorCode) -> None:
     member = Member(4)
     answer = member.node.vote(request_).answer
-    assert answer is not None
+    assert isinstance(answer, VoteAnswer)
     assert answer.error is error
-    assert not answer.is_granted  # type: ignore[union-attr]
+    assert answer.is_granted is (error is ErrorCode.NONE)
+
+
+def test_a_node_with_a_new_disk_learns_the_epoch_from_what_was_for_its_old_one() -> None:
+    member = Member(4)
+    assert member.node.vote(Vote(5, TWO, OTHER_DISK, LogEnd(4, 5))).answer == VoteAnswer(
+        5, error=ErrorCode.INVALID_VOTER_KEY
+    )
+    member.node.begin_epoch(BeginEpoch(6, 2, OTHER_DISK))
+    assert (member.node.epoch, member.node.leader_id) == (6, 2)
 
 
 @pytest.mark.parametrize(

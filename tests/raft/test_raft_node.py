@@ -117,10 +117,10 @@ def test_the_epoch_is_one_more_than_any_before() -> None:
 
 def test_a_leader_of_the_last_run_neither_leads_nor_votes_in_its_epoch() -> None:
     voters = (Voter(1, DIRECTORY), Voter(2, b"o" * 16))
-    member = Member(history(*voters), ElectionState(epoch=6, leader_id=1), end_offset=40, last_epoch=6)
+    member = Member(history(*voters), ElectionState(epoch=6, leader_id=1), end_offset=40, last_epoch=5)
     member.start()
     assert member.node.role is Role.RESIGNED
-    asked = Vote(6, ReplicaKey(2, b"o" * 16), ReplicaKey(1, DIRECTORY), LogEnd(6, 40))
+    asked = Vote(6, ReplicaKey(2, b"o" * 16), ReplicaKey(1, DIRECTORY), LogEnd(5, 40))
     assert member.node.vote(asked).answer == VoteAnswer(6, 1, is_granted=False)
 
 

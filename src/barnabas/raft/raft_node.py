@@ -257,11 +257,12 @@ class RaftNode:
 
     def vote(self, request: Vote) -> Ready:
         """Decide on a vote, or on a pre-vote."""
-        error = self._error_of(request.epoch, request.candidate.id, request.voter)
+        error = self._error_of(request.epoch, request.candidate.id) or _error_of_end(request)
+        if error is ErrorCode.NONE and request.epoch > self.epoch:
+            self.quorum.unattach(request.epoch)
+        error = error or self._error_of_voter(request.voter)
         if error is not ErrorCode.NONE:
             return self._take(VoteAnswer(self.epoch, self.leader_id, error=error))
-        if request.epoch > self.epoch:
-            self.quorum.unattach(request.epoch)
         state = self.quorum.state
         is_up_to_date = request.log_end >= self.log.end
         is_granted = state.grants(request.candidate, is_up_to_date=is_up_to_date, pre_vote=request.pre_vote)
@@ -271,9 +272,10 @@ class RaftNode:
 
     def begin_epoch(self, request: BeginEpoch) -> Ready:
         """Learn who leads an epoch."""
-        error = self._error_of(request.epoch, request.leader_id, request.voter) or self._error_of_leader(request)
+        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
+        error = error or self._error_of_voter(request.voter)
         return self._take(EpochAnswer(self.epoch, self.leader_id, error))
 
     def end_epoch(self, request: EndEpoch) -> Ready:
@@ -317,12 +319,14 @@ class RaftNode:
             return self._take(answer._replace(batches=batches))
         return self._take(answer if request.high_watermark < self.high_watermark else None)
 
-    def _error_of(self, epoch: int, node_id: int, voter: ReplicaKey | None = None) -> ErrorCode:
+    def _error_of(self, epoch: int, node_id: int) -> ErrorCode:
         if epoch < self.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
-        if node_id < 0:
-            return ErrorCode.INVALID_REQUEST
-        return ErrorCode.NONE if voter is None or self.key.is_same(voter) else ErrorCode.INVALID_VOTER_KEY
+        return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
+
+    def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
+        # As in Kafka, after the epoch: a node with a new disk learns it too.
+        return ErrorCode.NONE if self.key.is_same(voter) else ErrorCode.INVALID_VOTER_KEY
 
     def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
         # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
@@ -534,3 +538,10 @@ class RaftNode:
 
     def _voter(self, node_id: int) -> ReplicaKey:
         return next(ReplicaKey(each.id, each.directory_id) for each in self.voters.voters if each.id == node_id)
+
+
+def _error_of_end(request: Vote) -> ErrorCode:
+    # A candidate has raised its epoch, so its log holds none of it; a prospective node may be in its leader's epoch.
+    epoch, end_offset = request.log_end
+    is_possible = 0 <= epoch < request.epoch + request.pre_vote and end_offset >= 0
+    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST
