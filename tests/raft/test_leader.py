@@ -46,6 +46,25 @@ def test_an_observer_does_not_count() -> None:
     assert set(state.observers) == {OBSERVER, ReplicaKey(2, b"new disk" * 2)}
 
 
+def test_a_voter_that_does_not_tell_its_directory_does_not_count() -> None:
+    """It may have lost the disk on which it promised to keep the log."""
+    state = leader()
+    state.flushed(12, 0)
+    state.fetched(ReplicaKey(2), 12, LogEnd(4, 12), 0)
+    assert state.advance() == -1
+
+
+def test_only_replicas_are_observed_and_not_for_ever() -> None:
+    state = leader()
+    state.fetched(ReplicaKey(-1), 12, LogEnd(4, 12), 0)
+    assert state.observers == {}
+    state.fetched(OBSERVER, 12, LogEnd(4, 12), 0)
+    state.fetched(ReplicaKey(8), 12, LogEnd(4, 12), 300_000)
+    assert set(state.observers) == {OBSERVER, ReplicaKey(8)}
+    state.forget_observers(300_001)
+    assert set(state.observers) == {ReplicaKey(8)}
+
+
 def test_a_leader_grants_no_vote() -> None:
     for pre_vote in (True, False):
         assert not leader().grants(TWO, is_up_to_date=True, pre_vote=pre_vote)

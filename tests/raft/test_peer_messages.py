@@ -83,6 +83,14 @@ def test_a_leader_answers_a_fetch_of_its_epoch_only(epoch: int, error: ErrorCode
     assert (answer.epoch, answer.leader_id, answer.error) == (5, 1, error)
 
 
+def test_a_replica_with_the_id_of_the_leader_is_rejected() -> None:
+    """A copied directory must not speak for the leader's own log."""
+    member = Member(4)
+    member.lead()
+    answer = member.fetched(ONE, 2, 5).answer
+    assert answer == Fetched(5, 1, error=ErrorCode.INVALID_REQUEST)
+
+
 def test_a_follower_names_the_leader_to_one_that_fetches() -> None:
     member = Member(4)
     member.follow(TWO, 4)

@@ -1,4 +1,4 @@
-"""When two names mean one replica."""
+"""Which replicas a key names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from tests.raft.member_of_three import ONE, TWO
 
 
 def test_a_new_directory_is_another_replica() -> None:
-    assert ONE.is_same(ONE)
-    assert not ONE.is_same(TWO)
-    assert not ONE.is_same(ReplicaKey(1, b"n" * 16))
+    assert ONE.names(ONE)
+    assert not ONE.names(TWO)
+    assert not ONE.names(ReplicaKey(1, b"n" * 16))
 
 
-def test_a_directory_that_is_not_named_agrees_with_each() -> None:
-    assert ReplicaKey(1).is_same(ONE)
-    assert not ReplicaKey(1).is_same(TWO)
+def test_a_key_without_a_directory_names_every_replica_of_its_node() -> None:
+    assert ReplicaKey(1).names(ONE)
+    assert not ReplicaKey(1).names(TWO)
+
+
+def test_a_replica_that_does_not_tell_its_directory_may_be_another() -> None:
+    assert not ONE.names(ReplicaKey(1))

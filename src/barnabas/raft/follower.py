@@ -31,4 +31,4 @@ class Follower:
         if pre_vote:
             # A voter that hears its leader keeps a cut-off node from disturbing it.
             return is_up_to_date and not self.has_fetched
-        return self.voted is not None and self.voted.is_same(candidate)
+        return self.voted is not None and self.voted.names(candidate)

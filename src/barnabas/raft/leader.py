@@ -19,6 +19,9 @@ from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
 from barnabas.raft.voters import VoterSet
 
+# How long a leader remembers an observer that does not fetch, as in Kafka.
+OBSERVER_SESSION_MS = 300_000
+
 
 class ReplicaProgress(NamedTuple):
     """What the leader knows of one replica; offset and times are -1 while unknown.
@@ -109,7 +112,7 @@ class Leader:
     def fetched(self, replica: ReplicaKey, offset: int, log_end: LogEnd, now_ms: int) -> None:
         """Note that a replica has everything before `offset` on disk."""
         voter = self.progress.get(replica.id)
-        is_voter = voter is not None and replica.is_same(ReplicaKey(voter.id, voter.directory_id))
+        is_voter = voter is not None and ReplicaKey(voter.id, voter.directory_id).names(replica)
         known = voter if is_voter else self.observers.get(replica)
         known = known or ReplicaProgress(replica.id, replica.directory_id)
         # Caught up if it has what the log held at the moment of its last fetch.
@@ -119,8 +122,15 @@ class Leader:
             self.progress[replica.id] = changed
             self.acknowledged.add(replica.id)
             self._hear(replica.id, now_ms)
-        else:
+        elif replica.id >= 0:  # A tool that reads the log is not a replica.
+            if replica not in self.observers:
+                self.forget_observers(now_ms)
             self.observers[replica] = changed
+
+    def forget_observers(self, now_ms: int) -> None:
+        """Forget the observers that have not fetched for long."""
+        oldest_ms = now_ms - OBSERVER_SESSION_MS
+        self.observers = {key: each for key, each in self.observers.items() if each.last_fetch_ms >= oldest_ms}
 
     def _hear(self, voter: int, now_ms: int) -> None:
         self.heard.add(voter)

@@ -32,5 +32,5 @@ class Prospective:
         if pre_vote:
             return is_up_to_date
         if self.voted is not None:
-            return self.voted.is_same(candidate)
+            return self.voted.names(candidate)
         return self.leader_id == NO_NODE and is_up_to_date

@@ -250,6 +250,7 @@ class RaftNode:
             else each.shown(clock)
             for each in state.progress.values()
         )
+        state.forget_observers(clock.monotonic_ms())
         observers = tuple(each.shown(clock) for each in state.observers.values())
         return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, observers)
 
@@ -302,7 +303,7 @@ class RaftNode:
         Args:
             is_first: False when the same request is asked again, which says nothing new about the replica.
         """
-        state, error = self.quorum.state, self._error_of_fetch(request.epoch)
+        state, error = self.quorum.state, self._error_of_fetch(request)
         if not isinstance(state, Leader) or error is not ErrorCode.NONE:
             return self._take(Fetched(self.epoch, self.leader_id, error=error))
         answer = Fetched(self.epoch, self.key.id, self.high_watermark, self.log.reader.start_offset)
@@ -326,17 +327,21 @@ class RaftNode:
 
     def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
         # As in Kafka, after the epoch: a node with a new disk learns it too.
-        return ErrorCode.NONE if self.key.is_same(voter) else ErrorCode.INVALID_VOTER_KEY
+        return ErrorCode.NONE if voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
 
     def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
         # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
         is_other = request.epoch == self.epoch and self.leader_id not in (NO_NODE, request.leader_id)
         return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
 
-    def _error_of_fetch(self, epoch: int) -> ErrorCode:
-        if epoch != self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
-        return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    def _error_of_fetch(self, request: FetchFrom) -> ErrorCode:
+        if request.epoch != self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        # A copied directory must not speak for the leader's own log.
+        is_copy = request.replica.id == self.key.id
+        return ErrorCode.INVALID_REQUEST if is_copy or request.offset < 0 else ErrorCode.NONE
 
     # Answers of peers
 

@@ -16,7 +16,6 @@ class ReplicaKey(NamedTuple):
     id: int
     directory_id: bytes = ZERO_UUID
 
-    def is_same(self, other: ReplicaKey) -> bool:
-        """Return whether both may be one replica: a directory that is not named agrees with each."""
-        unnamed = ZERO_UUID in (self.directory_id, other.directory_id)
-        return self.id == other.id and (unnamed or self.directory_id == other.directory_id)
+    def names(self, replica: ReplicaKey) -> bool:
+        """Return whether this key names a replica; one without a directory names every replica of its node."""
+        return self.id == replica.id and self.directory_id in (ZERO_UUID, replica.directory_id)

@@ -30,6 +30,6 @@ class Unattached:
         if pre_vote:
             return is_up_to_date
         if self.voted is not None:
-            return self.voted.is_same(candidate)
+            return self.voted.names(candidate)
         # A leader of this epoch was elected: another candidate comes too late.
         return self.leader_id == NO_NODE and is_up_to_date
