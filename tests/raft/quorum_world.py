@@ -146,13 +146,9 @@ class Host:
         found = next((each for each in source.log.snapshots if each.id == wanted), None)
 
         def arrived() -> None:
-            if self.node is not node or life != self.life or node.role.value != "Follower":
+            if self.node is not node or life != self.life or node.wanted_snapshot != wanted:
                 return
-            if (
-                found is None
-                or self.world.is_cut(source.key.id, self.key.id)
-                or wanted.end_offset <= node.high_watermark
-            ):
+            if found is None or self.world.is_cut(source.key.id, self.key.id):
                 self.do(node.snapshot_failed())
                 return
             self.log.batches, self.log.durable, self.log.snapshots = [], 0, [found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.raft import local_log
 from barnabas.raft.local_log import LocalLog
 from barnabas.raft.peer_messages import LogEnd
 from barnabas.raft.seams import SnapshotId
@@ -118,6 +119,17 @@ def test_the_common_end_is_the_smaller_one(diverging: LogEnd, end_offset: int) -
 def test_when_a_replica_needs_the_latest_snapshot(offset: int, last_epoch: int, is_needed: bool) -> None:
     """As Kafka's `validateOffsetAndEpoch`."""
     assert behind_snapshot(3, 4, 4).snapshot_for(offset, last_epoch) == (SnapshotId(12, 4) if is_needed else None)
+
+
+def test_a_fetch_reads_at_least_one_batch_and_not_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = local(1, 1, 1, 1)
+    size = len(log.reader.batches[0].data)  # type: ignore[attr-defined]
+    assert len(log.read(1)) == 3
+    monkeypatch.setattr(local_log, "MAX_FETCH_BYTES", 2 * size)
+    assert len(log.read(1)) == 2
+    monkeypatch.setattr(local_log, "MAX_FETCH_BYTES", 1)
+    assert len(log.read(1)) == 1
+    assert log.read(4) == ()
 
 
 def test_a_log_that_begins_at_0_needs_no_snapshot() -> None:

@@ -149,6 +149,19 @@ def test_a_follower_takes_a_snapshot_before_it_fetches_again() -> None:
     assert ready.messages[0].request == FetchFrom(4, ONE, 9, 3, 9)
 
 
+def test_a_snapshot_that_another_leader_began_is_not_taken() -> None:
+    """The node may have promised the new leader records that the late snapshot does not hold."""
+    member = Member(1)
+    fetch = member.follow(TWO, 4)
+    member.answer(fetch, Fetched(4, 2, snapshot=SnapshotId(9, 3)))
+    assert member.node.wanted_snapshot == SnapshotId(9, 3)
+    fetch = member.follow(THREE, 5)
+    assert member.node.wanted_snapshot is None
+    member.answer(fetch, Fetched(5, 3, batches=(batch(1, 5, count=20),)))
+    with pytest.raises(AssertionError, match="does not want"):
+        member.node.snapshot_loaded(SnapshotId(9, 3), VOTERS)
+
+
 def test_an_answer_names_the_leader_of_a_higher_epoch() -> None:
     member = Member(4)
     fetch = member.follow(TWO, 4)

@@ -15,6 +15,9 @@ from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import read_header
 
+# Kafka's internal.metadata.max.fetch.size.in.bytes.
+MAX_FETCH_BYTES = 8 * 1024 * 1024
+
 
 class LocalLog:
     """Attributes: `durable_end` is the end of what a flush has confirmed; `truncations` counts them."""
@@ -96,6 +99,17 @@ class LocalLog:
         assert self.durable_end <= token.end_offset <= self.end_offset, f"{self!r} was flushed to {token.end_offset}"
         self.durable_end = token.end_offset
         return True
+
+    def read(self, offset: int) -> tuple[Batch, ...]:
+        """Return the batches from an offset on, as many as one answer takes; at least one if there is any."""
+        batches: list[Batch] = []
+        size = 0
+        for batch in self.reader.read(offset, self.end_offset):
+            size += len(batch)
+            if batches and size > MAX_FETCH_BYTES:
+                break
+            batches.append(batch)
+        return tuple(batches)
 
     # What a leader finds out about another replica's log
 

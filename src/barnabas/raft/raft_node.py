@@ -110,7 +110,7 @@ class RaftNode:
         self.high_watermark = -1
         self._clock = clock
         self._requests = RequestManager(timeouts.retry_backoff, timeouts.request)
-        self._is_taking_snapshot = False
+        self.wanted_snapshot: SnapshotId | None = None
         # A node that knows no leader asks the voters in turn.
         self._turn = random.randrange(1_000)
         self._saved = election
@@ -316,8 +316,7 @@ class RaftNode:
             self._advance(state)
             answer = answer._replace(high_watermark=self.high_watermark)
         if request.offset < self.log.end_offset:
-            batches = tuple(self.log.reader.read(request.offset, self.log.end_offset))
-            return self._take(answer._replace(batches=batches))
+            return self._take(answer._replace(batches=self.log.read(request.offset)))
         return self._take(answer if request.high_watermark < self.high_watermark else None)
 
     def _error_of(self, epoch: int, node_id: int) -> ErrorCode:
@@ -378,7 +377,7 @@ class RaftNode:
         state.has_fetched = True
         state.deadline_ms = self.quorum.fetch_deadline()
         if answer.snapshot is not None:
-            self._is_taking_snapshot = True
+            self.wanted_snapshot = answer.snapshot
             self._ready = self._ready._replace(snapshot=answer.snapshot)
             return
         if answer.diverging is not None:
@@ -400,19 +399,24 @@ class RaftNode:
 
     def snapshot_goes_on(self) -> Ready:
         """Note that the leader still answers while the host takes its snapshot."""
-        if isinstance(self.quorum.state, Follower) and self._is_taking_snapshot:
+        if isinstance(self.quorum.state, Follower) and self.wanted_snapshot is not None:
             self.quorum.state.deadline_ms = self.quorum.fetch_deadline()
         return self._take()
 
     def snapshot_failed(self) -> Ready:
         """Note that the host could not take the snapshot; the next Fetch asks for it again."""
-        self._is_taking_snapshot = False
+        self.wanted_snapshot = None
         return self._take()
 
     def snapshot_loaded(self, snapshot: SnapshotId, voters: VoterSet) -> Ready:
-        """Note that the host has taken a snapshot, and that the log begins and ends at its end."""
+        """Note that the host has taken `wanted_snapshot`, and that the log begins and ends at its end.
+
+        The host asks for `wanted_snapshot` before it replaces the log: under another leader this node may have promised
+        records that the snapshot does not hold.
+        """
+        assert snapshot == self.wanted_snapshot, f"{self!r} does not want {snapshot}"
         assert snapshot.end_offset > self.high_watermark, f"{snapshot} is behind {self!r}"
-        self._is_taking_snapshot = False
+        self.wanted_snapshot = None
         self.log.begin_at(snapshot, voters)
         self._commit(snapshot.end_offset)
         return self._take()
@@ -439,7 +443,7 @@ class RaftNode:
         if former is self._acting:
             return
         self._requests.reset()
-        self._is_taking_snapshot = False
+        self.wanted_snapshot = None
         if isinstance(former, Leader):
             self._ready = self._ready._replace(left_epoch=former.epoch)
 
@@ -522,7 +526,7 @@ class RaftNode:
                 return [ANYONE] if self.quorum.others() and self._may_fetch() else []
 
     def _may_fetch(self) -> bool:
-        return self.log.is_durable and not self._is_taking_snapshot
+        return self.log.is_durable and self.wanted_snapshot is None
 
     def _next_voter(self) -> int:
         others = self.quorum.others()
