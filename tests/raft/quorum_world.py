@@ -1,4 +1,4 @@
-"""A whole quorum in one thread, from one seed: nodes with logs in memory, and a network that loses, delays, reorders and cuts.
+"""A whole quorum in one thread, from one seed: nodes with logs in memory, and a network that loses, delays, repeats, reorders and cuts.
 
 Whoever breaks an invariant raises AssertionError with the seed's events. The invariants are those of Kafka's `RaftEventSimulationTest`:
 MonotonicEpoch, SingleLeader, MajorityReachedHighWatermark, MonotonicHighWatermark, ConsistentCommittedData, SnapshotAtLogStart,
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from barnabas.clock import Clock
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.leader import Leader
-from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, FetchFrom, Outgoing, Request, Vote
+from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, FetchFrom, Outgoing, Request, Vote, VoteAnswer
 from barnabas.raft.quorum import majority
 from barnabas.raft.quorum_state import QuorumTimeouts
 from barnabas.raft.raft_node import RaftNode
@@ -36,6 +36,9 @@ class Weather:
 
     delay_ms: int = 5
     lost: float = 0.0
+    repeated: float = 0.0
+    fragile: float = 0.0
+    """How often a node crashes, and starts again, soon after it has voted or learnt of a leader."""
     flush_ms: int = 3
     cut: set[tuple[int, int]] = field(default_factory=set)
     """Pairs (from, to) that nothing passes."""
@@ -75,12 +78,12 @@ class Host:
         self.node = None
         self.life += 1
         self.parked.clear()
-        self.log.crash()
+        self.log.crash(self.world.rng.choice((0, 0, 1)))
 
-    def lose_disk(self) -> None:
-        """Come back as another replica would: nothing remembered. Only for observers, whose word counts for nothing."""
-        self.log = MemoryLog()
-        self.election = ElectionState()
+    def _stumble(self) -> None:
+        if self.node is not None:
+            self.crash()
+            self.start()
 
     # What a Ready asks for
 
@@ -90,6 +93,8 @@ class Host:
         if ready.election is not None:
             self.world.elected(self, self.election, ready.election)
             self.election = ready.election
+            if self.world.rng.random() < self.world.weather.fragile:
+                self.world.later(self.world.rng.randrange(20), self._stumble)
         for batch in ready.batches:
             self.log.append(batch)
         if ready.flush:
@@ -165,6 +170,8 @@ class Host:
         match request:
             case Vote():
                 ready = node.vote(request)
+                if isinstance(ready.answer, VoteAnswer) and ready.answer.is_granted and not request.pre_vote:
+                    self.world.has_voted(self, request.epoch, request.candidate)
             case BeginEpoch():
                 ready = node.begin_epoch(request)
             case EndEpoch():
@@ -200,6 +207,11 @@ class Host:
                 self.parked.append((request, reply))
             else:
                 reply(ready.answer)
+
+    def stand(self) -> None:
+        """Stand for election at a bad time: others do so too."""
+        if self.node is not None and self.node.quorum.is_voter and not self.node.is_leader:
+            self.do(self.node.campaign())
 
     def append(self) -> None:
         node = self.node
@@ -237,6 +249,8 @@ class World:
         self.events: list[str] = []
         self.committed_values: list[bytes] = []
         self.leaders: dict[int, int] = {}
+        self.votes: dict[tuple[int, int], ReplicaKey] = {}
+        """Whom each voter has given its vote in an epoch, over all its lives."""
         self.hosts: dict[int, Host] = {}
         keys = [ReplicaKey(n, bytes([n]) * 16) for n in range(1, voters + observers + 1)]
         self.voters = VoterSet.of(Voter(key.id, key.directory_id) for key in keys[:voters])
@@ -301,7 +315,8 @@ class World:
                 sender.do(node.failed(message.request))
 
         if self.passes(sender.key.id, receiver.key.id) and receiver.node is not None:
-            self.later(self._delay(), lambda: receiver.receive(message.request, back))
+            for _ in range(2 if self.rng.random() < self.weather.repeated else 1):
+                self.later(self._delay(), lambda: receiver.receive(message.request, back))
         else:
             self.later(TIMEOUTS.request // 2, lost)
 
@@ -312,9 +327,13 @@ class World:
 
     def elected(self, host: Host, before: ElectionState, after: ElectionState) -> None:
         assert after.epoch >= before.epoch, self.told(f"{host!r} went back to epoch {after.epoch}")
-        if after.epoch == before.epoch and before.voted is not None and not after.has_leader:
-            assert after.voted == before.voted, self.told(f"{host!r} voted twice in epoch {after.epoch}")
+        if after.voted is not None:
+            self.has_voted(host, after.epoch, after.voted)
         self.events.append(f"{self.now_ms}: node {host.key.id} {after}")
+
+    def has_voted(self, host: Host, epoch: int, candidate: ReplicaKey) -> None:
+        first = self.votes.setdefault((epoch, host.key.id), candidate)
+        assert first == candidate, self.told(f"{host!r} voted for {first.id} and {candidate.id} in epoch {epoch}")
 
     def committed(self, host: Host) -> None:
         node = host.node
@@ -323,6 +342,9 @@ class World:
         common = min(len(values), len(self.committed_values))
         assert values[:common] == self.committed_values[:common], self.told(f"{host!r} committed something else")
         if isinstance(node.quorum.state, Leader):
+            # What it only counts of an older epoch, another leader may still overwrite (Raft, figure 8).
+            epoch = host.log.epoch_at(node.high_watermark)
+            assert epoch == node.epoch, self.told(f"{host!r} commits up to a record of epoch {epoch}")
             held = [each for each in self.hosts.values() if each.log.durable_end >= node.high_watermark]
             voters = [each for each in held if node.voters.contains(*each.key)]
             assert len(voters) >= majority(len(node.voters.voters)), self.told(f"{host!r} counts on too few")

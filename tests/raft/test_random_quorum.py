@@ -10,7 +10,7 @@ from tests.raft.quorum_world import World
 def settle(world: World) -> None:
     """Let the faults stop; then a leader commits a record, and every node has it."""
     world.heal()
-    world.weather.lost = 0.0
+    world.weather.lost = world.weather.fragile = 0.0
     for host in world.hosts.values():
         if host.node is None:
             host.start()
@@ -34,11 +34,13 @@ def play(seed: int, voters: int, observers: int, steps: int = 120) -> World:
     rng = world.rng
     world.weather.lost = rng.choice((0.0, 0.02, 0.2))
     world.weather.delay_ms = rng.choice((1, 10, 40))
-    world.weather.flush_ms = rng.choice((0, 3, 30))
+    world.weather.flush_ms = rng.choice((0, 3, 30, 150))
+    world.weather.fragile = rng.choice((0.0, 0.0, 0.3))
+    world.weather.repeated = rng.choice((0.0, 0.1))
     for _ in range(steps):
         world.run(rng.choice((1, 3, 10, 30, 100, 200)))
         host = world.hosts[rng.choice(list(world.hosts))]
-        match rng.randrange(12):
+        match rng.randrange(13):
             case 0 if host.node is not None:
                 host.crash()
             case 1 | 2 if host.node is None:
@@ -59,6 +61,9 @@ def play(seed: int, voters: int, observers: int, steps: int = 120) -> World:
                 leader = world.leader()
                 if leader is not None and leader.node is not None and rng.random() < 0.3:
                     leader.do(leader.node.resign())
+            case 9:
+                for each in rng.sample(list(world.hosts.values()), 2):
+                    each.stand()
             case _:
                 for each in world.hosts.values():
                     each.append()
