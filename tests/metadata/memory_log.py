@@ -22,6 +22,7 @@ from barnabas.protocol.api_keys import ApiKey
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
+from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
@@ -113,6 +114,12 @@ class MemoryLog:
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         raise NotImplementedError
 
+    def epoch_at(self, end_offset: int) -> int:
+        raise NotImplementedError
+
+    def earliest_snapshot(self) -> SnapshotId | None:
+        raise NotImplementedError
+
     def truncate_to(self, offset: int) -> None:
         self.batches = [batch for batch in self.batches if read_header(batch).next_offset <= offset]
 
@@ -172,14 +179,14 @@ class ControllerHarness:
 
     def start(self) -> None:
         node = RaftNode(
-            1,
-            DIRECTORY,
+            ReplicaKey(1, DIRECTORY),
             VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY)]))),
             self.elections.read() or ElectionState(),
-            self.log.end_offset,
-            self.log.last_epoch,
+            self.log,
+            self.clock,
+            random.Random(1),
         )
-        self.driver = RaftDriver(node, self.log, self.elections, self.clock)
+        self.driver = RaftDriver(node, self.log, self.elections)
         self.attach(self.driver, self.faults.append)
         self.driver.start()
 

@@ -19,7 +19,7 @@ Request = messages.DescribeQuorumRequest
 def describe(*topics: tuple[str, int], version: int = 2) -> Any:
     harness = ControllerHarness()
     voters = VoterSet.of([Voter(1, DIRECTORY, (VoterEndpoint("C", "h", 7),))])
-    harness.driver.node.history = VoterSetHistory(VotersFrom(0, voters))
+    harness.driver.node.log.history = VoterSetHistory(VotersFrom(0, voters))
     request = Request(
         topics=[
             Request.TopicData(topic_name=name, partitions=[Request.PartitionData(partition_index=index)])

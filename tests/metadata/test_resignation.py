@@ -86,7 +86,7 @@ def test_what_was_pending_and_is_overwritten_by_another_leader_never_takes_effec
     harness.log.hold = True
     pending = ask(harness, "lost")
     harness.driver.resign()
-    harness.driver.truncate_to(end)
+    harness.log.truncate_to(end)
     of_the_other = [
         messages.TopicRecord(name="other", topic_id=b"o" * 16),
         messages.PartitionRecord(partition_id=0, topic_id=b"o" * 16, replicas=[1], isr=[1], leader=1),

@@ -12,7 +12,7 @@ from barnabas.metadata.topic_names import CLUSTER_METADATA
 from barnabas.protocol import messages
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.raft.raft_node import ReplicaProgress
+from barnabas.raft.leader import ReplicaProgress
 from barnabas.raft.voters import VoterSet
 
 LISTENERS_FROM = 2
@@ -43,7 +43,7 @@ def describe_quorum(
 
 
 def _partition(view: ControllerView, index: int) -> messages.DescribeQuorumResponse.PartitionData:
-    description = view.quorum.describe(view.clock)
+    description = view.quorum.describe()
     return messages.DescribeQuorumResponse.PartitionData(
         partition_index=index,
         error_code=ErrorCode.NONE,

@@ -27,6 +27,7 @@ from barnabas.metadata.quorum_controller import ControllerCounts, QuorumControll
 from barnabas.metadata.record_codec import MetadataRecord
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
+from barnabas.raft.leader import Leader
 from barnabas.raft.raft_driver import RaftDriver
 
 if TYPE_CHECKING:
@@ -177,7 +178,9 @@ class LocalController:
         node = self.driver.node
         if self._closed or self._elected_epoch != node.epoch or self.active is not None:
             return
-        if self.image.provenance.offset < node.epoch_start_offset:
+        leader = node.quorum.state
+        assert isinstance(leader, Leader), f"{node!r} was elected"
+        if self.image.provenance.offset < leader.epoch_start_offset:
             return
         self.active = QuorumController(
             self.settings,

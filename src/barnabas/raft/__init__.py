@@ -1,9 +1,15 @@
 """Raft as Kafka speaks it (KIP-595, KIP-853, KIP-996), without I/O.
 
-`RaftNode` is the state machine: each input returns a `Ready` that lists what must be made durable, appended, and
-applied, in that order. `RaftDriver` does so over the seams of `seams`: a log, a store for the election state, listeners.
-`quorum` holds the arithmetic of majorities, `roles` the table of roles and the moves between them, `voter_set_history`
-who votes from which offset on.
+`RaftNode` is the state machine of one member of a quorum, or of an observer: each input returns a `Ready` that lists what
+must be cut off, made durable, appended, applied, sent and answered, in that order. `RaftDriver` does so over the seams of
+`seams`: a log, a store for the election state, listeners.
+
+    quorum_state      the role of the moment, and its moves; a module per role: `unattached`, `prospective`, `candidate`,
+                      `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
+    local_log         where the log ends, what of it is durable, where it differs from another
+    peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
+    ballot, quorum    who granted a vote; the arithmetic of majorities
+    voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
 
 Invariants (each asserted where it could break)
 - The epoch of a node never goes back, and a node votes for at most one candidate in an epoch.
@@ -13,6 +19,6 @@ Invariants (each asserted where it could break)
 - A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
 - Election state is durable before anything that relies on it leaves the node.
 
-Limits: one voter. Vote, BeginQuorumEpoch, EndQuorumEpoch and Fetch between voters are not implemented yet; a node with
-other voters does not start. Arithmetic and roles are general.
+Limits: nothing carries the messages of `Ready` to other nodes yet, so `RaftDriver.start` rejects a quorum with other voters.
+Voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
 """

@@ -16,6 +16,7 @@ import json
 from typing import NamedTuple
 
 from barnabas.protocol.primitives import ZERO_UUID, uuid_from_str, uuid_to_str
+from barnabas.raft.replica_key import ReplicaKey
 
 NO_NODE = -1
 
@@ -31,6 +32,16 @@ class ElectionState(NamedTuple):
     leader_id: int = NO_NODE
     voted_id: int = NO_NODE
     voted_directory_id: bytes = ZERO_UUID
+
+    @classmethod
+    def of(cls, epoch: int, leader_id: int, voted: ReplicaKey | None) -> ElectionState:
+        """Return the state that a role has to remember."""
+        return cls(epoch, leader_id) if voted is None else cls(epoch, leader_id, *voted)
+
+    @property
+    def voted(self) -> ReplicaKey | None:
+        """Whom this node voted for in the epoch."""
+        return None if self.voted_id == NO_NODE else ReplicaKey(self.voted_id, self.voted_directory_id)
 
     @property
     def has_leader(self) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from barnabas.clock import Clock
 from barnabas.protocol.errors import KafkaError
-from barnabas.raft.raft_node import RaftNode, Ready
+from barnabas.raft.raft_node import QuorumNotSupported, RaftNode
+from barnabas.raft.ready import Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
 
 
@@ -24,7 +24,6 @@ class RaftDriver:
 
     Args:
         node: the state machine, not started.
-        clock: its wall time is in batches, its monotonic time in the progress of replicas.
     """
 
     def __init__(
@@ -32,13 +31,11 @@ class RaftDriver:
         node: RaftNode,
         log: ReplicatedLog,
         election_store: ElectionStateStore,
-        clock: Clock,
     ) -> None:
         self.node = node
         self.log = log
         self._election_store = election_store
         self._listeners: list[QuorumListener] = []
-        self._clock = clock
         self._flushing = False
         self._flush_wanted = False
         self.closed = False
@@ -48,7 +45,18 @@ class RaftDriver:
         self._listeners.append(listener)
 
     def start(self) -> None:
-        self._carry_out(self.node.start(self._clock.wall_ms()))
+        """Join the quorum.
+
+        Raises:
+            QuorumNotSupported: this node is not a voter, or not the only one: nothing carries messages to others yet.
+        """
+        node = self.node
+        if node.voters.ids() != (node.key.id,):
+            raise QuorumNotSupported(
+                f"node {node.key.id} can only be the sole voter of its quorum; the voters are "
+                + ", ".join(map(str, node.voters.ids()))
+            )
+        self._carry_out(node.start())
 
     def append(self, values: Sequence[bytes]) -> int:
         """Append records atomically.
@@ -61,7 +69,7 @@ class RaftDriver:
             BatchTooLarge, AppendFailed: nothing was appended.
         """
         before = self.node.end_offset
-        ready = self.node.append(values, self._clock.wall_ms())
+        ready = self.node.append(values)
         last_offset = self.node.end_offset - 1
         try:
             for batch in ready.batches:
@@ -78,12 +86,7 @@ class RaftDriver:
 
     def campaign(self) -> None:
         """Stand for election again after a resignation."""
-        self._carry_out(self.node.campaign(self._clock.wall_ms()))
-
-    def truncate_to(self, offset: int) -> None:
-        """Cut the log of a node that does not lead; a flush under way then counts for nothing."""
-        self.node.truncate(offset)
-        self.log.truncate_to(offset)
+        self._carry_out(self.node.campaign())
 
     def close(self) -> None:
         self.closed = True
@@ -117,7 +120,7 @@ class RaftDriver:
             self._flushing = False
             if self.closed:
                 return
-            self._carry_out(self.node.flushed(token, self._clock.monotonic_ms()))
+            self._carry_out(self.node.flushed(token))
             if self._flush_wanted:
                 self._flush_wanted = False
                 self._flush()

@@ -1,82 +1,75 @@
 """One node of the quorum: inputs in, a `Ready` out.
 
-A host calls `start` once and then `append` and `flushed`; each returns a `Ready`, whose parts the host carries out in
-the order in which they are listed there:
+Inputs are what the host calls: `start`, `tick` when `wake_at_ms` has come, `append`, `flushed`, a peer's request (`vote`, `begin_epoch`,
+`end_epoch`, `fetch`), a peer's answer or its failure (`answered`, `failed`). Each returns a `Ready`, whose parts the host carries out in
+their order: the log and the election state are durable as far as the messages and the answer promise it when these leave the node.
 
-    1. election   make the election state durable
-    2. batches    append them to the log (they carry their offsets and this epoch)
-    3. flush      make the log durable up to its end; take a `flush_token` before, and call `flushed` with it after
-    4. high_watermark, leader_epoch, left_epoch   pass them to the listener, which applies committed records
+    unattached ──time──► prospective ──a majority would──► candidate ──a majority did──► leader ──silence──► resigned ──► unattached
+                              │ nobody would                   │ lost                                        (next epoch)
+                              ▼                                ▼
+                     unattached, follower                 prospective        any ──a higher epoch──► unattached, follower
 
-With one voter `start` runs the whole election at once: the node raises its epoch, votes for itself, has a majority and
-leads. Its LeaderChange record is the first of the epoch, and nothing is committed before it.
+- A sole voter wins every ballot with its own vote, so `start` leads when it returns.
+- A node asks for more only when what it has is on disk: the offset of its Fetch is a promise to the leader.
+- One request is under way to each peer. An answer to a request that was given up is dropped.
 
-Sources: KIP-595 (epochs, leader change record, high watermark), KIP-853 (KRaftVersion and Voters records in the first
-epoch); Kafka's `KafkaRaftClient`, `LeaderState.appendStartOfEpochControlRecords`.
+Sources: KIP-595 (epochs, leader change record, high watermark), KIP-853 (directory ids, voter records), KIP-996 (pre-vote); Kafka's
+`KafkaRaftClient`.
 """
 
 from __future__ import annotations
 
+import random as random_module
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.clock import Clock
-from barnabas.protocol import messages
-from barnabas.raft import quorum
+from barnabas.protocol.errors import ErrorCode
+from barnabas.raft.candidate import Candidate
 from barnabas.raft.election_state import NO_NODE, ElectionState
-from barnabas.raft.roles import Role, may_become
+from barnabas.raft.follower import Follower
+from barnabas.raft.leader import Leader, ReplicaProgress
+from barnabas.raft.local_log import LocalLog
+from barnabas.raft.peer_messages import (
+    Answer,
+    BeginEpoch,
+    EndEpoch,
+    EpochAnswer,
+    Fetched,
+    FetchFrom,
+    Outgoing,
+    Request,
+    Vote,
+    VoteAnswer,
+)
+from barnabas.raft.prospective import Prospective
+from barnabas.raft.quorum import ElectionOutcome
+from barnabas.raft.quorum_state import QuorumState, QuorumTimeouts, State
+from barnabas.raft.ready import FlushToken, Ready
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.request_manager import ANYONE, RequestManager
+from barnabas.raft.resigned import Resigned
+from barnabas.raft.roles import Role
+from barnabas.raft.seams import Batch, LogReader, SnapshotId
+from barnabas.raft.start_of_epoch import first_voters, leader_change
+from barnabas.raft.unattached import Unattached
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlRecordType, QuorumMessage, build_control_batch
+from barnabas.records.control import build_control_batch
 
 # Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+DEFAULT_TIMEOUTS = QuorumTimeouts()
+
 
 class QuorumNotSupported(Exception):
-    """This version cannot serve the voter set; the node must not start."""
+    """This node cannot take part in the quorum that its log names; it must not start."""
 
 
 class BatchTooLarge(Exception):
     """Records do not fit one batch, so they cannot be appended atomically."""
-
-
-class Ready(NamedTuple):
-    """What must happen now, in the order of the fields."""
-
-    election: ElectionState | None = None
-    batches: tuple[bytearray, ...] = ()
-    flush: bool = False
-    high_watermark: int | None = None
-    leader_epoch: int | None = None
-    left_epoch: int | None = None
-
-
-class FlushToken(NamedTuple):
-    """What a flush makes durable: the log up to `end_offset`, as it is after so many truncations."""
-
-    end_offset: int
-    truncations: int
-
-
-class ReplicaProgress(NamedTuple):
-    """What the leader knows of one replica; offset and times are -1 while unknown.
-
-    The times are of the monotonic clock in `RaftNode.progress`, and of the wall clock in a `QuorumDescription`.
-    """
-
-    id: int
-    directory_id: bytes
-    end_offset: int = -1
-    last_fetch_ms: int = -1
-    last_caught_up_ms: int = -1
-
-    def shown(self, clock: Clock) -> ReplicaProgress:
-        """Return the progress with times of the wall clock."""
-        fetched, caught_up = (-1 if at < 0 else clock.to_wall_ms(at) for at in self[3:])
-        return self._replace(last_fetch_ms=fetched, last_caught_up_ms=caught_up)
 
 
 class QuorumDescription(NamedTuple):
@@ -89,129 +82,128 @@ class QuorumDescription(NamedTuple):
     observers: tuple[ReplicaProgress, ...]
 
 
-@dataclass
 class RaftNode:
-    """State of one quorum member.
+    """One member of the quorum, or an observer of it.
 
     Args:
-        node_id: this node.
-        directory_id: the id of its metadata directory.
+        key: this node and its metadata directory.
         history: the voter sets of the log; the last one is in force.
         election: what `quorum-state` said, or the initial state.
-        end_offset, last_epoch: where the log ends.
+        log: the log as it is; the node only reads it.
+        clock: batches carry its wall time; timeouts go by its monotonic time.
+        random: the source of election timeouts.
     """
 
-    node_id: int
-    directory_id: bytes
-    history: VoterSetHistory
-    election: ElectionState
-    end_offset: int
-    last_epoch: int
-    role: Role = Role.UNATTACHED
-    high_watermark: int = -1
-    epoch_start_offset: int = -1
-    truncations: int = 0
-    progress: dict[int, ReplicaProgress] = field(default_factory=dict)
+    def __init__(
+        self,
+        key: ReplicaKey,
+        history: VoterSetHistory,
+        election: ElectionState,
+        log: LogReader,
+        clock: Clock,
+        random: random_module.Random,
+        timeouts: QuorumTimeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        self.key = key
+        self.log = LocalLog(log, history)
+        self.quorum = QuorumState(key, lambda: self.voters, clock.monotonic_ms, random, timeouts, election)
+        self.high_watermark = -1
+        self._clock = clock
+        self._requests = RequestManager(timeouts.retry_backoff, timeouts.request)
+        self.wanted_snapshot: SnapshotId | None = None
+        # A node that knows no leader asks the voters in turn.
+        self._turn = random.randrange(1_000)
+        self._saved = election
+        self._acting: State = self.quorum.state
+        self._ready = Ready()
+
+    def __repr__(self) -> str:
+        return (
+            f"<RaftNode id={self.key.id} {self.role.value} epoch={self.epoch} "
+            f"high_watermark={self.high_watermark} end={self.log.end_offset}>"
+        )
+
+    @property
+    def role(self) -> Role:
+        return self.quorum.role
 
     @property
     def epoch(self) -> int:
-        return self.election.epoch
+        return self.quorum.epoch
+
+    @property
+    def leader_id(self) -> int:
+        """The leader of this epoch; -1 if this node knows none."""
+        return self.quorum.leader_id
 
     @property
     def voters(self) -> VoterSet:
         """The voter set in force."""
-        return self.history.last.voters
+        return self.log.history.last.voters
 
     @property
     def kraft_version(self) -> int:
-        return self.history.last.kraft_version
+        return self.log.history.last.kraft_version
 
     @property
-    def is_voter(self) -> bool:
-        return self.voters.contains(self.node_id, self.directory_id)
+    def history(self) -> VoterSetHistory:
+        """The voter sets of the log."""
+        return self.log.history
+
+    @property
+    def end_offset(self) -> int:
+        """Where the log ends."""
+        return self.log.end_offset
 
     @property
     def is_leader(self) -> bool:
         return self.role is Role.LEADER
 
     @property
-    def leader_id(self) -> int:
-        return self.election.leader_id
+    def wake_at_ms(self) -> int | None:
+        """When `tick` has something to do, in monotonic time; None if only another input can change anything."""
+        state, now_ms = self.quorum.state, self._clock.monotonic_ms()
+        times = [self._requests.ready_at(peer, now_ms) for peer in self._to_ask()]
+        if isinstance(state, Leader):
+            times += [] if state.is_alone else [state.deadline_ms]
+            times += [state.begin_at_ms] if state.unaware() else []
+        elif self.quorum.is_voter or isinstance(state, Follower):
+            times.append(state.deadline_ms)
+        return min(times, default=None)
 
-    def _become(self, role: Role, election: ElectionState) -> None:
-        raises = election.epoch > self.election.epoch
-        assert election.epoch >= self.election.epoch, f"epoch would go back from {self.epoch} to {election.epoch}"
-        assert may_become(self.role, role, raises_epoch=raises, is_voter=self.is_voter), f"{self.role} to {role}"
-        self.role, self.election = role, election
+    # What the host asks for
 
-    def start(self, now_ms: int) -> Ready:
+    def start(self) -> Ready:
         """Join the quorum; a sole voter leads a new epoch when this returns.
 
         Raises:
-            QuorumNotSupported: this node is not a voter, or not the only one.
+            QuorumNotSupported: the voter set names another metadata directory for this node.
         """
-        if self.voters.ids() != (self.node_id,):
+        if self.key.id in self.voters.ids() and not self.quorum.is_voter:
             raise QuorumNotSupported(
-                f"node {self.node_id} can only be the sole voter of its quorum; the voters are "
-                + ", ".join(map(str, self.voters.ids()))
+                f"the voter set names another metadata directory for node {self.key.id}; was the directory replaced?"
             )
-        if not self.is_voter:
-            raise QuorumNotSupported(
-                f"the voter set names another metadata directory for node {self.node_id}; was the directory replaced?"
-            )
-        if self.last_epoch > self.epoch:
-            # quorum-state is missing or older than the log; as in Kafka, the epoch is then at least the log's.
-            self.election = ElectionState(self.last_epoch)
-        # A leader never continues its old epoch, so a leader that the file names is not kept.
-        self.election = self.election._replace(leader_id=NO_NODE)
-        return self._campaign(now_ms)
+        self.quorum.start(self.log.last_epoch)
+        return self.campaign() if self.voters.ids() == (self.key.id,) else self._take()
+
+    def tick(self) -> Ready:
+        """Do what time alone asks for: elections, retries, resignation."""
+        return self._take()
+
+    def campaign(self) -> Ready:
+        """Stand for election now instead of at the election timeout."""
+        if isinstance(self.quorum.state, Resigned):
+            # The next epoch: as the leader of this one, the node must not vote in it again.
+            self.quorum.unattach(self.epoch + 1)
+        self.quorum.stand()
+        return self._take()
 
     def resign(self) -> Ready:
         """Give up leadership of this epoch; what is appended and not committed may still be committed later."""
-        assert self.is_leader, "only a leader resigns"
-        self._become(Role.RESIGNED, self.election)
-        self.progress.clear()
-        return Ready(left_epoch=self.epoch)
+        self.quorum.resign()
+        return self._take()
 
-    def campaign(self, now_ms: int) -> Ready:
-        """Stand for election again after a resignation; a sole voter leads a new epoch when this returns."""
-        # The next epoch: as the leader of this one, the node must not vote in it again.
-        self._become(Role.UNATTACHED, ElectionState(self.epoch + 1))
-        return self._campaign(now_ms)
-
-    def _campaign(self, now_ms: int) -> Ready:
-        self._become(Role.PROSPECTIVE, self.election)
-        self._become(Role.CANDIDATE, ElectionState(max(self.epoch, 0) + 1, NO_NODE, self.node_id, self.directory_id))
-        outcome = quorum.election_outcome(dict.fromkeys(self.voters.ids(), True))
-        assert outcome is quorum.ElectionOutcome.WON, "a sole voter wins its own election"
-        return self._lead(now_ms)
-
-    def _lead(self, now_ms: int) -> Ready:
-        self._become(Role.LEADER, ElectionState(self.epoch, leader_id=self.node_id))
-        self.epoch_start_offset = self.end_offset
-        for voter in self.voters.voters:
-            self.progress[voter.id] = ReplicaProgress(voter.id, voter.directory_id)
-        batch = self._start_of_epoch(now_ms)
-        return Ready(election=self.election, batches=(batch,), flush=True)
-
-    def _start_of_epoch(self, now_ms: int) -> bytearray:
-        # Version 0, without directories: Kafka writes no other, and its tools read no other.
-        change = messages.LeaderChangeMessage(
-            version=0,
-            leader_id=self.node_id,
-            voters=[messages.LeaderChangeMessage.Voter(voter_id=voter) for voter in self.voters.ids()],
-            granting_voters=[messages.LeaderChangeMessage.Voter(voter_id=self.node_id)],
-        )
-        records: list[tuple[ControlRecordType, QuorumMessage]] = [(ControlRecordType.LEADER_CHANGE, change)]
-        if self.history.is_to_write:
-            records.append((ControlRecordType.KRAFT_VERSION, messages.KRaftVersionRecord(version=0, k_raft_version=1)))
-            records.append((ControlRecordType.KRAFT_VOTERS, self.voters.to_record()))
-            self.history.add(VotersFrom(self.end_offset + len(records) - 1, self.voters))
-        batch = build_control_batch(records, timestamp=now_ms, base_offset=self.end_offset, leader_epoch=self.epoch)
-        self.end_offset += len(records)
-        return batch
-
-    def append(self, values: Sequence[bytes], now_ms: int) -> Ready:
+    def append(self, values: Sequence[bytes]) -> Ready:
         """Build the batch that appends records atomically.
 
         Args:
@@ -222,64 +214,343 @@ class RaftNode:
         """
         assert self.is_leader, "only the leader appends"
         assert values, "an empty batch has no offset to commit"
+        now_ms = self._clock.wall_ms()
         batch = build_batch(
-            [(now_ms, None, value, ()) for value in values], base_offset=self.end_offset, leader_epoch=self.epoch
+            [(now_ms, None, value, ()) for value in values], base_offset=self.log.end_offset, leader_epoch=self.epoch
         )
         if len(batch) > MAX_BATCH_BYTES:
             raise BatchTooLarge(f"{len(values)} records make a batch of {len(batch)} bytes")
-        self.end_offset += len(values)
-        return Ready(batches=(batch,), flush=True)
+        self.log.appended(len(values), self.epoch)
+        self._must_append(batch)
+        return self._take()
 
     def append_failed(self, end_offset: int) -> None:
         """Take the last `append` back: the log rejected its batch and still ends at `end_offset`."""
-        assert self.progress[self.node_id].end_offset <= end_offset <= self.end_offset
-        self.end_offset = end_offset
-
-    def truncate(self, end_offset: int) -> None:
-        """Note that the log was cut to `end_offset`, because the leader's log differs from there on."""
-        assert not self.is_leader, "a leader never alters what its log already holds"
-        assert self.high_watermark <= end_offset <= self.end_offset, f"cannot cut {self!r} to {end_offset}"
-        self.end_offset = end_offset
-        self.history.truncate(end_offset)
-        self.truncations += 1
+        self.log.append_failed(end_offset)
 
     def flush_token(self) -> FlushToken:
         """Return the token of a flush that begins now."""
-        return FlushToken(self.end_offset, self.truncations)
+        return self.log.flush_token()
 
-    def flushed(self, token: FlushToken, monotonic_ms: int) -> Ready:
+    def flushed(self, token: FlushToken) -> Ready:
         """Note that a flush has ended; one that began before a truncation says nothing about the records written since."""
-        if not self.is_leader or token.truncations != self.truncations:
-            return Ready()
-        end_offset = token.end_offset
-        own = self.progress[self.node_id]
-        assert own.end_offset <= end_offset <= self.end_offset, (
-            f"flushed to {end_offset}, log ends at {self.end_offset}"
-        )
-        self.progress[self.node_id] = own._replace(
-            end_offset=end_offset, last_fetch_ms=monotonic_ms, last_caught_up_ms=monotonic_ms
-        )
-        ends = [progress.end_offset for progress in self.progress.values()]
-        advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
-        if advanced == self.high_watermark:
-            return Ready()
-        begins_epoch = self.high_watermark <= self.epoch_start_offset
-        assert advanced > self.high_watermark, "the high watermark never goes back"
-        self.high_watermark = advanced
-        return Ready(high_watermark=advanced, leader_epoch=self.epoch if begins_epoch else None)
+        state = self.quorum.state
+        if self.log.flushed(token) and isinstance(state, Leader):
+            state.flushed(token.end_offset, self._clock.monotonic_ms())
+            self._advance(state)
+        return self._take()
 
-    def describe(self, clock: Clock) -> QuorumDescription:
+    def describe(self) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
+        state, clock = self.quorum.state, self._clock
+        assert isinstance(state, Leader), "only the leader describes the quorum"
         voters = tuple(
-            progress._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
-            if progress.id == self.node_id
-            else progress.shown(clock)
-            for progress in self.progress.values()
+            each._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
+            if each.id == self.key.id
+            else each.shown(clock)
+            for each in state.progress.values()
         )
-        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, ())
+        state.forget_observers(clock.monotonic_ms())
+        observers = tuple(each.shown(clock) for each in state.observers.values())
+        return QuorumDescription(self.leader_id, self.epoch, self.high_watermark, voters, observers)
 
-    def __repr__(self) -> str:
-        return (
-            f"<RaftNode id={self.node_id} {self.role.value} epoch={self.epoch} "
-            f"high_watermark={self.high_watermark} end={self.end_offset}>"
-        )
+    # Requests of peers
+
+    def vote(self, request: Vote) -> Ready:
+        """Decide on a vote, or on a pre-vote."""
+        error = self._error_of(request.epoch, request.candidate.id) or _error_of_end(request)
+        if error is ErrorCode.NONE and request.epoch > self.epoch:
+            self.quorum.unattach(request.epoch)
+        error = error or self._error_of_voter(request.voter)
+        if error is not ErrorCode.NONE:
+            return self._take(VoteAnswer(self.epoch, self.leader_id, error=error))
+        state = self.quorum.state
+        is_up_to_date = request.log_end >= self.log.end
+        is_granted = state.grants(request.candidate, is_up_to_date=is_up_to_date, pre_vote=request.pre_vote)
+        if is_granted and not request.pre_vote and state.voted is None:
+            self.quorum.unattach(self.epoch, request.candidate)
+        return self._take(VoteAnswer(self.epoch, self.leader_id, is_granted))
+
+    def begin_epoch(self, request: BeginEpoch) -> Ready:
+        """Learn who leads an epoch."""
+        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        if error is ErrorCode.NONE:
+            self.quorum.learn(request.epoch, request.leader_id)
+        error = error or self._error_of_voter(request.voter)
+        return self._take(EpochAnswer(self.epoch, self.leader_id, error))
+
+    def end_epoch(self, request: EndEpoch) -> Ready:
+        """Learn that an epoch's leader has given up; the first of its preferred successors stands for election at once."""
+        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        if error is ErrorCode.NONE:
+            self.quorum.learn(request.epoch, request.leader_id)
+            if isinstance(self.quorum.state, Follower) and self.quorum.is_voter:
+                self._succeed(self.quorum.state, request.preferred)
+        return self._take(EpochAnswer(self.epoch, self.leader_id, error))
+
+    def _succeed(self, state: Follower, preferred: tuple[int, ...]) -> None:
+        place = preferred.index(self.key.id) if self.key.id in preferred else len(preferred)
+        if place == 0:
+            self.quorum.stand()
+            return
+        # The later in the list, the longer it waits: one after the other, each with time to win.
+        timeouts = self.quorum.timeouts
+        state.deadline_ms = self._clock.monotonic_ms() + min(timeouts.retry_backoff * 2**place, timeouts.election)
+
+    def fetch(self, request: FetchFrom, *, is_first: bool = True) -> Ready:
+        """Answer a replica's Fetch; `Ready.answer` is None if nothing is new: the host asks again when something is, or in time.
+
+        Args:
+            is_first: False when the same request is asked again, which says nothing new about the replica.
+        """
+        state, error = self.quorum.state, self._error_of_fetch(request)
+        if not isinstance(state, Leader) or error is not ErrorCode.NONE:
+            return self._take(Fetched(self.epoch, self.leader_id, error=error))
+        answer = Fetched(self.epoch, self.key.id, self.high_watermark, self.log.reader.start_offset)
+        snapshot = self.log.snapshot_for(request.offset, request.last_fetched_epoch)
+        diverging = self.log.differs_at(request.offset, request.last_fetched_epoch)
+        if snapshot is not None or diverging is not None:
+            return self._take(answer._replace(snapshot=snapshot, diverging=None if snapshot else diverging))
+        if is_first:
+            state.fetched(request.replica, request.offset, self.log.end, self._clock.monotonic_ms())
+            self._advance(state)
+            answer = answer._replace(high_watermark=self.high_watermark)
+        if request.offset < self.log.end_offset:
+            return self._take(answer._replace(batches=self.log.read(request.offset)))
+        return self._take(answer if request.high_watermark < self.high_watermark else None)
+
+    def _error_of(self, epoch: int, node_id: int) -> ErrorCode:
+        if epoch < self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
+
+    def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
+        # As in Kafka, after the epoch: a node with a new disk learns it too.
+        return ErrorCode.NONE if voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
+
+    def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
+        # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
+        is_other = request.epoch == self.epoch and self.leader_id not in (NO_NODE, request.leader_id)
+        return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
+
+    def _error_of_fetch(self, request: FetchFrom) -> ErrorCode:
+        if request.epoch != self.epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+        if not self.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        # A copied directory must not speak for the leader's own log.
+        is_copy = request.replica.id == self.key.id
+        return ErrorCode.INVALID_REQUEST if is_copy or request.offset < 0 else ErrorCode.NONE
+
+    # Answers of peers
+
+    def failed(self, request: Request) -> Ready:
+        """Note that a request got no answer."""
+        self._requests.ended(request, self._clock.monotonic_ms(), is_ok=False)
+        return self._take()
+
+    def answered(self, to: int, request: Request, answer: Answer) -> Ready:
+        """Take a peer's answer."""
+        is_ok = answer.error is ErrorCode.NONE
+        if not self._requests.ended(request, self._clock.monotonic_ms(), is_ok=is_ok) or answer.epoch < self.epoch:
+            return self._take()
+        if answer.epoch > self.epoch or (answer.leader_id != NO_NODE and self.leader_id == NO_NODE):
+            self.quorum.learn(answer.epoch, answer.leader_id)
+        elif is_ok:
+            self._take_answer(to, request, answer)
+        return self._take()
+
+    def _take_answer(self, to: int, request: Request, answer: Answer) -> None:
+        match self.quorum.state, request, answer:
+            case Prospective() | Candidate() as state, Vote(), VoteAnswer():
+                state.ballot.record(to, answer.is_granted)
+                if isinstance(state, Candidate) and state.ballot.outcome is ElectionOutcome.LOST:
+                    self.quorum.pause()
+            case Follower() as state, FetchFrom(), Fetched():
+                self._take_fetched(state, answer)
+            case Leader() as state, BeginEpoch(), _:
+                state.acknowledged.add(to)
+            case Resigned() as state, EndEpoch(), _:
+                state.unacknowledged.discard(to)
+
+    def _take_fetched(self, state: Follower, answer: Fetched) -> None:
+        state.has_fetched = True
+        state.deadline_ms = self.quorum.fetch_deadline()
+        if answer.snapshot is not None:
+            self.wanted_snapshot = answer.snapshot
+            self._ready = self._ready._replace(snapshot=answer.snapshot)
+            return
+        if answer.diverging is not None:
+            self._truncate(self.log.common_end(answer.diverging))
+            return
+        for batch in answer.batches:
+            if not self.log.received(batch, answer.epoch):
+                break
+            self._must_append(batch)
+        # At most what this log holds: the leader may be ahead.
+        self._commit(min(answer.high_watermark, self.log.end_offset))
+
+    def _truncate(self, end_offset: int) -> None:
+        assert self.high_watermark <= end_offset, f"the leader would take committed records from {self!r}: {end_offset}"
+        self.log.truncate(end_offset)
+        self._ready = self._ready._replace(truncate_to=end_offset, flush=True)
+
+    # A snapshot on its way from the leader
+
+    def snapshot_goes_on(self) -> Ready:
+        """Note that the leader still answers while the host takes its snapshot."""
+        if isinstance(self.quorum.state, Follower) and self.wanted_snapshot is not None:
+            self.quorum.state.deadline_ms = self.quorum.fetch_deadline()
+        return self._take()
+
+    def snapshot_failed(self) -> Ready:
+        """Note that the host could not take the snapshot; the next Fetch asks for it again."""
+        self.wanted_snapshot = None
+        return self._take()
+
+    def snapshot_loaded(self, snapshot: SnapshotId, voters: VoterSet) -> Ready:
+        """Note that the host has taken `wanted_snapshot`, and that the log begins and ends at its end.
+
+        The host asks for `wanted_snapshot` before it replaces the log: under another leader this node may have promised
+        records that the snapshot does not hold.
+        """
+        assert snapshot == self.wanted_snapshot, f"{self!r} does not want {snapshot}"
+        assert snapshot.end_offset > self.high_watermark, f"{snapshot} is behind {self!r}"
+        self.wanted_snapshot = None
+        self.log.begin_at(snapshot, voters)
+        self._commit(snapshot.end_offset)
+        return self._take()
+
+    # What the role asks for
+
+    def _take(self, answer: Answer | None = None) -> Ready:
+        """Let the role do what is due, and return everything that must happen."""
+        before: object = None
+        while before is not self.quorum.state:  # A sole voter goes from prospective to leader at once.
+            before = self.quorum.state
+            self._poll()
+        self._end_former_role()
+        messages = tuple(self._send())
+        ready, self._ready = self._ready._replace(messages=messages, answer=answer), Ready()
+        if self.quorum.election != self._saved:
+            self._saved = self.quorum.election
+            ready = ready._replace(election=self._saved)
+        return ready
+
+    def _end_former_role(self) -> None:
+        """Give up what a role had begun that this node has left."""
+        former, self._acting = self._acting, self.quorum.state
+        if former is self._acting:
+            return
+        self._requests.reset()
+        self.wanted_snapshot = None
+        if isinstance(former, Leader):
+            self._ready = self._ready._replace(left_epoch=former.epoch)
+
+    def _poll(self) -> None:
+        """Do one thing that is due."""
+        quorum, is_due = self.quorum, self.quorum.is_due
+        match quorum.state:
+            case Unattached() | Follower() if is_due and quorum.is_voter:
+                quorum.stand()
+            case Follower() as state if is_due:
+                quorum.unattach(state.epoch, state.voted)
+            case Prospective() as state if state.ballot.outcome is ElectionOutcome.WON:
+                quorum.raise_epoch()
+            case Prospective() as state if is_due or state.ballot.outcome is ElectionOutcome.LOST:
+                if state.leader_id == NO_NODE:
+                    quorum.unattach(state.epoch, state.voted)
+                else:
+                    quorum.follow(state.epoch, state.leader_id)
+            case Candidate() as state if state.ballot.outcome is ElectionOutcome.WON:
+                self._lead(state)
+            case Candidate() if is_due:
+                quorum.stand()
+            case Leader() as state if is_due and not state.is_alone:
+                quorum.resign()
+            case Resigned() as state if is_due:
+                quorum.unattach(state.epoch + 1)
+
+    def _lead(self, candidate: Candidate) -> None:
+        self.quorum.lead(candidate, self.log.end_offset, self.high_watermark)
+        records = [leader_change(self.key.id, self.voters, candidate.ballot.granting)]
+        if self.log.history.is_to_write:
+            records += first_voters(self.voters)
+            self.log.history.add(VotersFrom(self.log.end_offset + len(records) - 1, self.voters))
+        now_ms, end_offset = self._clock.wall_ms(), self.log.end_offset
+        batch = build_control_batch(records, timestamp=now_ms, base_offset=end_offset, leader_epoch=self.epoch)
+        self.log.appended(len(records), self.epoch)
+        self._must_append(batch)
+
+    def _must_append(self, batch: Batch) -> None:
+        self._ready = self._ready._replace(batches=(*self._ready.batches, batch), flush=True)
+
+    def _advance(self, state: Leader) -> None:
+        before = self.high_watermark
+        self._commit(state.advance())
+        if before <= state.epoch_start_offset < self.high_watermark:
+            self._ready = self._ready._replace(leader_epoch=state.epoch)
+
+    def _commit(self, offset: int) -> None:
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self._ready = self._ready._replace(high_watermark=offset)
+
+    # Requests to peers
+
+    def _send(self) -> list[Outgoing]:
+        now_ms, state = self._clock.monotonic_ms(), self.quorum.state
+        sent = []
+        for peer in self._to_ask():
+            if now_ms >= self._requests.ready_at(peer, now_ms):
+                to = self._next_voter() if peer == ANYONE else peer
+                request = self._request_to(to)
+                self._requests.sent(peer, request, now_ms)
+                sent.append(Outgoing(to, request))
+        if isinstance(state, Leader) and now_ms >= state.begin_at_ms:
+            state.begin_at_ms = now_ms + self.quorum.timeouts.fetch // 2
+        return sent
+
+    def _to_ask(self) -> list[int]:
+        """The peers that this role has something to ask."""
+        match self.quorum.state:
+            case Prospective() | Candidate() as state:
+                return state.ballot.undecided
+            case Leader() as state:
+                return state.unaware() if self._clock.monotonic_ms() >= state.begin_at_ms else []
+            case Resigned() as state:
+                return sorted(state.unacknowledged)
+            case Follower() as state:
+                return [state.leader_id] if self._may_fetch() else []
+            case Unattached():
+                return [ANYONE] if self.quorum.others() and self._may_fetch() else []
+
+    def _may_fetch(self) -> bool:
+        return self.log.is_durable and self.wanted_snapshot is None
+
+    def _next_voter(self) -> int:
+        others = self.quorum.others()
+        self._turn += 1
+        return others[self._turn % len(others)]
+
+    def _request_to(self, to: int) -> Request:
+        epoch, end = self.epoch, self.log.end
+        match self.quorum.state:
+            case Prospective() | Candidate() as state:
+                return Vote(epoch, self.key, self._voter(to), end, pre_vote=isinstance(state, Prospective))
+            case Leader():
+                return BeginEpoch(epoch, self.key.id, self._voter(to))
+            case Resigned() as state:
+                return EndEpoch(epoch, self.key.id, state.preferred)
+            case Follower() | Unattached():
+                return FetchFrom(epoch, self.key, end.end_offset, end.epoch, self.high_watermark)
+
+    def _voter(self, node_id: int) -> ReplicaKey:
+        return next(ReplicaKey(each.id, each.directory_id) for each in self.voters.voters if each.id == node_id)
+
+
+def _error_of_end(request: Vote) -> ErrorCode:
+    # A candidate has raised its epoch, so its log holds none of it; a prospective node may be in its leader's epoch.
+    epoch, end_offset = request.log_end
+    is_possible = 0 <= epoch < request.epoch + request.pre_vote and end_offset >= 0
+    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST

@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 
 from barnabas.raft.election_state import ElectionState
 
+Batch = bytearray | bytes | memoryview
+"""One record batch: built here, received, or read."""
+
 
 class SnapshotId(NamedTuple):
     """A snapshot holds everything before `end_offset`; `epoch` is that of its last record."""
@@ -19,8 +22,8 @@ class SnapshotId(NamedTuple):
     epoch: int
 
 
-class ReplicatedLog(Protocol):
-    """The metadata log of this node. Offsets are dense; a batch is the unit of everything."""
+class LogReader(Protocol):
+    """The metadata log of this node, to be read. Offsets are dense; a batch is the unit of everything."""
 
     @property
     def start_offset(self) -> int: ...
@@ -32,23 +35,33 @@ class ReplicatedLog(Protocol):
     def last_epoch(self) -> int:
         """The leader epoch of the last batch, or of the latest snapshot when the log is empty; 0 when neither is there."""
 
-    def append(self, batch: bytearray, leader_epoch: int) -> None:
-        """Append one batch whose base offset is `end_offset`."""
-
-    def flush(self, done: Callable[[], None]) -> None:
-        """Make everything appended so far durable and call `done`, at once or later, never twice."""
-
     def read(self, from_offset: int, to_offset: int) -> Iterator[memoryview]:
         """Whole batches from the one that holds `from_offset`, up to (not including) `to_offset`."""
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch at or below `epoch` that the log knows, and the offset after its last record."""
 
+    def epoch_at(self, end_offset: int) -> int:
+        """Return the leader epoch of the last batch before an offset, or of the snapshot that ends there."""
+
+    def earliest_snapshot(self) -> SnapshotId | None:
+        """The snapshot that ends where the log starts, if the log does not start at 0."""
+
+    def latest_snapshot(self) -> SnapshotId | None: ...
+
+
+class ReplicatedLog(LogReader, Protocol):
+    """The metadata log of this node."""
+
+    def append(self, batch: Batch, leader_epoch: int) -> None:
+        """Append one batch whose base offset is `end_offset`."""
+
+    def flush(self, done: Callable[[], None]) -> None:
+        """Make everything appended so far durable and call `done`, at once or later, never twice."""
+
     def truncate_to(self, offset: int) -> None: ...
 
     def set_high_watermark(self, offset: int) -> None: ...
-
-    def latest_snapshot(self) -> SnapshotId | None: ...
 
     def read_snapshot(self, snapshot: SnapshotId) -> bytes: ...
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import re
 from collections.abc import Callable, Iterator
 
@@ -41,7 +42,8 @@ from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.raft_driver import RaftDriver
 from barnabas.raft.raft_node import RaftNode
-from barnabas.raft.seams import SnapshotId
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.seams import Batch, SnapshotId
 from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
@@ -136,7 +138,7 @@ class MetadataLog:
         latest = self.latest_snapshot()
         return max(self._log.latest_epoch, 0 if latest is None else latest.epoch)
 
-    def append(self, batch: bytearray, leader_epoch: int) -> None:
+    def append(self, batch: Batch, leader_epoch: int) -> None:
         self._log.append_as_leader(memoryview(batch), leader_epoch, origin=AppendOrigin.RAFT)
 
     def flush(self, done: Callable[[], None]) -> None:
@@ -159,6 +161,10 @@ class MetadataLog:
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self._log.end_offset_for_epoch(epoch)
 
+    def epoch_at(self, end_offset: int) -> int:
+        first = self.earliest_snapshot()
+        return max(self._log.epoch_for_offset(end_offset - 1), 0 if first is None else first.epoch)
+
     def truncate_to(self, offset: int) -> None:
         self._log.truncate_to(offset)
 
@@ -174,6 +180,9 @@ class MetadataLog:
 
     def _path(self, snapshot: SnapshotId) -> str:
         return f"{self.directory}/{checkpoint_name(snapshot)}"
+
+    def earliest_snapshot(self) -> SnapshotId | None:
+        return next((each for each in self._snapshots if each.end_offset == self.start_offset), None)
 
     def latest_snapshot(self) -> SnapshotId | None:
         return self._snapshots[-1] if self._snapshots else None
@@ -311,12 +320,13 @@ def open_quorum(
     store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
     directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
     node = RaftNode(
-        node_id=meta.node_id,
-        directory_id=directory_id,
+        ReplicaKey(meta.node_id, directory_id),
         # A directory that was formatted for a static quorum, or emptied: this node is the only voter.
-        history=metadata_log.voters(VoterSet.of([Voter(meta.node_id, ZERO_UUID)])),
-        election=store.read() or ElectionState(),
-        end_offset=metadata_log.end_offset,
-        last_epoch=metadata_log.last_epoch,
+        metadata_log.voters(VoterSet.of([Voter(meta.node_id, ZERO_UUID)])),
+        store.read() or ElectionState(),
+        metadata_log,
+        clock,
+        # Election timeouts only have to differ from voter to voter.
+        random.Random(meta.node_id),
     )
-    return RaftDriver(node, metadata_log, store, clock)
+    return RaftDriver(node, metadata_log, store)

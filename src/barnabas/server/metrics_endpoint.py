@@ -118,7 +118,7 @@ def _quorum_state(controller: LocalController) -> QuorumState:
     return QuorumState(
         leader=node.leader_id,
         epoch=node.epoch,
-        vote=node.election.voted_id,
+        vote=node.quorum.election.voted_id,
         state=node.role.value,
         high_watermark=node.high_watermark,
         log_end_offset=node.end_offset,

@@ -1,0 +1,34 @@
+"""A node that knows the leader of its epoch and fetches the log from it.
+
+Source: Kafka's `FollowerState`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.roles import Role
+
+
+@dataclass(slots=True)
+class Follower:
+    """Attributes: `deadline_ms` when the leader counts as gone; `has_fetched` whether it has ever answered a Fetch."""
+
+    epoch: int
+    leader_id: int
+    deadline_ms: int
+    voted: ReplicaKey | None = None
+    has_fetched: bool = False
+    role: Role = Role.FOLLOWER
+
+    @property
+    def election(self) -> ElectionState:
+        return ElectionState.of(self.epoch, self.leader_id, self.voted)
+
+    def grants(self, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
+        if pre_vote:
+            # A voter that hears its leader keeps a cut-off node from disturbing it.
+            return is_up_to_date and not self.has_fetched
+        return self.voted is not None and self.voted.names(candidate)

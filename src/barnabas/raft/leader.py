@@ -1,0 +1,148 @@
+"""The leader of an epoch: what it knows of each replica, who knows of it, and whether a majority still hears it.
+
+- A record is committed once a majority of the voters has it on disk, and only if it is of this epoch or before one that is.
+- A leader that no majority has fetched from for 1.5 fetch timeouts resigns: another may lead already (KIP-835's check quorum).
+
+Source: Kafka's `LeaderState`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from barnabas.clock import Clock
+from barnabas.raft import quorum
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.peer_messages import LogEnd
+from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.roles import Role
+from barnabas.raft.voters import VoterSet
+
+# How long a leader remembers an observer that does not fetch, as in Kafka.
+OBSERVER_SESSION_MS = 300_000
+
+
+class ReplicaProgress(NamedTuple):
+    """What the leader knows of one replica; offset and times are -1 while unknown.
+
+    The times are of the monotonic clock in `Leader`, and of the wall clock in a `QuorumDescription`.
+    """
+
+    id: int
+    directory_id: bytes
+    end_offset: int = -1
+    last_fetch_ms: int = -1
+    last_caught_up_ms: int = -1
+
+    def shown(self, clock: Clock) -> ReplicaProgress:
+        """Return the progress with times of the wall clock."""
+        fetched, caught_up = (-1 if at < 0 else clock.to_wall_ms(at) for at in self[3:])
+        return self._replace(last_fetch_ms=fetched, last_caught_up_ms=caught_up)
+
+
+@dataclass(slots=True)
+class Leader:
+    """State of one epoch's leader.
+
+    Args:
+        key: this node.
+        voters: the voters in force.
+        check_ms: how long a majority may be silent.
+        deadline_ms: when the silence of a majority ends this leader; of no meaning for a sole voter.
+
+    Attributes:
+        acknowledged: the voters that know of this leader.
+        begin_at_ms: when those that may not are informed again.
+    """
+
+    epoch: int
+    epoch_start_offset: int
+    key: ReplicaKey
+    voters: VoterSet
+    check_ms: int
+    deadline_ms: int
+    begin_at_ms: int
+    high_watermark: int = -1
+    progress: dict[int, ReplicaProgress] = field(default_factory=dict)
+    observers: dict[ReplicaKey, ReplicaProgress] = field(default_factory=dict)
+    acknowledged: set[int] = field(default_factory=set)
+    heard: set[int] = field(default_factory=set)
+    role: Role = Role.LEADER
+    voted: ReplicaKey | None = None
+
+    def __post_init__(self) -> None:
+        self.progress = {each.id: ReplicaProgress(each.id, each.directory_id) for each in self.voters.voters}
+        self.acknowledged.add(self.key.id)
+
+    @property
+    def leader_id(self) -> int:
+        return self.key.id
+
+    @property
+    def election(self) -> ElectionState:
+        return ElectionState(self.epoch, leader_id=self.key.id)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other voter can be missed."""
+        return set(self.progress) <= {self.key.id}
+
+    def grants(self, candidate: ReplicaKey, *, is_up_to_date: bool, pre_vote: bool) -> bool:
+        return False
+
+    def unaware(self) -> list[int]:
+        """The voters that may not know of this leader."""
+        return [voter for voter in self.progress if voter not in self.acknowledged]
+
+    def successors(self) -> tuple[int, ...]:
+        """The other voters, the longest log first."""
+        others = [each for each in self.progress.values() if each.id != self.key.id]
+        return tuple(each.id for each in sorted(others, key=lambda each: -each.end_offset))
+
+    def flushed(self, end_offset: int, now_ms: int) -> None:
+        """Note the end of this node's log on disk."""
+        own = self.progress.get(self.key.id)
+        if own is not None:
+            assert own.end_offset <= end_offset, f"the log went back from {own.end_offset} to {end_offset}"
+            self.progress[self.key.id] = own._replace(
+                end_offset=end_offset, last_fetch_ms=now_ms, last_caught_up_ms=now_ms
+            )
+
+    def fetched(self, replica: ReplicaKey, offset: int, log_end: LogEnd, now_ms: int) -> None:
+        """Note that a replica has everything before `offset` on disk."""
+        voter = self.progress.get(replica.id)
+        is_voter = voter is not None and ReplicaKey(voter.id, voter.directory_id).names(replica)
+        known = voter if is_voter else self.observers.get(replica)
+        known = known or ReplicaProgress(replica.id, replica.directory_id)
+        # Caught up if it has what the log held at the moment of its last fetch.
+        caught_up_ms = now_ms if offset >= log_end.end_offset else known.last_caught_up_ms
+        changed = known._replace(end_offset=offset, last_fetch_ms=now_ms, last_caught_up_ms=caught_up_ms)
+        if is_voter:
+            self.progress[replica.id] = changed
+            self.acknowledged.add(replica.id)
+            self._hear(replica.id, now_ms)
+        elif replica.id >= 0:  # A tool that reads the log is not a replica.
+            if replica not in self.observers:
+                self.forget_observers(now_ms)
+            self.observers[replica] = changed
+
+    def forget_observers(self, now_ms: int) -> None:
+        """Forget the observers that have not fetched for long."""
+        oldest_ms = now_ms - OBSERVER_SESSION_MS
+        self.observers = {key: each for key, each in self.observers.items() if each.last_fetch_ms >= oldest_ms}
+
+    def _hear(self, voter: int, now_ms: int) -> None:
+        self.heard.add(voter)
+        others = quorum.majority(len(self.progress)) - (self.key.id in self.progress)
+        if len(self.heard) >= others:
+            self.heard.clear()
+            self.deadline_ms = now_ms + self.check_ms
+
+    def advance(self) -> int:
+        """Return the high watermark after what is known by now."""
+        ends = [each.end_offset for each in self.progress.values()]
+        advanced = quorum.high_watermark(ends, self.epoch_start_offset, self.high_watermark)
+        assert advanced >= self.high_watermark, "the high watermark never goes back"
+        self.high_watermark = advanced
+        return advanced

@@ -1,0 +1,60 @@
+"""Which votes a follower grants, and when it gives its leader up."""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.raft.election_state import ElectionState
+from barnabas.raft.follower import Follower
+from barnabas.raft.peer_messages import EndEpoch, Fetched
+from barnabas.raft.roles import Role
+from tests.raft.member_of_three import OBSERVER, THREE, TIMEOUTS, TWO, Member
+
+
+@pytest.mark.parametrize(("up_to_date", "has_fetched"), [(True, False), (True, True), (False, False)])
+def test_a_follower_that_hears_its_leader_rejects_pre_votes(up_to_date: bool, has_fetched: bool) -> None:
+    state = Follower(5, 2, 0, has_fetched=has_fetched)
+    assert state.grants(THREE, is_up_to_date=up_to_date, pre_vote=True) is (up_to_date and not has_fetched)
+
+
+def test_a_follower_grants_no_new_vote() -> None:
+    assert not Follower(5, 2, 0).grants(THREE, is_up_to_date=True, pre_vote=False)
+    assert Follower(5, 2, 0, voted=THREE).grants(THREE, is_up_to_date=True, pre_vote=False)
+    assert not Follower(5, 2, 0, voted=TWO).grants(THREE, is_up_to_date=True, pre_vote=False)
+
+
+def test_the_vote_of_the_epoch_is_kept_beside_the_leader() -> None:
+    assert Follower(5, 2, 0, voted=THREE).election == ElectionState(5, 2, *THREE)
+
+
+def test_an_answer_of_the_leader_moves_the_deadline() -> None:
+    member = Member(4)
+    fetch = member.follow(TWO, 4)
+    member.wait(TIMEOUTS.fetch - 1)
+    assert member.node.role is Role.FOLLOWER
+    member.answer(fetch, Fetched(4, 2))
+    member.wait(TIMEOUTS.fetch - 1)
+    assert member.node.role is Role.FOLLOWER
+    member.wait(1)
+    assert member.node.role is Role.PROSPECTIVE
+
+
+def test_an_observer_never_stands() -> None:
+    member = Member(4, key=OBSERVER)
+    member.follow(TWO, 4)
+    member.wait(TIMEOUTS.fetch)
+    assert member.node.role is Role.UNATTACHED
+
+
+@pytest.mark.parametrize(("preferred", "waits_ms"), [((1, 3), 0), ((3, 1), 40), ((3,), 40), ((), 0)])
+def test_the_first_successor_stands_at_once_and_the_others_later(preferred: tuple[int, ...], waits_ms: int) -> None:
+    member = Member(4)
+    member.follow(TWO, 4)
+    ready = member.do(member.node.end_epoch(EndEpoch(4, 2, preferred)))
+    assert ready.answer is not None
+    assert ready.answer.epoch == 4
+    if waits_ms:
+        member.wait(waits_ms - 1)
+        assert member.node.role is Role.FOLLOWER
+        member.wait(1)
+    assert member.node.role is Role.PROSPECTIVE
