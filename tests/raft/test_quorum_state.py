@@ -42,10 +42,20 @@ def test_a_vote_survives_that_the_elected_leader_is_heard() -> None:
 def test_a_voter_without_a_leader_waits_a_random_time() -> None:
     member = Member(4)
     deadlines = {Member(4).node.quorum.state.deadline_ms, member.node.quorum.state.deadline_ms}
-    member.node.quorum.unattach(5)
+    member.node.quorum.unattach(4, TWO)
     deadlines.add(member.node.quorum.state.deadline_ms)
     assert len(deadlines) > 1
     assert all(TIMEOUTS.election <= deadline < 2 * TIMEOUTS.election for deadline in deadlines)
+
+
+def test_a_candidate_that_gets_no_vote_does_not_put_off_the_election() -> None:
+    member = Member(4)
+    deadline_ms = member.node.quorum.state.deadline_ms
+    member.wait(500)
+    assert not member.asked_by(TWO, 6, LogEnd(3, 9)).is_granted
+    assert member.node.quorum.state.deadline_ms == deadline_ms
+    assert member.asked_by(THREE, 7, LogEnd(5, 9)).is_granted
+    assert member.node.quorum.state.deadline_ms >= 500 + TIMEOUTS.election
 
 
 def test_an_observer_is_not_woken_to_stand() -> None:

@@ -122,7 +122,9 @@ class QuorumState:
 
     def unattach(self, epoch: int, voted: ReplicaKey | None = None) -> None:
         """Know an epoch, and no leader of it."""
-        self._become(Unattached(epoch, self._election_deadline(), voted))
+        waits = epoch > self.epoch and isinstance(self.state, Unattached | Candidate)
+        # A candidate that gets no vote does not put this node's own election off.
+        self._become(Unattached(epoch, self.state.deadline_ms if waits else self._election_deadline(), voted))
 
     def follow(self, epoch: int, leader_id: int) -> None:
         """Follow the leader of an epoch."""
