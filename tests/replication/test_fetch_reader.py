@@ -209,6 +209,15 @@ class TestChanges:
         found = read(hosting, wanted, only_changes=True)
         assert (only(found).high_watermark, found.idle) == (1, [])
 
+    def test_a_high_watermark_that_the_fetch_itself_moves_is_news(self, hosting: Hosting) -> None:
+        hosting.create_topic("t", replicas=(NODE, 2))
+        hosting.append("t", b"a")
+        wanted = wants(0)
+        self.sent(hosting, wanted)
+        wanted.fetch_offset = 1
+        found = read(hosting, wanted, replica_id=2, only_changes=True)
+        assert (only(found).high_watermark, found.idle) == (1, [])
+
     def test_a_new_start_of_the_log_is_news(self, hosting: Hosting) -> None:
         hosting.create_topic("t")
         hosting.append("t", b"a")

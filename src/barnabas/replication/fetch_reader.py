@@ -284,6 +284,8 @@ class _Reading:
             records = self._records(wanted, log, end)
         if self._records_progress and diverging is None:
             self._record_progress(wanted, partition)
+            # This fetch may have moved it. The partition would else count as idle, and its session not read it again.
+            high_watermark = log.high_watermark
         if (
             records is None
             and self._only_changes
