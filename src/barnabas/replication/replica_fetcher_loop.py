@@ -1,0 +1,163 @@
+"""Fetches from one leader, again and again: the loop around a `ReplicaFetcher`.
+
+    begin the new partitions ──► ListOffsets for those out of range ──► Fetch ──► process its answer ──► again
+
+- One request is under way at a time, as in Kafka.
+- After a failed request the loop waits for replica.fetch.backoff.ms. A lost fetch session is no failure: a full request follows at once,
+  unless that fails too.
+- No turn of the event loop is long: after a few logs that are opened, and after 1 MiB of records or some partitions, others have theirs.
+
+`wake` ends a wait for something to fetch, after `ReplicaFetcher.add`. The broker does not use the loop yet.
+
+Source: Kafka's `AbstractFetcherThread.doWork`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.messages import FetchResponse, ListOffsetsResponse
+from barnabas.replication.leader_end_point import LeaderEndPoint
+from barnabas.replication.partition_fetch_state import PartitionFetchState
+from barnabas.replication.replica_fetcher import PartitionAnswer, ReplicaFetcher
+from barnabas.steps import in_background, in_slices, sleep, turn
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["ReplicaFetcherLoop"]
+
+LOGS_PER_TURN = 4
+"""Opening a log takes milliseconds."""
+
+BYTES_PER_TURN = 1_048_576
+PARTITION_COST_BYTES = BYTES_PER_TURN // 32
+"""A partition without records counts as so many bytes."""
+
+
+class ReplicaFetcherLoop:
+    """The loop of one fetcher.
+
+    Args:
+        loop: its time is the fetcher's, in seconds.
+    """
+
+    def __init__(self, fetcher: ReplicaFetcher, leader: LeaderEndPoint, loop: asyncio.AbstractEventLoop) -> None:
+        self.fetcher = fetcher
+        self._leader = leader
+        self._loop = loop
+        self._running: asyncio.Future[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
+        self._is_woken = False
+
+    def __repr__(self) -> str:
+        return f"<ReplicaFetcherLoop fetcher={self.fetcher!r} leader={self._leader!r}>"
+
+    def start(self) -> None:
+        """Begin to fetch, in the background."""
+        assert self._running is None, f"{self} has been started"
+        self._running = in_background(self.run(), self._loop)
+
+    def close(self) -> None:
+        """Stop; an answer that is under way is not used."""
+        if self._running is not None:
+            self._running.cancel()
+
+    def wake(self) -> None:
+        """Look for something to fetch now, or once the request that is under way has been answered."""
+        self._is_woken = True
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    async def run(self) -> None:
+        """Fetch until cancelled."""
+        was_used = True
+        while True:
+            self._is_woken = False
+            await self._begin()
+            await self._ask_for_offsets()
+            request = self.fetcher.request(self._now_ms())
+            if request is None:
+                await self._wait()
+                continue
+            try:
+                response = await self._leader.fetch(request)
+            except KafkaError as error:
+                logger.warning("fetching from the leader failed: %s", error.message)
+                self.fetcher.request_failed()
+                await self._back_off()
+                continue
+            could_be_used = await self._take(response)
+            if not could_be_used and not was_used:
+                await self._back_off()
+            was_used = could_be_used
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    async def _begin(self) -> None:
+        async for state in in_slices(self.fetcher.states_to_begin(self._now_ms()), per_turn=LOGS_PER_TURN):
+            self.fetcher.begin(state, self._now_ms())
+
+    async def _take(self, response: FetchResponse) -> bool:
+        """Process an answer; return whether it could be used."""
+        answers = self.fetcher.accept(response)
+        if answers is None:
+            return False
+        spent = 0
+        for answer in answers:
+            if spent >= BYTES_PER_TURN:
+                spent = 0
+                await turn()
+            self.fetcher.process(answer, self._now_ms())
+            spent += _cost(answer)
+        return True
+
+    async def _ask_for_offsets(self) -> None:
+        states = self.fetcher.states_out_of_range(self._now_ms())
+        if not states:
+            return
+        response = await self._offsets(states, is_end=True)
+        if response is None:
+            return
+        others = self.fetcher.take_ends(states, response, self._now_ms())
+        if others:
+            response = await self._offsets(others, is_end=False)
+            if response is not None:
+                self.fetcher.take_starts(others, response, self._now_ms())
+
+    async def _offsets(self, states: Sequence[PartitionFetchState], *, is_end: bool) -> ListOffsetsResponse | None:
+        """Ask for the leader's ends or starts; None if there is no answer."""
+        request = self.fetcher.ends_request(states) if is_end else self.fetcher.starts_request(states)
+        try:
+            return await self._leader.list_offsets(request)
+        except KafkaError as error:
+            logger.warning("asking for the leader's offsets failed: %s", error.message)
+            self.fetcher.offsets_failed(states, self._now_ms())
+            return None
+
+    async def _back_off(self) -> None:
+        await sleep(self.fetcher.config.backoff_ms / 1000, self._loop)
+
+    async def _wait(self) -> None:
+        """Wait until a delay ends, or for `wake`."""
+        if self._is_woken:
+            return
+        due_ms = self.fetcher.next_delay_end_ms()
+        self._idle = self._loop.create_future()
+        timer = None
+        if due_ms is not None:
+            # One more, because the time in milliseconds is cut.
+            timer = self._loop.call_later(max(0, due_ms - self._now_ms() + 1) / 1000, self.wake)
+        try:
+            await self._idle
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+def _cost(answer: PartitionAnswer) -> int:
+    records = answer.data.records
+    return PARTITION_COST_BYTES + (len(records) if isinstance(records, bytes | bytearray | memoryview) else 0)

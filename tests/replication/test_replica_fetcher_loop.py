@@ -1,0 +1,179 @@
+"""The loop goes on: after errors, after a wait, and with turns for others."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.client.errors import ConnectionLost
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
+from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
+from barnabas.steps import sleep
+from tests.replication.following import Node, over_the_wire, registration
+from tests.simulation.virtual_loop import VirtualLoop
+
+WAIT_MS = 70
+BACKOFF_MS = 50
+
+
+class Leader:
+    """The leader's end of a slow network: each answer takes the time that an empty fetch may wait."""
+
+    def __init__(self, node: Node, loop: VirtualLoop) -> None:
+        self.node, self.loop = node, loop
+        self.asked_ms: list[int] = []
+        self.lost = 0
+        self.lost_offsets = 0
+
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
+        self.asked_ms.append(int(self.loop.time() * 1000))
+        if self.lost:
+            self.lost -= 1
+            raise ConnectionLost("lost the connection")
+        response = self.node.fetch(request)
+        if not any(data.records or data.error_code for topic in response.responses for data in topic.partitions):
+            await sleep(request.max_wait_ms / 1000, self.loop)
+        return over_the_wire(response)
+
+    async def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        if self.lost_offsets:
+            self.lost_offsets -= 1
+            raise ConnectionLost("lost the connection")
+        return self.node.list_offsets(request)
+
+
+class World:
+    def __init__(self, partitions: int = 1) -> None:
+        self.loop = VirtualLoop()
+        self.leader, self.follower = Node(1, partitions), Node(2, partitions)
+        config = FetcherConfig(2, wait_max_ms=WAIT_MS, backoff_ms=BACKOFF_MS)
+        self.fetcher = ReplicaFetcher(config, lambda: 102, lambda partition: None)
+        self.end_point = Leader(self.leader, self.loop)
+        self.fetching = ReplicaFetcherLoop(self.fetcher, self.end_point, self.loop)
+        for index in range(partitions):
+            self.leader.lead(registration(1), index)
+
+    def follow(self, index: int = 0) -> None:
+        self.fetcher.add(self.follower.lead(registration(1), index))
+        self.fetching.wake()
+
+    def advance(self, ms: int) -> None:
+        self.loop.run_until_complete(asyncio.sleep(ms / 1000))
+
+    def close(self) -> None:
+        self.fetching.close()
+        self.advance(1)
+        assert not self.loop.errors, self.loop.errors
+        self.loop.close()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.close()
+
+
+def test_it_waits_for_partitions_and_then_for_records(world: World) -> None:
+    world.leader.append(b"a")
+    world.fetching.start()
+    world.advance(1000)
+    assert world.end_point.asked_ms == []
+    world.follow()
+    world.advance(10)
+    assert world.follower.batches() == world.leader.batches()
+    assert world.end_point.asked_ms == [1000, 1000]
+    world.advance(200)
+    assert world.end_point.asked_ms == [1000, 1000, 1070, 1140, 1210]
+    assert world.follower.log().high_watermark == 0, "broker 3 has not fetched"
+
+
+def test_it_goes_on_after_lost_connections(world: World) -> None:
+    world.leader.append(b"a")
+    world.end_point.lost = 2
+    world.follow()
+    world.fetching.start()
+    world.advance(2 * BACKOFF_MS + 1)
+    assert world.end_point.asked_ms == [0, 50, 100, 100]
+    assert world.follower.batches() == world.leader.batches()
+
+
+def test_a_lost_session_is_replaced_at_once_unless_that_fails_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def rejected(request: FetchRequest) -> FetchResponse:
+        world.end_point.asked_ms.append(int(world.loop.time() * 1000))
+        return FetchResponse(error_code=int(ErrorCode.INVALID_FETCH_SESSION_EPOCH))
+
+    monkeypatch.setattr(world.end_point, "fetch", rejected)
+    world.follow()
+    world.fetching.start()
+    world.advance(60)
+    assert world.end_point.asked_ms == [0, 0, 50]
+
+
+def test_a_delayed_partition_is_fetched_again_in_time(world: World) -> None:
+    world.leader.lead(registration(1, 1))  # The follower does not know it yet.
+    world.follow()
+    world.fetching.start()
+    world.advance(120)
+    assert world.end_point.asked_ms == [0, 51, 102]
+
+
+def test_a_follower_out_of_range_asks_for_the_leaders(world: World) -> None:
+    for value in (b"a", b"b", b"c"):
+        world.leader.append(value)
+    world.leader.log().high_watermark = 2
+    world.leader.delete_before(2)
+    world.end_point.lost_offsets = 1
+    world.follow()
+    world.fetching.start()
+    world.advance(200)
+    assert world.follower.log().log_start_offset == 2
+    assert world.follower.batches() == world.leader.batches()
+
+
+def test_a_partition_that_is_added_while_an_answer_is_under_way_is_next() -> None:
+    world = World(partitions=2)
+    world.leader.append(b"a", index=1)
+    world.follow(0)
+    world.fetching.start()
+    world.advance(10)
+    world.follow(1)
+    world.advance(WAIT_MS)
+    assert world.follower.batches(1) == world.leader.batches(1)
+    world.close()
+
+
+def test_others_have_turns_between_many_partitions() -> None:
+    world = World(partitions=200)
+    for index in range(200):
+        world.leader.append(b"a", index=index)
+        world.follow(index)
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(sum(bool(each.open_log and each.log.log_end_offset) for each in parts))
+        if len(seen) < 500:
+            world.loop.call_soon(look)
+
+    parts = [world.follower.replica(index) for index in range(200)]
+    world.loop.call_soon(look)
+    world.fetching.start()
+    world.advance(10)
+    assert seen[-1] == 200
+    assert max(after - before for before, after in itertools.pairwise(seen)) <= 40
+    world.close()
+
+
+def test_after_close_nothing_is_fetched(world: World) -> None:
+    world.follow()
+    world.fetching.start()
+    world.fetching.close()
+    world.advance(500)
+    assert world.end_point.asked_ms == [0]
