@@ -8,6 +8,7 @@ must be cut off, made durable, appended, applied, sent and answered, in that ord
                       `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
     local_log         where the log ends, what of it is durable, where it differs from another
     peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
+    request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers
     ballot, quorum    who granted a vote; the arithmetic of majorities
     voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
 
