@@ -29,6 +29,7 @@ from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
+from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
 from barnabas.records.builder import build_batch
@@ -314,6 +315,31 @@ def test_a_follower_cuts_off_what_its_leader_does_not_have() -> None:
     peers.answer(Fetched(3, 2, 0, diverging=LogEnd(0, 0)))
     assert tape.calls[-2:] == [("truncate", 0), "flush"]
     assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0, 0))
+
+
+def test_a_sole_voter_that_hears_of_a_later_epoch_leads_again() -> None:
+    loop = VirtualLoop()
+    raft = driver(Tape(), loop=loop)
+    raft.start()
+    start(raft.answer(Vote(8, TWO, raft.node.key, LogEnd(7, 9))), loop)
+    assert raft.node.role is Role.UNATTACHED
+    loop.advance(2_000)
+    assert (raft.node.role, raft.node.epoch) == (Role.LEADER, 9)
+
+
+def test_a_follower_that_needs_a_snapshot_says_so_and_asks_again_at_its_fetch_timeout(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    raft, peers, loop = follower_of_two(Tape())
+    count = len(peers.sent)
+    peers.answer(Fetched(3, 2, 9, 9, snapshot=SnapshotId(9, 2)))
+    assert "node 1 needs the snapshot at 9 of its leader, and cannot read it yet" in caplog.text
+    loop.advance(1_999)
+    assert len(peers.sent) == count
+    loop.advance(1)
+    assert isinstance(peers.sent[-1][1], Vote)
+    peers.answer(VoteAnswer(3, 2))
+    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0))
 
 
 def test_a_vote_is_on_disk_before_it_is_given() -> None:

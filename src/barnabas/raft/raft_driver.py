@@ -6,7 +6,7 @@ may finish later (the server does it outside the loop's thread); records appende
 costs one flush per round and not one per change.
 
 A quorum of several voters needs `Peers` and a loop: for the requests under way, for one timer (`RaftNode.wake_at_ms`), and for the
-fetches that wait for news. A sole voter needs neither: everything happens within the calls of its host.
+fetches that wait for news. A sole voter that leads needs neither: everything happens within the calls of its host.
 
 Limit: a snapshot is not read from the leader yet. A replica that needs one stops to fetch, and asks again at its fetch timeout.
 """
@@ -41,7 +41,8 @@ class Peers(Protocol):
         """Carry a request to a node and return its answer.
 
         Raises:
-            KafkaError: there is no answer, or none that can be taken.
+            KafkaError: there is no answer, or none that can be taken. After `QuorumTimeouts.request` the node sends another request, so
+                one that has no answer by then should fail.
         """
 
 
@@ -51,7 +52,7 @@ class RaftDriver:
     Args:
         node: the state machine, not started.
         peers: None if this node must be the only voter.
-        loop: None if no request of another node ever comes.
+        loop: for what waits; None if this node is the only voter and no request of another node ever comes.
         on_fault: receives the error when the disk failed and this node can no longer take part.
     """
 
@@ -204,16 +205,16 @@ class RaftDriver:
 
     # Time
 
-    def _set_timer(self) -> None:
+    def _set_timer(self, loop: Loop) -> None:
         wake_at_ms = self.node.wake_at_ms
-        if self._loop is None or wake_at_ms == self._wake_at_ms:
+        if wake_at_ms == self._wake_at_ms:
             return
         if self._timer is not None:
             self._timer.cancel()
         self._wake_at_ms, self._timer = wake_at_ms, None
         if wake_at_ms is not None:
             delay_ms = max(wake_at_ms - self.node.clock.monotonic_ms(), 1)
-            self._timer = self._loop.call_later(delay_ms / 1000, self._tick)
+            self._timer = loop.call_later(delay_ms / 1000, self._tick)
 
     def _tick(self) -> None:
         self._wake_at_ms = self._timer = None
@@ -235,13 +236,14 @@ class RaftDriver:
             for listener in self._listeners:
                 listener.on_resigned(ready.left_epoch)
         if ready.snapshot is not None:
-            logger.error("node %d needs %s of its leader, and cannot read it yet", self.node.key.id, ready.snapshot)
+            at = ready.snapshot.end_offset
+            logger.error("node %d needs the snapshot at %d of its leader, and cannot read it yet", self.node.key.id, at)
         for message in ready.messages:
             self._send(message)
         if ready.flush:
             self._flush()
-        if self._peers is not None and not self.closed:
-            self._set_timer()
+        if self._loop is not None and not self.closed:
+            self._set_timer(self._loop)
         if self._purgatory:
             self._tell_news(self._purgatory)
 
