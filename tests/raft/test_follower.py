@@ -7,8 +7,9 @@ import pytest
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.follower import Follower
 from barnabas.raft.peer_messages import EndEpoch, Fetched
+from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
-from tests.raft.member_of_three import OBSERVER, THREE, TIMEOUTS, TWO, Member
+from tests.raft.member_of_three import OBSERVER, ONE, THREE, TIMEOUTS, TWO, Member
 
 
 @pytest.mark.parametrize(("up_to_date", "has_fetched"), [(True, False), (True, True), (False, False)])
@@ -46,8 +47,20 @@ def test_an_observer_never_stands() -> None:
     assert member.node.role is Role.UNATTACHED
 
 
-@pytest.mark.parametrize(("preferred", "waits_ms"), [((1, 3), 0), ((3, 1), 40), ((3,), 40), ((), 0)])
-def test_the_first_successor_stands_at_once_and_the_others_later(preferred: tuple[int, ...], waits_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("preferred", "waits_ms"),
+    [
+        ((ONE, THREE), 0),
+        ((THREE, ONE), 40),
+        ((THREE,), 40),
+        ((), 0),
+        ((ReplicaKey(1, b"x" * 16),), 40),
+        ((ReplicaKey(1),), 0),
+    ],
+)
+def test_the_first_successor_stands_at_once_and_the_others_later(
+    preferred: tuple[ReplicaKey, ...], waits_ms: int
+) -> None:
     member = Member(4)
     member.follow(TWO, 4)
     ready = member.do(member.node.end_epoch(EndEpoch(4, 2, preferred)))

@@ -74,7 +74,7 @@ def test_the_successors_are_those_with_the_longest_logs() -> None:
     state = leader()
     state.fetched(THREE, 12, LogEnd(4, 12), 0)
     state.fetched(TWO, 11, LogEnd(4, 12), 0)
-    assert state.successors() == (3, 2)
+    assert state.successors() == (THREE, TWO)
     assert state.election == ElectionState(4, leader_id=1)
 
 

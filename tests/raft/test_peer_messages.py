@@ -83,6 +83,28 @@ def test_a_leader_answers_a_fetch_of_its_epoch_only(epoch: int, error: ErrorCode
     assert (answer.epoch, answer.leader_id, answer.error) == (5, 1, error)
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        FetchFrom(5, TWO, -1, 4),
+        FetchFrom(5, TWO, 1, -1),
+        FetchFrom(5, TWO, 1, 6),
+        FetchFrom(5, TWO, 1, 4, max_wait_ms=-1),
+        FetchFrom(6, TWO, 1, 7),
+    ],
+)
+def test_an_impossible_fetch_is_rejected(request_: FetchFrom) -> None:
+    member = Member(4)
+    member.lead()
+    assert member.node.fetch(request_).answer == Fetched(5, 1, error=ErrorCode.INVALID_REQUEST)
+
+
+def test_a_request_that_names_no_voter_is_for_whoever_receives_it() -> None:
+    member = Member(4)
+    assert member.node.vote(Vote(5, TWO, ReplicaKey(-1), LogEnd(4, 1))).answer == VoteAnswer(5, is_granted=True)
+    assert member.node.begin_epoch(BeginEpoch(6, 3, ReplicaKey(-1))).answer == EpochAnswer(6, 3)
+
+
 def test_a_replica_with_the_id_of_the_leader_is_rejected() -> None:
     """A copied directory must not speak for the leader's own log."""
     member = Member(4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +14,28 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.raft import raft_node
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.leader import Leader
-from barnabas.raft.raft_driver import AppendFailed, RaftDriver
+from barnabas.raft.peer_messages import (
+    Answer,
+    BeginEpoch,
+    EpochAnswer,
+    Fetched,
+    FetchFrom,
+    LogEnd,
+    Request,
+    Vote,
+    VoteAnswer,
+)
+from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
+from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterSet
+from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import read_header
+from barnabas.steps import start
+from tests.coordinator.virtual_loop import VirtualLoop
 
 DIRECTORY = b"d" * 16
 
@@ -47,6 +63,18 @@ class Tape:
         self.end_offset = read_header(batch).next_offset
         self.calls.append(("append", self.end_offset))
 
+    def earliest_snapshot(self) -> None:
+        return None
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return (epoch, self.end_offset)
+
+    def epoch_at(self, end_offset: int) -> int:
+        return 0
+
+    def read(self, from_offset: int, to_offset: int) -> list[bytearray]:
+        return [build_batch([(0, None, b"v", ())], base_offset=from_offset, leader_epoch=1)]
+
     def truncate_to(self, offset: int) -> None:
         self.end_offset = offset
         self.calls.append(("truncate", offset))
@@ -71,11 +99,17 @@ class Tape:
         self.calls.append(("resigned", epoch))
 
 
-def driver(tape: Tape, *others: Voter) -> RaftDriver:
+def driver(
+    tape: Tape,
+    *others: Voter,
+    peers: Peers | None = None,
+    loop: VirtualLoop | None = None,
+    on_fault: Callable[[BaseException], None] | None = None,
+) -> RaftDriver:
     voters = VoterSetHistory(VotersFrom(0, VoterSet.of([Voter(1, DIRECTORY), *others])))
-    clock = Clock(lambda: 7_000, lambda: 5)
+    clock = Clock(lambda: 7_000, lambda: loop.now_ms if loop else 5)
     node = RaftNode(ReplicaKey(1, DIRECTORY), voters, ElectionState(), tape, clock, random.Random(1))  # type: ignore[arg-type]
-    made = RaftDriver(node, tape, tape)  # type: ignore[arg-type]
+    made = RaftDriver(node, tape, tape, peers, loop, on_fault)  # type: ignore[arg-type]
     made.add_listener(tape)
     return made
 
@@ -181,3 +215,254 @@ def test_batches_have_wall_time_and_progress_has_monotonic_time() -> None:
     assert tape.timestamps == [7_000]
     assert isinstance(raft.node.quorum.state, Leader)
     assert raft.node.quorum.state.progress[1].last_fetch_ms == 5
+
+
+# Several voters
+
+TWO = ReplicaKey(2, b"e" * 16)
+OBSERVER = ReplicaKey(9, b"o" * 16)
+
+
+class HeldPeers:
+    """Peers whose answers are the test's."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.sent: list[tuple[int, Request]] = []
+        self.answers: list[asyncio.Future[Answer]] = []
+
+    async def send(self, to: int, request: Request) -> Answer:
+        self.sent.append((to, request))
+        self.answers.append(self.loop.create_future())
+        return await self.answers[-1]
+
+    def answer(self, answer: Answer | Exception) -> None:
+        """Answer the last request."""
+        if isinstance(answer, Exception):
+            self.answers[-1].set_exception(answer)
+        else:
+            self.answers[-1].set_result(answer)
+        self.loop.run_ready()
+
+
+def one_of_two(tape: Tape) -> tuple[RaftDriver, HeldPeers, VirtualLoop]:
+    """Node 1 of the voters 1 and 2, before the first election."""
+    loop = VirtualLoop()
+    peers = HeldPeers(loop)
+    raft = driver(tape, Voter(*TWO), peers=peers, loop=loop)
+    raft.start()
+    return raft, peers, loop
+
+
+def follower_of_two(tape: Tape) -> tuple[RaftDriver, HeldPeers, VirtualLoop]:
+    """Node 1 follows node 2 in epoch 3, and has sent its first Fetch."""
+    raft, peers, loop = one_of_two(tape)
+    begun = start(raft.answer(BeginEpoch(3, 2, raft.node.key)), loop)
+    assert begun.result() == EpochAnswer(3, 2)
+    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0))
+    return raft, peers, loop
+
+
+def test_a_sole_voter_needs_no_turn_of_the_loop() -> None:
+    loop = VirtualLoop()
+    tape = Tape()
+    raft = driver(tape, peers=HeldPeers(loop), loop=loop)
+    raft.start()
+    raft.append([b"a"])
+    assert tape.calls[-2:] == [("hw", 2), ("committed", 2)]
+    assert (list(loop._ready), loop._timers) == ([], [])
+
+
+def test_a_voter_stands_when_its_time_has_come() -> None:
+    tape = Tape()
+    raft, peers, loop = one_of_two(tape)
+    assert isinstance(peers.sent[0][1], FetchFrom)
+    loop.advance(2_000)
+    assert peers.sent[-1] == (2, Vote(0, raft.node.key, TWO, LogEnd(0, 0), pre_vote=True))
+    peers.answer(VoteAnswer(0, is_granted=True))
+    assert peers.sent[-1] == (2, Vote(1, raft.node.key, TWO, LogEnd(0, 0)))
+    assert tape.calls[-1] == ("election", 1, -1), "its own vote is on disk before it asks for another"
+    peers.answer(VoteAnswer(1, is_granted=True))
+    assert (raft.node.role, peers.sent[-1]) == (Role.LEADER, (2, BeginEpoch(1, 1, TWO)))
+
+
+def test_a_request_without_an_answer_is_sent_again_after_a_pause() -> None:
+    raft, peers, loop = follower_of_two(Tape())
+    count = len(peers.sent)
+    peers.answer(KafkaError(ErrorCode.NETWORK_EXCEPTION))
+    assert len(peers.sent) == count
+    loop.advance(19)
+    assert len(peers.sent) == count
+    loop.advance(1)
+    assert peers.sent[count:] == [(2, FetchFrom(3, raft.node.key, 0, 0))]
+
+
+def test_a_follower_writes_the_epochs_that_the_leader_wrote() -> None:
+    tape = Tape()
+    raft, peers, _ = follower_of_two(tape)
+    batches = tuple(build_batch([(0, None, b"v", ())], base_offset=n, leader_epoch=n + 1) for n in range(3))
+    peers.answer(Fetched(3, 2, 2, batches=batches))
+    assert tape.epochs == [1, 2, 3]
+    assert tape.calls[-3:] == [("hw", 2), ("committed", 2), "flush"]
+    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 3, 3, 2))
+
+
+def test_a_follower_cuts_off_what_its_leader_does_not_have() -> None:
+    tape = Tape()
+    raft, peers, _ = follower_of_two(tape)
+    batches = tuple(build_batch([(0, None, b"v", ())], base_offset=n, leader_epoch=1) for n in range(3))
+    peers.answer(Fetched(3, 2, 0, batches=batches))
+    peers.answer(Fetched(3, 2, 0, diverging=LogEnd(0, 0)))
+    assert tape.calls[-2:] == [("truncate", 0), "flush"]
+    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0, 0))
+
+
+def test_a_sole_voter_that_hears_of_a_later_epoch_leads_again() -> None:
+    loop = VirtualLoop()
+    raft = driver(Tape(), loop=loop)
+    raft.start()
+    start(raft.answer(Vote(8, TWO, raft.node.key, LogEnd(7, 9))), loop)
+    assert raft.node.role is Role.UNATTACHED
+    loop.advance(2_000)
+    assert (raft.node.role, raft.node.epoch) == (Role.LEADER, 9)
+
+
+def test_a_follower_that_needs_a_snapshot_says_so_and_asks_again_at_its_fetch_timeout(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    raft, peers, loop = follower_of_two(Tape())
+    count = len(peers.sent)
+    peers.answer(Fetched(3, 2, 9, 9, snapshot=SnapshotId(9, 2)))
+    assert "node 1 needs the snapshot at 9 of its leader, and cannot read it yet" in caplog.text
+    loop.advance(1_999)
+    assert len(peers.sent) == count
+    loop.advance(1)
+    assert isinstance(peers.sent[-1][1], Vote)
+    peers.answer(VoteAnswer(3, 2))
+    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0))
+
+
+def test_a_vote_is_on_disk_before_it_is_given() -> None:
+    tape = Tape()
+    raft, _, loop = one_of_two(tape)
+    answer = start(raft.answer(Vote(3, TWO, raft.node.key, LogEnd(0, 0))), loop)
+    assert answer.result() == VoteAnswer(3, is_granted=True)
+    assert tape.calls[-1] == ("election", 3, -1)
+
+
+def test_a_failed_disk_ends_the_node_and_no_vote_is_given() -> None:
+    tape, loop = Tape(), VirtualLoop()
+    faults: list[BaseException] = []
+    peers = HeldPeers(loop)
+    raft = driver(tape, Voter(*TWO), peers=peers, loop=loop, on_fault=faults.append)
+    raft.start()
+    error = OSError("gone")
+
+    def fail(state: ElectionState) -> None:
+        raise error
+
+    tape.write = fail  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="gone"):
+        start(raft.answer(Vote(3, TWO, raft.node.key, LogEnd(0, 0))), loop).result()
+    assert faults == [error]
+    count = len(peers.sent)
+    loop.advance(60_000)
+    assert (raft.closed, len(peers.sent)) == (True, count)
+
+
+def test_a_closed_driver_sends_nothing_and_answers_nobody() -> None:
+    raft, peers, loop = follower_of_two(Tape())
+    count = len(peers.sent)
+    raft.close()
+    loop.run_ready()
+    assert peers.answers[-1].cancelled()
+    assert {handle._callback for _, _, handle in loop._timers} == {None}
+    loop.advance(60_000)
+    assert len(peers.sent) == count
+    with pytest.raises(KafkaError) as raised:
+        start(raft.answer(BeginEpoch(4, 2, raft.node.key)), loop).result()
+    assert raised.value.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+# Fetches that wait
+
+
+def fetching(tape: Tape) -> tuple[RaftDriver, VirtualLoop, asyncio.Future[Answer]]:
+    """A sole voter, and an observer that has everything and waits for news."""
+    loop = VirtualLoop()
+    raft = driver(tape, loop=loop)
+    raft.start()
+    waits = start(raft.answer(FetchFrom(1, OBSERVER, 0, 0, 1)), loop)
+    assert isinstance(waits.result(), Fetched)
+    waits = start(raft.answer(FetchFrom(1, OBSERVER, 1, 0, 1)), loop)
+    loop.run_ready()
+    assert not waits.done()
+    return raft, loop, waits
+
+
+def test_a_fetch_is_answered_when_there_are_records() -> None:
+    tape = Tape()
+    raft, loop, waits = fetching(tape)
+    tape.hold = True
+    raft.append([b"a"])
+    raft.append([b"b"])
+    assert not waits.done(), "the answer takes along what the same turn appends"
+    loop.run_ready()
+    answer = waits.result()
+    assert isinstance(answer, Fetched)
+    assert (answer.high_watermark, len(answer.batches), answer.error) == (1, 1, ErrorCode.NONE)
+
+
+def test_a_fetch_is_answered_when_the_high_watermark_moves() -> None:
+    tape = Tape()
+    raft, loop, _ = fetching(tape)
+    tape.hold = True
+    raft.append([b"a"])
+    loop.run_ready()
+    waits = start(raft.answer(FetchFrom(1, OBSERVER, 2, 1, 1)), loop)
+    loop.run_ready()
+    assert not waits.done()
+    tape.held.pop()()
+    loop.run_ready()
+    assert waits.result() == Fetched(1, 1, high_watermark=2)
+
+
+def test_a_fetch_is_answered_when_the_leader_is_none_any_more() -> None:
+    raft, loop, waits = fetching(Tape())
+    raft.resign()
+    loop.run_ready()
+    assert waits.result() == Fetched(1, 1, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def test_a_fetch_that_waited_counts_once_as_a_sign_of_life() -> None:
+    raft, loop, waits = fetching(Tape())
+    asked_ms = loop.now_ms
+    loop.advance(100)
+    raft.append([b"a"])
+    loop.run_ready()
+    assert waits.done()
+    assert isinstance(raft.node.quorum.state, Leader)
+    assert raft.node.quorum.state.observers[OBSERVER].last_fetch_ms == asked_ms
+
+
+def test_a_fetch_without_news_is_answered_when_its_time_is_over() -> None:
+    _, loop, waits = fetching(Tape())
+    loop.advance(499)
+    assert not waits.done()
+    loop.advance(1)
+    assert waits.result() == Fetched(1, 1, high_watermark=1)
+
+
+def test_a_fetch_that_does_not_want_to_wait_is_answered_at_once() -> None:
+    raft, loop, _ = fetching(Tape())
+    answer = start(raft.answer(FetchFrom(1, OBSERVER, 1, 0, 1, max_wait_ms=0)), loop)
+    assert answer.result() == Fetched(1, 1, high_watermark=1)
+
+
+def test_a_fetch_that_waits_is_rejected_at_the_close() -> None:
+    raft, loop, waits = fetching(Tape())
+    raft.close()
+    loop.run_ready()
+    error = waits.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.BROKER_NOT_AVAILABLE

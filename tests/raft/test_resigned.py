@@ -31,7 +31,7 @@ def resigned() -> Member:
 def test_the_others_hear_who_should_succeed() -> None:
     member = resigned()
     assert [message.to for message in member.sent] == [2, 3]
-    assert member.sent[0].request == EndEpoch(5, 1, preferred=(3, 2))
+    assert member.sent[0].request == EndEpoch(5, 1, preferred=(THREE, TWO))
 
 
 def test_those_that_have_not_answered_are_asked_again() -> None:

@@ -2,13 +2,15 @@
 
 `RaftNode` is the state machine of one member of a quorum, or of an observer: each input returns a `Ready` that lists what
 must be cut off, made durable, appended, applied, sent and answered, in that order. `RaftDriver` does so over the seams of
-`seams`: a log, a store for the election state, listeners.
+`seams`: a log, a store for the election state, listeners; `Peers` carry the requests to other nodes.
 
     quorum_state      the role of the moment, and its moves; a module per role: `unattached`, `prospective`, `candidate`,
                       `leader`, `resigned`, `follower`; `roles` is the table of the moves that are allowed
     local_log         where the log ends, what of it is durable, where it differs from another
     peer_messages     what voters ask and answer; `request_manager` keeps one request under way to each
+    request_messages  the same as Kafka's messages, and back; `answer_messages` for the answers
     ballot, quorum    who granted a vote; the arithmetic of majorities
+    fetch_purgatory   fetches that wait for news
     voter_set_history who votes from which offset on; `start_of_epoch` the records that begin an epoch
 
 Invariants (each asserted where it could break)
@@ -19,6 +21,6 @@ Invariants (each asserted where it could break)
 - A flush counts for the log as it was when the flush began; after a truncation it counts for nothing.
 - Election state is durable before anything that relies on it leaves the node.
 
-Limits: nothing carries the messages of `Ready` to other nodes yet, so `RaftDriver.start` rejects a quorum with other voters.
-Voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
+Limits: the server passes no `Peers` to `RaftDriver` yet, and without them `start` rejects a quorum with other voters. A snapshot is not
+read from the leader yet. Voters are not added, removed or updated yet: a role keeps the voters that were in force when it began.
 """

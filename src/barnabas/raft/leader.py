@@ -95,10 +95,12 @@ class Leader:
         """The voters that may not know of this leader."""
         return [voter for voter in self.progress if voter not in self.acknowledged]
 
-    def successors(self) -> tuple[int, ...]:
+    def successors(self) -> tuple[ReplicaKey, ...]:
         """The other voters, the longest log first."""
         others = [each for each in self.progress.values() if each.id != self.key.id]
-        return tuple(each.id for each in sorted(others, key=lambda each: -each.end_offset))
+        return tuple(
+            ReplicaKey(each.id, each.directory_id) for each in sorted(others, key=lambda each: -each.end_offset)
+        )
 
     def flushed(self, end_offset: int, now_ms: int) -> None:
         """Note the end of this node's log on disk."""

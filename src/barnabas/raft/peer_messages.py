@@ -1,7 +1,7 @@
 """What voters say to each other, without its bytes: the requests and answers of KRaft for the one partition `__cluster_metadata-0`.
 
-The host turns each into Kafka's message and back: `Vote` is Vote (52), `BeginEpoch` BeginQuorumEpoch (53), `EndEpoch`
-EndQuorumEpoch (54), `FetchFrom` Fetch (1). Cluster ids, endpoints and versions are the host's.
+`request_messages` and `answer_messages` turn each into Kafka's message and back: `Vote` is Vote (52), `BeginEpoch` BeginQuorumEpoch
+(53), `EndEpoch` EndQuorumEpoch (54), `FetchFrom` Fetch (1). Cluster ids, endpoints and versions are the host's.
 
 Sources: KIP-595, KIP-853 (directory ids), KIP-996 (pre-vote).
 """
@@ -16,6 +16,7 @@ from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.seams import SnapshotId
 
 __all__ = [
+    "MAX_WAIT_MS",
     "Answer",
     "BeginEpoch",
     "EndEpoch",
@@ -28,6 +29,10 @@ __all__ = [
     "Vote",
     "VoteAnswer",
 ]
+
+
+MAX_WAIT_MS = 500
+"""How long Kafka's `KafkaRaftClient` lets its Fetch wait."""
 
 
 class LogEnd(NamedTuple):
@@ -60,17 +65,21 @@ class EndEpoch(NamedTuple):
 
     epoch: int
     leader_id: int
-    preferred: tuple[int, ...] = ()
+    preferred: tuple[ReplicaKey, ...] = ()
 
 
 class FetchFrom(NamedTuple):
-    """A replica asks for the log from an offset on; the epoch of the record before it tells whether the logs agree."""
+    """A replica asks for the log from an offset on; the epoch of the record before it tells whether the logs agree.
+
+    Attributes: `max_wait_ms` is how long the leader may wait for news before it answers that there is none.
+    """
 
     epoch: int
     replica: ReplicaKey
     offset: int
     last_fetched_epoch: int
     high_watermark: int = -1
+    max_wait_ms: int = MAX_WAIT_MS
 
 
 Request = Vote | BeginEpoch | EndEpoch | FetchFrom

@@ -161,7 +161,9 @@ class QuorumState:
         state = self.state
         assert isinstance(state, Leader), "only a leader resigns"
         successors = state.successors()
-        self._become(Resigned(state.epoch, self.key.id, self._election_deadline(), successors, set(successors)))
+        self._become(
+            Resigned(state.epoch, self.key.id, self._election_deadline(), successors, {each.id for each in successors})
+        )
 
     def learn(self, epoch: int, leader_id: int) -> None:
         """Take over what a peer knows: a higher epoch, or the leader of this one."""

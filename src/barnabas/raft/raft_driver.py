@@ -1,22 +1,49 @@
 """The driver of a `RaftNode`: it carries out each `Ready` over the seams.
 
-The order is the node's promise to its peers: election state durable, then batches appended, then the log flushed, and
-only then the high watermark moved. A flush may finish later (the server does it outside the loop's thread);
-records appended meanwhile ride on the next flush, so a slow device costs one flush per round and not one per change.
+The order is the node's promise to its peers: the log cut and the election state durable, then batches appended, then the high
+watermark moved, then messages sent and the log flushed. What is sent never speaks of a record before its flush has ended. A flush
+may finish later (the server does it outside the loop's thread); records appended meanwhile ride on the next flush, so a slow device
+costs one flush per round and not one per change.
+
+A quorum of several voters needs `Peers` and a loop: for the requests under way, for one timer (`RaftNode.wake_at_ms`), and for the
+fetches that wait for news. A sole voter that leads needs neither: everything happens within the calls of its host.
+
+Limit: a snapshot is not read from the leader yet. A replica that needs one stops to fetch, and asks again at its fetch timeout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.raft.fetch_purgatory import FetchPurgatory
+from barnabas.raft.peer_messages import Answer, BeginEpoch, EndEpoch, Fetched, FetchFrom, Outgoing, Request, Vote
 from barnabas.raft.raft_node import QuorumNotSupported, RaftNode
 from barnabas.raft.ready import Ready
 from barnabas.raft.seams import ElectionStateStore, QuorumListener, ReplicatedLog
+from barnabas.records.record_batch import read_header
+from barnabas.steps import Loop, in_background
+
+logger = logging.getLogger(__name__)
 
 
 class AppendFailed(Exception):
     """The log rejected a batch and holds nothing of it; a later append may succeed."""
+
+
+class Peers(Protocol):
+    """The other nodes of the quorum, as this one reaches them."""
+
+    async def send(self, to: int, request: Request) -> Answer:
+        """Carry a request to a node and return its answer.
+
+        Raises:
+            KafkaError: there is no answer, or none that can be taken. After `QuorumTimeouts.request` the node sends another request, so
+                one that has no answer by then should fail.
+        """
 
 
 class RaftDriver:
@@ -24,6 +51,9 @@ class RaftDriver:
 
     Args:
         node: the state machine, not started.
+        peers: None if this node must be the only voter.
+        loop: for what waits; None if this node is the only voter and no request of another node ever comes.
+        on_fault: receives the error when the disk failed and this node can no longer take part.
     """
 
     def __init__(
@@ -31,13 +61,25 @@ class RaftDriver:
         node: RaftNode,
         log: ReplicatedLog,
         election_store: ElectionStateStore,
+        peers: Peers | None = None,
+        loop: Loop | None = None,
+        on_fault: Callable[[BaseException], None] | None = None,
     ) -> None:
+        assert peers is None or loop is not None, "requests to peers need a loop"
         self.node = node
         self.log = log
         self._election_store = election_store
+        self._peers = peers
+        self._loop = loop
+        self._on_fault = on_fault
         self._listeners: list[QuorumListener] = []
         self._flushing = False
         self._flush_wanted = False
+        self._under_way: set[asyncio.Future[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wake_at_ms: int | None = None
+        self._purgatory = FetchPurgatory(loop) if loop is not None else None
+        self._news: object = None
         self.closed = False
 
     def add_listener(self, listener: QuorumListener) -> None:
@@ -48,10 +90,10 @@ class RaftDriver:
         """Join the quorum.
 
         Raises:
-            QuorumNotSupported: this node is not a voter, or not the only one: nothing carries messages to others yet.
+            QuorumNotSupported: without peers, this node is not a voter, or not the only one; or the voters name another directory.
         """
         node = self.node
-        if node.voters.ids() != (node.key.id,):
+        if self._peers is None and node.voters.ids() != (node.key.id,):
             raise QuorumNotSupported(
                 f"node {node.key.id} can only be the sole voter of its quorum; the voters are "
                 + ", ".join(map(str, node.voters.ids()))
@@ -76,8 +118,9 @@ class RaftDriver:
                 self.log.append(batch, self.node.epoch)
         except (KafkaError, OSError) as error:
             self.node.append_failed(before)
+            self._carry_out(ready._replace(batches=(), flush=False))
             raise AppendFailed(str(error)) from error
-        self._flush()
+        self._carry_out(ready._replace(batches=()))
         return last_offset
 
     def resign(self) -> None:
@@ -89,13 +132,99 @@ class RaftDriver:
         self._carry_out(self.node.campaign())
 
     def close(self) -> None:
+        """Take part no more: nothing is sent, and requests that wait are rejected."""
         self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for request in tuple(self._under_way):
+            request.cancel()
+        if self._purgatory is not None:
+            self._purgatory.wake()
+
+    # Requests of peers
+
+    async def answer(self, request: Request) -> Answer:
+        """Return the answer to a peer's request; one for records that are not there yet waits for them.
+
+        Raises:
+            KafkaError: BROKER_NOT_AVAILABLE: this node takes part no more.
+        """
+        answer = self._answer_now(request)
+        if answer is not None:
+            return answer
+        assert isinstance(request, FetchFrom), f"no answer to {request}"
+        return await self._answer_later(request)
+
+    def _answer_now(self, request: Request, *, is_first: bool = True) -> Answer | None:
+        if self.closed:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE)
+        match request:
+            case Vote():
+                ready = self.node.vote(request)
+            case BeginEpoch():
+                ready = self.node.begin_epoch(request)
+            case EndEpoch():
+                ready = self.node.end_epoch(request)
+            case FetchFrom():
+                ready = self.node.fetch(request, is_first=is_first)
+        self._carry_out(ready)
+        return ready.answer
+
+    async def _answer_later(self, request: FetchFrom) -> Answer:
+        assert self._purgatory is not None, "a fetch that waits needs a loop"
+        now_ms = self.node.clock.monotonic_ms
+        until_ms = now_ms() + request.max_wait_ms
+        self._news = self._what_may_be_new()
+        while await self._purgatory.wait(until_ms - now_ms()):
+            answer = self._answer_now(request, is_first=False)
+            if answer is not None:
+                return answer
+        # Each change of the log, the high watermark or the role has woken it, so this is still true.
+        return Fetched(self.node.epoch, self.node.leader_id, self.node.high_watermark, self.log.start_offset)
+
+    # Requests to peers
+
+    def _send(self, message: Outgoing) -> None:
+        assert self._peers is not None, f"nothing carries {message}"
+        assert self._loop is not None
+        started = in_background(self._ask(self._peers, message), self._loop)
+        if not started.done():
+            self._under_way.add(started)
+            started.add_done_callback(self._under_way.discard)
+
+    async def _ask(self, peers: Peers, message: Outgoing) -> None:
+        try:
+            answer = await peers.send(message.to, message.request)
+        except KafkaError as error:
+            logger.debug("node %d gave no answer to %s: %s", message.to, type(message.request).__name__, error)
+            if not self.closed:
+                self._carry_out(self.node.failed(message.request))
+            return
+        if not self.closed:
+            self._carry_out(self.node.answered(message.to, message.request, answer))
+
+    # Time
+
+    def _set_timer(self, loop: Loop) -> None:
+        wake_at_ms = self.node.wake_at_ms
+        if wake_at_ms == self._wake_at_ms:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wake_at_ms, self._timer = wake_at_ms, None
+        if wake_at_ms is not None:
+            delay_ms = max(wake_at_ms - self.node.clock.monotonic_ms(), 1)
+            self._timer = loop.call_later(delay_ms / 1000, self._tick)
+
+    def _tick(self) -> None:
+        self._wake_at_ms = self._timer = None
+        if not self.closed:
+            self._carry_out(self.node.tick())
+
+    # What the node asks for
 
     def _carry_out(self, ready: Ready) -> None:
-        if ready.election is not None:
-            self._election_store.write(ready.election)
-        for batch in ready.batches:
-            self.log.append(batch, self.node.epoch)
+        self._write(ready)
         if ready.high_watermark is not None:
             self.log.set_high_watermark(ready.high_watermark)
             for listener in self._listeners:
@@ -106,8 +235,42 @@ class RaftDriver:
         if ready.left_epoch is not None:
             for listener in self._listeners:
                 listener.on_resigned(ready.left_epoch)
+        if ready.snapshot is not None:
+            at = ready.snapshot.end_offset
+            logger.error("node %d needs the snapshot at %d of its leader, and cannot read it yet", self.node.key.id, at)
+        for message in ready.messages:
+            self._send(message)
         if ready.flush:
             self._flush()
+        if self._loop is not None and not self.closed:
+            self._set_timer(self._loop)
+        if self._purgatory:
+            self._tell_news(self._purgatory)
+
+    def _write(self, ready: Ready) -> None:
+        try:
+            if ready.truncate_to is not None:
+                self.log.truncate_to(ready.truncate_to)
+            if ready.election is not None:
+                self._election_store.write(ready.election)
+            for batch in ready.batches:
+                # A follower's batches keep the epochs of the leaders that wrote them.
+                self.log.append(batch, read_header(batch).partition_leader_epoch)
+        except (KafkaError, OSError) as error:
+            # The node counts on what was not written, so it must say nothing more.
+            self.close()
+            if self._on_fault is not None:
+                self._on_fault(error)
+            raise
+
+    def _tell_news(self, purgatory: FetchPurgatory) -> None:
+        news = self._what_may_be_new()
+        if news != self._news:
+            self._news = news
+            purgatory.wake()
+
+    def _what_may_be_new(self) -> object:
+        return self.node.end_offset, self.node.high_watermark, self.node.epoch, self.node.role
 
     def _flush(self) -> None:
         if self._flushing:

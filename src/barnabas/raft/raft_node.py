@@ -108,7 +108,7 @@ class RaftNode:
         self.log = LocalLog(log, history)
         self.quorum = QuorumState(key, lambda: self.voters, clock.monotonic_ms, random, timeouts, election)
         self.high_watermark = -1
-        self._clock = clock
+        self.clock = clock
         self._requests = RequestManager(timeouts.retry_backoff, timeouts.request)
         self.wanted_snapshot: SnapshotId | None = None
         # A node that knows no leader asks the voters in turn.
@@ -162,7 +162,7 @@ class RaftNode:
     @property
     def wake_at_ms(self) -> int | None:
         """When `tick` has something to do, in monotonic time; None if only another input can change anything."""
-        state, now_ms = self.quorum.state, self._clock.monotonic_ms()
+        state, now_ms = self.quorum.state, self.clock.monotonic_ms()
         times = [self._requests.ready_at(peer, now_ms) for peer in self._to_ask()]
         if isinstance(state, Leader):
             times += [] if state.is_alone else [state.deadline_ms]
@@ -214,7 +214,7 @@ class RaftNode:
         """
         assert self.is_leader, "only the leader appends"
         assert values, "an empty batch has no offset to commit"
-        now_ms = self._clock.wall_ms()
+        now_ms = self.clock.wall_ms()
         batch = build_batch(
             [(now_ms, None, value, ()) for value in values], base_offset=self.log.end_offset, leader_epoch=self.epoch
         )
@@ -236,13 +236,13 @@ class RaftNode:
         """Note that a flush has ended; one that began before a truncation says nothing about the records written since."""
         state = self.quorum.state
         if self.log.flushed(token) and isinstance(state, Leader):
-            state.flushed(token.end_offset, self._clock.monotonic_ms())
+            state.flushed(token.end_offset, self.clock.monotonic_ms())
             self._advance(state)
         return self._take()
 
     def describe(self) -> QuorumDescription:
         """Return the quorum's state as the leader sees it; the leader itself is always caught up."""
-        state, clock = self.quorum.state, self._clock
+        state, clock = self.quorum.state, self.clock
         assert isinstance(state, Leader), "only the leader describes the quorum"
         voters = tuple(
             each._replace(last_fetch_ms=clock.wall_ms(), last_caught_up_ms=clock.wall_ms())
@@ -288,14 +288,14 @@ class RaftNode:
                 self._succeed(self.quorum.state, request.preferred)
         return self._take(EpochAnswer(self.epoch, self.leader_id, error))
 
-    def _succeed(self, state: Follower, preferred: tuple[int, ...]) -> None:
-        place = preferred.index(self.key.id) if self.key.id in preferred else len(preferred)
+    def _succeed(self, state: Follower, preferred: tuple[ReplicaKey, ...]) -> None:
+        place = next((n for n, each in enumerate(preferred) if each.names(self.key)), len(preferred))
         if place == 0:
             self.quorum.stand()
             return
         # The later in the list, the longer it waits: one after the other, each with time to win.
         timeouts = self.quorum.timeouts
-        state.deadline_ms = self._clock.monotonic_ms() + min(timeouts.retry_backoff * 2**place, timeouts.election)
+        state.deadline_ms = self.clock.monotonic_ms() + min(timeouts.retry_backoff * 2**place, timeouts.election)
 
     def fetch(self, request: FetchFrom, *, is_first: bool = True) -> Ready:
         """Answer a replica's Fetch; `Ready.answer` is None if nothing is new: the host asks again when something is, or in time.
@@ -312,7 +312,7 @@ class RaftNode:
         if snapshot is not None or diverging is not None:
             return self._take(answer._replace(snapshot=snapshot, diverging=None if snapshot else diverging))
         if is_first:
-            state.fetched(request.replica, request.offset, self.log.end, self._clock.monotonic_ms())
+            state.fetched(request.replica, request.offset, self.log.end, self.clock.monotonic_ms())
             self._advance(state)
             answer = answer._replace(high_watermark=self.high_watermark)
         if request.offset < self.log.end_offset:
@@ -325,8 +325,8 @@ class RaftNode:
         return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
 
     def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
-        # As in Kafka, after the epoch: a node with a new disk learns it too.
-        return ErrorCode.NONE if voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
+        # As in Kafka, after the epoch: a node with a new disk learns it too. The first versions name no voter.
+        return ErrorCode.NONE if voter.id == NO_NODE or voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
 
     def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
         # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
@@ -334,25 +334,26 @@ class RaftNode:
         return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
 
     def _error_of_fetch(self, request: FetchFrom) -> ErrorCode:
+        if not 0 <= request.last_fetched_epoch <= request.epoch or min(request.offset, request.max_wait_ms) < 0:
+            return ErrorCode.INVALID_REQUEST
         if request.epoch != self.epoch:
             return ErrorCode.FENCED_LEADER_EPOCH if request.epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
         if not self.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         # A copied directory must not speak for the leader's own log.
-        is_copy = request.replica.id == self.key.id
-        return ErrorCode.INVALID_REQUEST if is_copy or request.offset < 0 else ErrorCode.NONE
+        return ErrorCode.INVALID_REQUEST if request.replica.id == self.key.id else ErrorCode.NONE
 
     # Answers of peers
 
     def failed(self, request: Request) -> Ready:
         """Note that a request got no answer."""
-        self._requests.ended(request, self._clock.monotonic_ms(), is_ok=False)
+        self._requests.ended(request, self.clock.monotonic_ms(), is_ok=False)
         return self._take()
 
     def answered(self, to: int, request: Request, answer: Answer) -> Ready:
         """Take a peer's answer."""
         is_ok = answer.error is ErrorCode.NONE
-        if not self._requests.ended(request, self._clock.monotonic_ms(), is_ok=is_ok) or answer.epoch < self.epoch:
+        if not self._requests.ended(request, self.clock.monotonic_ms(), is_ok=is_ok) or answer.epoch < self.epoch:
             return self._take()
         if answer.epoch > self.epoch or (answer.leader_id != NO_NODE and self.leader_id == NO_NODE):
             self.quorum.learn(answer.epoch, answer.leader_id)
@@ -477,7 +478,7 @@ class RaftNode:
         if self.log.history.is_to_write:
             records += first_voters(self.voters)
             self.log.history.add(VotersFrom(self.log.end_offset + len(records) - 1, self.voters))
-        now_ms, end_offset = self._clock.wall_ms(), self.log.end_offset
+        now_ms, end_offset = self.clock.wall_ms(), self.log.end_offset
         batch = build_control_batch(records, timestamp=now_ms, base_offset=end_offset, leader_epoch=self.epoch)
         self.log.appended(len(records), self.epoch)
         self._must_append(batch)
@@ -499,7 +500,7 @@ class RaftNode:
     # Requests to peers
 
     def _send(self) -> list[Outgoing]:
-        now_ms, state = self._clock.monotonic_ms(), self.quorum.state
+        now_ms, state = self.clock.monotonic_ms(), self.quorum.state
         sent = []
         for peer in self._to_ask():
             if now_ms >= self._requests.ready_at(peer, now_ms):
@@ -517,7 +518,7 @@ class RaftNode:
             case Prospective() | Candidate() as state:
                 return state.ballot.undecided
             case Leader() as state:
-                return state.unaware() if self._clock.monotonic_ms() >= state.begin_at_ms else []
+                return state.unaware() if self.clock.monotonic_ms() >= state.begin_at_ms else []
             case Resigned() as state:
                 return sorted(state.unacknowledged)
             case Follower() as state:

@@ -19,7 +19,7 @@ class Resigned:
     epoch: int
     leader_id: int
     deadline_ms: int
-    preferred: tuple[int, ...] = ()
+    preferred: tuple[ReplicaKey, ...] = ()
     unacknowledged: set[int] = field(default_factory=set)
     role: Role = Role.RESIGNED
     voted: ReplicaKey | None = None
