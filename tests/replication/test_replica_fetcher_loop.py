@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from barnabas.api import fetch
 from barnabas.client.errors import ConnectionLost
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
@@ -15,6 +16,7 @@ from barnabas.replication.replica_fetcher import FetcherConfig, ReplicaFetcher
 from barnabas.replication.replica_fetcher_loop import ReplicaFetcherLoop
 from barnabas.steps import sleep
 from tests.replication.following import Node, over_the_wire, registration
+from tests.replication.hosting import Hosting
 from tests.simulation.virtual_loop import VirtualLoop
 
 WAIT_MS = 70
@@ -150,6 +152,28 @@ def test_a_partition_that_is_added_while_an_answer_is_under_way_is_next() -> Non
     world.close()
 
 
+def test_a_partition_that_is_added_while_offsets_are_asked_for_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only other one is removed meanwhile, so that there is nothing to fetch."""
+    world = World(partitions=2)
+    world.leader.append(b"a", index=1)
+
+    async def slow(request: ListOffsetsRequest) -> ListOffsetsResponse:
+        await sleep(0.1, world.loop)
+        return world.leader.list_offsets(request)
+
+    monkeypatch.setattr(world.end_point, "list_offsets", slow)
+    world.follow(0)
+    world.follower.log(0).truncate_fully_and_start_at(5)
+    world.fetching.start()
+    world.advance(50)
+    world.fetcher.remove((world.follower.topic.topic_id, 0))
+    world.follow(1)
+    world.advance(60)
+    assert world.follower.batches(1) == world.leader.batches(1)
+    assert world.follower.log(0).log_end_offset == 5, "the answer is for a partition that is removed"
+    world.close()
+
+
 def test_others_have_turns_between_many_partitions() -> None:
     world = World(partitions=200)
     for index in range(200):
@@ -169,6 +193,43 @@ def test_others_have_turns_between_many_partitions() -> None:
     assert seen[-1] == 200
     assert max(after - before for before, after in itertools.pairwise(seen)) <= 40
     world.close()
+
+
+class Api:
+    """The leader's own handler of Fetch."""
+
+    def __init__(self, hosting: Hosting) -> None:
+        self.hosting = hosting
+
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
+        arrived = FetchRequest.decode(request.encode(18), 18)
+        response = fetch.handle(self.hosting.context(1, 18), arrived)
+        return over_the_wire(response if isinstance(response, FetchResponse) else await response)
+
+    async def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        raise AssertionError("the log is in range")
+
+
+def test_a_follower_of_the_broker_gets_records_at_once_and_commits_them(hosting: Hosting) -> None:
+    hosting.create_topic("orders", 2, number=1, replicas=(1, 2))
+    follower = Node(2, 2)
+    fetcher = ReplicaFetcher(FetcherConfig(2), lambda: -1, lambda partition: None)
+    for index in range(2):
+        fetcher.add(follower.lead(registration(1, replicas=(1, 2)), index))
+    fetching = ReplicaFetcherLoop(fetcher, Api(hosting), hosting.loop)
+    fetching.start()
+    hosting.advance(100)
+    hosting.append("orders", b"a", index=1)
+    hosting.advance(1)
+    assert follower.log(1).log_end_offset == 1
+    assert hosting.replicas.partition("orders", 1).log.high_watermark == 1
+    hosting.append("orders", b"b", index=1)
+    hosting.advance(1)
+    assert (follower.log(1).log_end_offset, follower.log(1).high_watermark) == (2, 1)
+    hosting.advance(501)
+    assert follower.log(1).high_watermark == 2, "known when the fetch has waited long enough"
+    fetching.close()
+    hosting.advance(1)
 
 
 def test_after_close_nothing_is_fetched(world: World) -> None:
