@@ -372,6 +372,18 @@ def test_the_log_start_of_the_leader_may_be_within_a_batch(pair: Pair) -> None:
     assert (log.log_start_offset, log.log_end_offset, pair.follower.batches()) == (1, 3, pair.leader.batches())
 
 
+def test_so_it_may_if_the_follower_has_only_deleted_records(pair: Pair) -> None:
+    pair.leader.append(b"old")
+    pair.fetch()
+    other = Node(3)
+    other.lead(registration(3))
+    other.append(b"a", b"b", b"c")
+    (records,) = other.batches().values()
+    pair.answer(pair.request(), records=records, high_watermark=3, log_start_offset=1)
+    log = pair.follower.log()
+    assert (log.log_start_offset, log.high_watermark, pair.follower.batches()) == (1, 3, {0: records})
+
+
 def test_a_deleted_replica_is_not_opened_again(pair: Pair) -> None:
     pair.follower.replica().is_deleted = True
     for state in pair.fetcher.states_to_begin(pair.now_ms):

@@ -50,7 +50,7 @@ def append_fetched(log: PartitionLog, data: FetchResponse.PartitionData, leader_
     records = data.records
     if records:
         assert isinstance(records, bytes | bytearray | memoryview), "a decoded answer has bytes"
-        _start_at_first_batch(log, records)
+        _start_at_first_batch(log, records, data.log_start_offset)
         log.append_as_follower(records, leader_epoch)
     log.high_watermark = max(log.high_watermark, _known_committed(log, data.high_watermark))
     log_start_offset = min(data.log_start_offset, log.high_watermark)
@@ -64,10 +64,15 @@ def _known_committed(log: PartitionLog, leader_high_watermark: int) -> int:
     return min(leader_high_watermark, log.log_end_offset)
 
 
-def _start_at_first_batch(log: PartitionLog, records: bytes | bytearray | memoryview) -> None:
-    """Move the start of an empty log back to the first batch: DeleteRecords may move the leader's log start into a batch."""
+def _start_at_first_batch(log: PartitionLog, records: bytes | bytearray | memoryview, leader_start_offset: int) -> None:
+    """Start the log again at a first batch that begins before the log's end, if no record that is here is still needed.
+
+    DeleteRecords may move the leader's log start into a batch. (Kafka does so only if the log is empty; else the partition fails.)
+    """
     end = log.log_end_offset
-    if log.log_start_offset != end or len(records) < BATCH_OVERHEAD:
+    if log.log_start_offset < end and leader_start_offset < end:
+        return
+    if len(records) < BATCH_OVERHEAD:
         return
     _, first = next(iter_batches(records), (0, None))
     if first is not None and first.base_offset < end < first.next_offset:
