@@ -51,6 +51,7 @@ class Shop:
 
     def __init__(self, folder: Path, servers: str) -> None:
         bin_folder = Path(sys.executable).parent
+        folder = folder.absolute()  # The commands run in it, and find the project by PYTHONPATH.
         self.folder = folder
         self.servers = servers
         self.environment = os.environ | {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from run_pipelines import Shop
 
 from shop.__main__ import shop
 from shop.new import new
@@ -39,6 +40,14 @@ def project(tmp_path: Path) -> Project:
 def type_in(project: Project, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(project.folder)
     return lambda *words: CliRunner().invoke(shop, list(words))
+
+
+def test_a_folder_that_is_named_from_here_is_found_from_within_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    typed_in = Shop(Path("mine"), "127.0.0.1:9092")
+    assert typed_in.folder == tmp_path / "mine"
+    assert typed_in.environment["PYTHONPATH"] == str(tmp_path / "mine")
+    assert typed_in.environment["SPARK_CONF_DIR"] == str(tmp_path / "mine" / "conf")
 
 
 def test_the_position_is_that_of_the_last_finished_batch(project, type_in):
