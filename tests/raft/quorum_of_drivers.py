@@ -41,7 +41,7 @@ class Log(ReplicatedLog, Protocol):
 
 
 class SlowLog(MemoryLog):
-    """A log whose flushes take time; notes what it is told."""
+    """A log in memory. A flush takes `FLUSH_MS`; the log records the driver's truncations and high watermarks."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()

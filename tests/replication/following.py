@@ -78,7 +78,7 @@ class Node:
         return self.replica(index).log
 
     def lead(self, registration: PartitionRegistration, index: int = 0) -> Partition:
-        """Apply a registration, whoever leads; returns the replica."""
+        """Apply a registration, which names this broker or another one as the leader; return the replica."""
         partition = self.replica(index)
         partition.update(registration)
         self._wake(partition)

@@ -3,7 +3,8 @@
 Every node has a host of its own, from which its connections come. A way is a pair (source host, target host), and each can be cut or
 slowed down by itself:
 
-- A cut way holds what travels on it until it heals, as TCP sends again what nobody acknowledges. Nobody is told about a cut.
+- A cut holds the bytes that travel in its direction until the test heals it, because TCP sends unacknowledged bytes again. The
+  network reports a cut to neither side.
 - A connection opens only if both ways are open. It is tried again after 1, 2, 4 … seconds, and given up after two minutes.
 - A host whose power is off is cut off from all, and forgets its connections. One whose process has died refuses connections.
 
@@ -160,7 +161,7 @@ class Network:
             transport.process_ended(says_reset=self._rng.random() < 0.5)
 
     def power_lost(self, loop: NodeLoop, host: str) -> None:
-        """Everything of a host is gone, and no other host is told."""
+        """Drop the listeners and connections of a host without a word to the other hosts."""
         self._off.add(host)
         for server in [server for server in self.listeners.values() if server.loop is loop]:
             server.close()

@@ -71,7 +71,8 @@ class EndEpoch(NamedTuple):
 class FetchFrom(NamedTuple):
     """A replica asks for the log from an offset on; the epoch of the record before it tells whether the logs agree.
 
-    Attributes: `max_wait_ms` is how long the leader may wait for news before it answers that there is none.
+    Attributes:
+        max_wait_ms: the leader answers after this time, even if neither its log nor its high watermark has grown.
     """
 
     epoch: int
