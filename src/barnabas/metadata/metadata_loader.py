@@ -8,7 +8,8 @@
   image as a delta from nothing.
 - Catch-up gate: nothing is published before everything up to the quorum's high watermark has been read. A node that lags behind
   would otherwise act on an old image, and for example take the logs of new topics for strays.
-- A snapshot replaces the image: what it lacks is deleted, and publishers see that.
+- A snapshot replaces the image: what it lacks is deleted, and publishers see that. It may come at any time, on a follower that was left
+  behind.
 - The changes that this node's own controller appended are not decoded again. It hands them over (`appended`) with the append, and they
   are published when they are committed. After a resignation they count for nothing (`forget_appended`): what of them is committed
   later is read from the log.
@@ -184,13 +185,19 @@ class MetadataLoader:
             for loaded in self._batches.load((batch,)):
                 await self._replay(self._delta, loaded.records)
                 self._provenance = MetadataProvenance(loaded.last_offset, loaded.epoch, loaded.append_time_ms)
-            if self._closed:
+            if self._closed or self._is_replaced():
                 return
+        if self._is_replaced():
+            return
         self._next_offset = end_offset
         if self.is_caught_up or self._next_offset >= self._quorum_high_watermark():
             self._publish(self._delta, self._delta.apply(self._provenance), size)
         else:
             self.loaded_bytes += size
+
+    def _is_replaced(self) -> bool:
+        """Whether a snapshot of the leader has replaced the log while it was read; it is to be read next."""
+        return self._log.start_offset > self._next_offset
 
     async def _read_snapshot(self, snapshot: SnapshotId) -> None:
         """Replace what is known by a snapshot."""
