@@ -131,6 +131,9 @@ class Member(Generic[L]):
 
     # Peers
 
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         """The network knows where all nodes are."""
 

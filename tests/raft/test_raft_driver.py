@@ -31,7 +31,6 @@ from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
-from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.builder import build_batch
@@ -242,6 +241,9 @@ class HeldPeers:
 
     async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
         raise AssertionError("no snapshot is asked for")
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
 
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         self.learned[node_id] = tuple(endpoints)

@@ -55,6 +55,9 @@ class _Counting:
     async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
         return await self.peers.fetch_snapshot(to, request)
 
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         self.peers.learn(node_id, endpoints)
 

@@ -73,7 +73,7 @@ class MetadataLoader:
     Args:
         quorum_high_watermark: what the quorum's leader has committed, -1 while unknown. On a node that lags behind this is more than the
             log of this node holds.
-        kraft_version: of the quorum; no record of the image has it.
+        kraft_version: returns that of the quorum; no record of the image has it.
         loop: gives other work a turn between slices; without one everything is read at once.
 
     Attributes:
@@ -89,11 +89,12 @@ class MetadataLoader:
         log: ReplicatedLog,
         *,
         quorum_high_watermark: Callable[[], int],
-        kraft_version: int = 0,
+        kraft_version: Callable[[], int] = lambda: 0,
         loop: Loop | None = None,
     ) -> None:
         empty = MetadataImage()
-        self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version))
+        self.image = empty._replace(features=empty.features._replace(kraft_version=kraft_version()))
+        self._kraft_version = kraft_version
         self.loaded_bytes = 0
         self.is_caught_up = False
         self._log = log
@@ -191,12 +192,20 @@ class MetadataLoader:
             return
         self._next_offset = end_offset
         if self.is_caught_up or self._next_offset >= self._quorum_high_watermark():
-            self._publish(self._delta, self._delta.apply(self._provenance), size)
+            self._publish(self._delta, self._image(), size)
         else:
             self.loaded_bytes += size
 
+    def _image(self) -> MetadataImage:
+        """Return the image of what has been read."""
+        image, level = self._delta.apply(self._provenance), self._kraft_version()
+        if image.features.kraft_version == level:
+            return image
+        # An observer learns it from the log, or from a snapshot.
+        return image._replace(features=image.features._replace(kraft_version=level))
+
     def _is_replaced(self) -> bool:
-        """Whether a snapshot of the leader has replaced the log while it was read; it is to be read next."""
+        """Return whether a snapshot of the leader has replaced the log meanwhile; it is to be read next."""
         return self._log.start_offset > self._next_offset
 
     async def _read_snapshot(self, snapshot: SnapshotId) -> None:

@@ -72,7 +72,7 @@ class BeginEpoch(NamedTuple):
     """The leader of an epoch tells a voter of itself, which may not know it yet.
 
     Attributes:
-        endpoints: where the leader serves the quorum, as a request says that was received; whoever sends one fills them in.
+        endpoints: where the leader serves the quorum; empty in a request of this node, which `request_message` completes.
     """
 
     epoch: int

@@ -62,6 +62,9 @@ class Peers(Protocol):
     async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
         """Carry a request for a piece of a snapshot; raises as `send` does."""
 
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        """Return where a node serves the quorum; None if that is not known."""
+
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         """Take over where a node says that it serves the quorum."""
 
@@ -172,6 +175,11 @@ class RaftDriver:
             self._peers.close()
         if self._purgatory is not None:
             self._purgatory.wake()
+
+    def endpoint_of(self, node_id: int, listener_name: str) -> VoterEndpoint | None:
+        """Return where a node serves the quorum, on a listener of this name if it has one; None if that is not known."""
+        said = self._peers.endpoint_of(node_id) if self._peers is not None else None
+        return said or self.node.voters.endpoint_of(node_id, listener_name)
 
     # Requests of peers
 

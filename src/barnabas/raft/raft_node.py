@@ -48,6 +48,14 @@ from barnabas.raft.quorum import ElectionOutcome
 from barnabas.raft.quorum_state import QuorumState, QuorumTimeouts, State
 from barnabas.raft.ready import FlushToken, Ready
 from barnabas.raft.replica_key import ReplicaKey
+from barnabas.raft.request_checks import (
+    error_of_end,
+    error_of_epoch,
+    error_of_fetch,
+    error_of_leader,
+    error_of_leadership,
+    error_of_voter,
+)
 from barnabas.raft.request_manager import ANYONE, RequestManager
 from barnabas.raft.resigned import Resigned
 from barnabas.raft.roles import Role
@@ -266,10 +274,10 @@ class RaftNode:
 
     def vote(self, request: Vote) -> Ready:
         """Decide on a vote, or on a pre-vote."""
-        error = self._error_of(request.epoch, request.candidate.id) or _error_of_end(request)
+        error = error_of_epoch(self.quorum, request.epoch, request.candidate.id) or error_of_end(request)
         if error is ErrorCode.NONE and request.epoch > self.epoch:
             self.quorum.unattach(request.epoch)
-        error = error or self._error_of_voter(request.voter)
+        error = error or error_of_voter(self.key, request.voter)
         if error is not ErrorCode.NONE:
             return self._take(VoteAnswer(self.epoch, self.leader_id, error=error))
         state = self.quorum.state
@@ -281,15 +289,15 @@ class RaftNode:
 
     def begin_epoch(self, request: BeginEpoch) -> Ready:
         """Learn who leads an epoch."""
-        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
-        error = error or self._error_of_voter(request.voter)
+        error = error or error_of_voter(self.key, request.voter)
         return self._take(EpochAnswer(self.epoch, self.leader_id, error))
 
     def end_epoch(self, request: EndEpoch) -> Ready:
         """Learn that an epoch's leader has given up; the first of its preferred successors stands for election at once."""
-        error = self._error_of(request.epoch, request.leader_id) or self._error_of_leader(request)
+        error = error_of_leader(self.quorum, request)
         if error is ErrorCode.NONE:
             self.quorum.learn(request.epoch, request.leader_id)
             if isinstance(self.quorum.state, Follower) and self.quorum.is_voter:
@@ -311,7 +319,7 @@ class RaftNode:
         Args:
             is_first: False when the same request is asked again, which says nothing new about the replica.
         """
-        state, error = self.quorum.state, self._error_of_fetch(request)
+        state, error = self.quorum.state, error_of_fetch(self.quorum, request)
         if not isinstance(state, Leader) or error is not ErrorCode.NONE:
             return self._take(Fetched(self.epoch, self.leader_id, error=error))
         answer = Fetched(self.epoch, self.key.id, self.high_watermark, self.log.reader.start_offset)
@@ -329,36 +337,10 @@ class RaftNode:
 
     def check_snapshot_request(self, request: FetchSnapshot) -> ErrorCode:
         """Return why this node may not answer a request for its snapshot; if it may, the asker counts as heard."""
-        error = self._error_of_leadership(request.epoch)
+        error = error_of_leadership(self.quorum, request.epoch)
         if isinstance(self.quorum.state, Leader) and error is ErrorCode.NONE:
             self.quorum.state.asked_for_snapshot(request.replica, self.clock.monotonic_ms())
         return error
-
-    def _error_of(self, epoch: int, node_id: int) -> ErrorCode:
-        if epoch < self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
-        return ErrorCode.INVALID_REQUEST if node_id < 0 else ErrorCode.NONE
-
-    def _error_of_voter(self, voter: ReplicaKey) -> ErrorCode:
-        # As in Kafka, after the epoch: a node with a new disk learns it too. The first versions name no voter.
-        return ErrorCode.NONE if voter.id == NO_NODE or voter.names(self.key) else ErrorCode.INVALID_VOTER_KEY
-
-    def _error_of_leader(self, request: BeginEpoch | EndEpoch) -> ErrorCode:
-        # Two leaders of one epoch are a lie of the sender, whatever it is; this node keeps the one it knows.
-        is_other = request.epoch == self.epoch and self.leader_id not in (NO_NODE, request.leader_id)
-        return ErrorCode.INVALID_REQUEST if is_other else ErrorCode.NONE
-
-    def _error_of_fetch(self, request: FetchFrom) -> ErrorCode:
-        if not 0 <= request.last_fetched_epoch <= request.epoch or min(request.offset, request.max_wait_ms) < 0:
-            return ErrorCode.INVALID_REQUEST
-        # A copied directory must not speak for the leader's own log.
-        is_copy = self.is_leader and request.replica.id == self.key.id
-        return self._error_of_leadership(request.epoch) or (ErrorCode.INVALID_REQUEST if is_copy else ErrorCode.NONE)
-
-    def _error_of_leadership(self, epoch: int) -> ErrorCode:
-        if epoch != self.epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
-        return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     # Answers of peers
 
@@ -581,10 +563,3 @@ class RaftNode:
 
     def _voter(self, node_id: int) -> ReplicaKey:
         return next(ReplicaKey(each.id, each.directory_id) for each in self.voters.voters if each.id == node_id)
-
-
-def _error_of_end(request: Vote) -> ErrorCode:
-    # A candidate has raised its epoch, so its log holds none of it; a prospective node may be in its leader's epoch.
-    epoch, end_offset = request.log_end
-    is_possible = 0 <= epoch < request.epoch + request.pre_vote and end_offset >= 0
-    return ErrorCode.NONE if is_possible else ErrorCode.INVALID_REQUEST

@@ -27,27 +27,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import re
 from collections.abc import Callable, Iterator
 
-from barnabas.clock import Clock
 from barnabas.log import partition_metadata
 from barnabas.log.disk import Disk
 from barnabas.log.errors import KafkaStorageError, in_words
 from barnabas.log.log_config import LogConfig
 from barnabas.log.log_files import PARTITION_METADATA
 from barnabas.log.log_flusher import run_in_future
-from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.partition_log import AppendOrigin, PartitionLog, run_inline
-from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
+from barnabas.protocol.primitives import ONE_UUID
 from barnabas.raft.election_state import ElectionState
-from barnabas.raft.raft_driver import RaftDriver
-from barnabas.raft.raft_node import RaftNode
-from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.seams import Batch, IncomingSnapshot, SnapshotId
 from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersFrom
-from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
+from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
 from barnabas.records.record_batch import iter_batches
@@ -325,60 +319,17 @@ class QuorumStateFile:
         self._disk.write_file_atomic(self._path, state.to_bytes(), sync=self._durable)
 
 
+def controller_listener_name(config: BrokerConfig) -> str:
+    """Return the name of the listener by which the nodes of the quorum reach each other."""
+    names = config.list_value("controller.listener.names")
+    return names[0].upper() if names else "CONTROLLER"
+
+
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
-    """Return this voter's addresses: its controller listeners, or else its first listener."""
-    listeners = config.controller_listeners or config.listeners[:1]
-    names = config.value("controller.listener.names")
-    assert isinstance(names, tuple)
-    name = names[0] if names else "CONTROLLER"
-    return tuple(
-        VoterEndpoint(x.name if config.controller_listeners else name, x.host or "localhost", x.port) for x in listeners
-    )
-
-
-def open_quorum(
-    disk: Disk,
-    root: str,
-    meta: MetaProperties,
-    config: BrokerConfig,
-    *,
-    clock: Clock,
-    run_blocking: Callable[[Callable[[], None]], asyncio.Future[None]] | None = None,
-    on_fault: Callable[[BaseException], None] | None = None,
-) -> RaftDriver:
-    """Open the metadata log and make this node's raft driver over it; the driver's `start` runs the election.
-
-    Raises:
-        KafkaStorageError, BadElectionState: the directory cannot be read.
-    """
-    internal = config.value("internal.metadata.log.segment.bytes")
-    metadata_log = MetadataLog(
-        disk,
-        root,
-        LogConfig(
-            segment_bytes=internal if isinstance(internal, int) else config.metadata_log_segment_bytes,
-            segment_ms=config.metadata_log_segment_ms,
-            retention_ms=-1,
-            retention_bytes=-1,
-            file_delete_delay_ms=0,
-        ),
-        now_ms=clock.wall_ms,
-        durable=config.barnabas_metadata_flush,
-        retention_bytes=config.metadata_max_retention_bytes,
-        retention_ms=config.metadata_max_retention_ms,
-        run_blocking=run_blocking,
-        on_fault=on_fault,
-    )
-    store = QuorumStateFile(disk, metadata_log.directory, durable=config.barnabas_metadata_flush)
-    directory_id = uuid_from_str(meta.directory_id) if meta.directory_id else ZERO_UUID
-    node = RaftNode(
-        ReplicaKey(meta.node_id, directory_id),
-        # A directory that was formatted for a static quorum, or emptied: this node is the only voter.
-        metadata_log.voters(VoterSet.of([Voter(meta.node_id, ZERO_UUID)])),
-        store.read() or ElectionState(),
-        metadata_log,
-        clock,
-        # Election timeouts only have to differ from voter to voter.
-        random.Random(meta.node_id),
-    )
-    return RaftDriver(node, metadata_log, store)
+    """Return this voter's addresses: its controller listeners as it advertises them, or else its first listener."""
+    advertised = {each.name: each for each in config.advertised_controller_listeners}
+    found = tuple(advertised.get(each.name, each) for each in config.controller_listeners)
+    if not found:
+        name = controller_listener_name(config)
+        return tuple(VoterEndpoint(name, each.host or "localhost", each.port) for each in config.listeners[:1])
+    return tuple(VoterEndpoint(each.name, each.host or "localhost", each.port) for each in found)

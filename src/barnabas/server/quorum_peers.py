@@ -38,11 +38,14 @@ from barnabas.raft.peer_messages import (
     Vote,
     bootstrap_ids,
 )
+from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.request_messages import PeerRequest, Sender, request_message
 from barnabas.raft.snapshot_messages import read_piece, snapshot_request
-from barnabas.raft.voters import VoterEndpoint, VoterSet
+from barnabas.raft.voters import VoterEndpoint, VoterSet, preferred_endpoint
+from barnabas.server.config import BrokerConfig
+from barnabas.server.metadata_log import controller_endpoints, controller_listener_name
 
-__all__ = ["ChannelPeers"]
+__all__ = ["ChannelPeers", "peers_of"]
 
 _MESSAGES: dict[type[Request], type[PeerRequest]] = {
     Vote: VoteRequest,
@@ -101,17 +104,11 @@ class ChannelPeers:
         said = self._said.get(node_id) or self._bootstrap.get(node_id)
         if said is not None:
             return said
-        voter = next((each for each in self._voters().voters if each.id == node_id), None)
-        return None if voter is None else self._preferred(voter.endpoints)
-
-    def _preferred(self, endpoints: Sequence[VoterEndpoint]) -> VoterEndpoint | None:
-        """Return the endpoint of this node's listener name; a node that names its listeners otherwise is reached at its first one."""
-        by_name = (each for each in endpoints if each.name == self._listener_name)
-        return next(by_name, endpoints[0] if endpoints else None)
+        return self._voters().endpoint_of(node_id, self._listener_name)
 
     def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
         """Take over where a node says that it serves the quorum."""
-        found = self._preferred(endpoints)
+        found = preferred_endpoint(endpoints, self._listener_name)
         if found is not None:
             self._said[node_id] = found
 
@@ -159,3 +156,16 @@ class ChannelPeers:
         self._is_closed = True
         for channel in self._channels.values():
             channel.close()
+
+
+def peers_of(config: BrokerConfig, cluster_id: str, node: RaftNode, loop: asyncio.AbstractEventLoop) -> ChannelPeers:
+    """Return the peers of a node, as its configuration has them."""
+    return ChannelPeers(
+        Sender(cluster_id, controller_endpoints(config) if config.is_controller else ()),
+        loop=loop,
+        listener_name=controller_listener_name(config),
+        voters=lambda: node.voters,
+        bootstrap_servers=config.quorum_bootstrap_servers,
+        timeout_ms=config.int_value("controller.quorum.request.timeout.ms"),
+        client_id=f"raft-client-{config.node_id}",
+    )
