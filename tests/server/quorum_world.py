@@ -164,7 +164,7 @@ class Member:
 
         return await self.node.run(call())
 
-    async def change(self, value: int) -> None:
+    async def change(self, value: int | None, name: str = "log.retention.ms") -> None:
         """Have the active controller commit a change of the default settings."""
         resource = messages.IncrementalAlterConfigsRequest.AlterConfigsResource
         config = messages.IncrementalAlterConfigsRequest.AlterableConfig
@@ -173,7 +173,7 @@ class Member:
                 resource(
                     resource_type=4,
                     resource_name="",
-                    configs=[config(name="log.retention.ms", config_operation=0, value=str(value))],
+                    configs=[config(name=name, config_operation=0 if value is not None else 1, value=str(value))],
                 )
             ]
         )

@@ -101,3 +101,62 @@ def test_a_sole_voter_is_followed_by_an_observer_that_waits_for_news() -> None:
         await quorum.agreed()
 
     quorum.world.play(story(), seconds=300)
+
+
+TRIMMED = {
+    "metadata.log.max.record.bytes.between.snapshots": "600",
+    "metadata.max.retention.bytes": "1000",
+    "internal.metadata.log.segment.bytes": "400",
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_follower_and_an_observer_that_fell_behind_a_trimmed_log_take_the_snapshot(seed: int) -> None:
+    quorum = Quorum(seed, brokers=1, is_dynamic=bool(seed), settings=TRIMMED)
+
+    async def story() -> None:
+        await quorum.start()
+        leader = await quorum.leader()
+        await leader.change(1)
+        await quorum.agreed()
+        late = [next(each for each in quorum.members.values() if each is not leader), quorum.members[4]]
+        ends = [each.log.end_offset for each in late]
+        for each in late:
+            each.node.kill()
+        for number in range(2, 40):
+            await leader.change(number)
+        assert leader.log.start_offset > max(ends)
+        for each in late:
+            await each.start()
+        await quorum.agreed()
+        assert "FetchSnapshotRequest" in leader.answered
+        assert all(each.log.start_offset > max(ends) for each in late)
+        await leader.change(100)
+        await quorum.agreed()
+
+    quorum.world.play(story(), seconds=300)
+
+
+def test_an_observer_that_runs_and_is_left_behind_takes_the_snapshot() -> None:
+    """Its image is replaced: what the snapshot lacks was deleted."""
+    quorum = Quorum(2, brokers=1, settings=TRIMMED)
+    observer = quorum.members[4]
+
+    async def story() -> None:
+        await quorum.start()
+        leader = await quorum.leader()
+        await leader.change(1, "log.retention.bytes")
+        await quorum.agreed()
+        before = observer.images[-1]
+        for each in quorum.members.values():
+            quorum.world.network.cut(observer.node.host, each.node.host)
+        await leader.change(None, "log.retention.bytes")
+        for number in range(2, 40):
+            await leader.change(number)
+        for each in quorum.members.values():
+            quorum.world.network.heal(observer.node.host, each.node.host)
+        await quorum.agreed()
+        assert before in observer.images, "it has not started again"
+        assert observer.log.start_offset > before.provenance.offset
+
+    quorum.world.play(story(), seconds=300)
