@@ -274,14 +274,13 @@ class QuorumStateFile:
 
 
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
-    """Return this voter's addresses: its controller listeners, or else its first listener."""
-    listeners = config.controller_listeners or config.listeners[:1]
-    names = config.value("controller.listener.names")
-    assert isinstance(names, tuple)
-    name = names[0] if names else "CONTROLLER"
-    return tuple(
-        VoterEndpoint(x.name if config.controller_listeners else name, x.host or "localhost", x.port) for x in listeners
-    )
+    """Return this voter's addresses: its controller listeners as advertised, or else its first listener."""
+    if not config.controller_listeners:
+        name = config.list_value("controller.listener.names")[0].upper()
+        return tuple(VoterEndpoint(name, each.host or "localhost", each.port) for each in config.listeners[:1])
+    advertised = {each.name: each for each in config.advertised_controller_listeners}
+    found = [advertised.get(each.name, each) for each in config.controller_listeners]
+    return tuple(VoterEndpoint(each.name, each.host or "localhost", each.port) for each in found)
 
 
 def open_quorum(
