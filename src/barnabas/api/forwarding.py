@@ -1,7 +1,7 @@
 """Forward a request to the active controller.
 
-The controller gets the client's principal and deadline too. On one node it is a call away; in a cluster it will be an Envelope away
-(KIP-590), behind the same `Controller` protocol.
+The controller gets the client's principal and deadline too. On one node it is a call away, in a cluster an Envelope (KIP-590), behind
+the same `Controller` protocol.
 
 Source: Kafka's `ForwardingManager`.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from barnabas.api.context import RequestContext
+from barnabas.api.context import Client, RequestContext
 from barnabas.api.throttling import mutation_quota
 
-__all__ = ["forward"]
+__all__ = ["client_of", "forward"]
 
 
 def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
@@ -29,4 +29,10 @@ def forward(context: RequestContext, request: Any) -> asyncio.Future[Any]:
         deadline_ms=None if timeout_ms is None else services.now_ms() + timeout_ms,
         mutation_quota=mutation_quota(context),
         is_long=context.is_long,
+        client=client_of(context),
     )
+
+
+def client_of(context: RequestContext) -> Client:
+    """Return the client of a request, for the controller."""
+    return Client(context.client_id, context.connection.peer_host, context.correlation_id)
