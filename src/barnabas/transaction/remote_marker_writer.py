@@ -70,7 +70,7 @@ class MarkerRequests:
             ]
         )
 
-    def outcomes(self, items: Sequence[_Item], response: WriteTxnMarkersResponse) -> list[None | KafkaError]:
+    def outcomes(self, items: Sequence[_Item], response: WriteTxnMarkersResponse) -> list[KafkaError | None]:
         codes = {
             (marker.producer_id, (topic.name, partition.partition_index)): partition.error_code
             for marker in response.markers
