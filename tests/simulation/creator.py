@@ -14,7 +14,7 @@ from barnabas.protocol.messages import (
     MetadataRequest,
     MetadataResponse,
 )
-from tests.simulation.client import Client
+from tests.simulation.client import Asks, Connect
 from tests.simulation.history import History
 from tests.simulation.workload import LOST, NOT_YET
 
@@ -26,8 +26,8 @@ class Creator:
         self._history, self._rng = history, rng
         self._number = 0
 
-    async def run(self, address: tuple[str, int], loop: Any) -> None:
-        client = Client(address, "creator")
+    async def run(self, connect: Connect, loop: Any) -> None:
+        client = connect("creator")
         while True:
             self._number += 1
             name = f"new-{self._number}"
@@ -43,7 +43,7 @@ class Creator:
             await asyncio.sleep(self._rng.random() * 0.5)
 
 
-async def create_topic(client: Client, name: str, partitions: int) -> int:
+async def create_topic(client: Asks, name: str, partitions: int) -> int:
     """Ask once, and return the error code."""
     topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
@@ -51,7 +51,7 @@ async def create_topic(client: Client, name: str, partitions: int) -> int:
     return int(answer.topics[0].error_code)
 
 
-async def topics(client: Client) -> set[str]:
+async def topics(client: Asks) -> set[str]:
     """Return the names of all topics."""
     answer = await client.request(ApiKey.METADATA, 9, MetadataRequest(topics=None), MetadataResponse)
     return {topic.name for topic in answer.topics}
