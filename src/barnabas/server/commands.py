@@ -163,13 +163,13 @@ def _serve(config: BrokerConfig) -> int:
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer
+    from barnabas.server.node import Node
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
     signals = _Signals(loop)
-    server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    start = loop.create_task(server.start())
+    node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+    start = loop.create_task(node.start())
     await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
     if not start.done():
         start.cancel()
@@ -181,14 +181,14 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 5, 200)
-    for address in server.addresses:
+    for address in node.addresses:
         print(f"barnabas ready on {address}", flush=True)
-    failed = asyncio.ensure_future(server.wait_failed())
+    failed = asyncio.ensure_future(node.wait_failed())
     await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
     failed.cancel()
-    await server.stop()
+    await node.stop()
     signals.ignore()
-    return 1 if server.failure is not None else 0
+    return 1 if node.failure is not None else 0
 
 
 class _Signals:
