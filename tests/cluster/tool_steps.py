@@ -82,6 +82,7 @@ def reassignment(*moves: tuple[str, int, list[int]]) -> str:
 
 MOVES = {"move.json": reassignment(("orders", 0, [3, 2, 1]), ("alone", 0, [1]))}
 THROTTLED = {"throttled.json": reassignment(("alone", 0, [2, 1]))}
+THROTTLED_FILE = "--reassignment-json-file {folder}/throttled.json"
 BAD = {"bad.json": reassignment(("orders", 0, [1, 2, 9]))}
 LOOKS = (
     ("describe", "topics", "--describe --topic orders"),
@@ -130,13 +131,13 @@ STEPS = (
     call("reassignments", "reassign-partitions", "--list"),
     call("describe after the reassignment", "topics", "--describe --topic orders"),
     call("describe alone after the reassignment", "topics", "--describe --topic alone"),
-    call("reassign with a throttle", "reassign-partitions", "--execute --throttle 1000000 --reassignment-json-file {folder}/throttled.json", files=THROTTLED),
+    call("reassign with a throttle", "reassign-partitions", f"--execute --throttle 1000000 {THROTTLED_FILE}", files=THROTTLED),
     change("moved with a throttle", await_moved("alone", 0, [2, 1])),
     call("throttles", "configs", "--describe --entity-type topics --entity-name alone"),
     call("throttle of a broker", "configs", "--describe --entity-type brokers --entity-name 1", compare="sorted"),
-    call("reassigned with a throttle", "reassign-partitions", "--verify --reassignment-json-file {folder}/throttled.json"),
+    call("reassigned with a throttle", "reassign-partitions", f"--verify {THROTTLED_FILE}"),
     call("throttles are gone", "configs", "--describe --entity-type topics --entity-name alone"),
-    call("cancel nothing", "reassign-partitions", "--cancel --reassignment-json-file {folder}/throttled.json"),
+    call("cancel nothing", "reassign-partitions", f"--cancel {THROTTLED_FILE}"),
     call("reassign to a node that is not there", "reassign-partitions", "--execute --reassignment-json-file {folder}/bad.json", files=BAD),
     call("features", "features", "describe", compare="features"),
     call("offsets", "get-offsets", "--topic orders"),

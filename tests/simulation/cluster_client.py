@@ -13,6 +13,7 @@ from typing import Any
 
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.message import Struct
 from barnabas.protocol.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -66,13 +67,13 @@ WHERE: dict[ApiKey, Callable[[Any], Where]] = {
 """The requests that workers send; each is for one partition or one key."""
 
 
-def has_error(message: Any) -> bool:
+def has_error(message: Struct) -> bool:
     """Return whether any error code in an answer is set."""
-    for name in message.__slots__:
+    for name in message.FIELDS:
         value = getattr(message, name)
         if name.endswith("error_code") and value:
             return True
-        if isinstance(value, list) and any(hasattr(each, "__slots__") and has_error(each) for each in value):
+        if isinstance(value, list) and any(isinstance(each, Struct) and has_error(each) for each in value):
             return True
     return False
 

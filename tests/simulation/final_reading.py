@@ -72,6 +72,7 @@ class FinalReading:
         for transactor in transactors:
             self._history.final_transactional_offsets[transactor.name] = await transactor.take_over(self._client)
         for partition in transacted if transactors else ():
+            self._history.final_bounds[partition] = (0, await self._bound(partition, LATEST))
             end, stable = [await end_offset(self._client, *partition, isolation) for isolation in (0, READ_COMMITTED)]
             if stable < end:
                 self._history.held_back.append(f"{partition} is stable up to {stable} of {end}")

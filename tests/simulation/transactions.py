@@ -314,7 +314,9 @@ async def read_committed(client: Asks, topic: str, index: int) -> list[bytes]:
         aborted = sorted((found.first_offset, found.producer_id) for found in result.aborted_transactions or ())
         skipping: set[int] = set()
         data = memoryview(result.records or b"")
-        assert len(data), f"{topic}-{index} gives nothing at {offset} of {end}"
+        if not data:
+            # A new leader may not know yet that this is committed.
+            raise Refused(ErrorCode.OFFSET_NOT_AVAILABLE)
         for at, header in iter_batches(data):
             while aborted and aborted[0][0] <= header.last_offset:
                 skipping.add(aborted.pop(0)[1])

@@ -48,6 +48,15 @@ NOT_YET = {
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.REQUEST_TIMED_OUT,
+    # Only several brokers answer with these.
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION,
 }
 
 
@@ -84,6 +93,7 @@ class Producer:
         if error in NOT_YET:
             await asyncio.sleep(0.05)
         elif error in IDENTITY_LOST:
+            self.history.lost_identities.append(f"{self.name} was told {ErrorCode(error).name}")
             self.identity = None
         elif error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             batch.acknowledged_at, batch.base_offset = loop.time(), base_offset
