@@ -9,7 +9,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.load import QUICK, Load
 from tests.cluster.node_process import NodeProcess
 from tests.cluster.topics import create_safe_topic
-from tests.cluster.waiting import wait_for
+from tests.cluster.waiting import NeverCame, wait_for
 from tests.conform.tool_process import ToolProcess
 
 RECORDS = 100
@@ -67,6 +67,14 @@ class Members:
         for each in done:
             if each.error is None:
                 self.committed[each.partition] = each.offset
+
+    def describe(self) -> str:
+        """Return what each member has, for a message."""
+        found = []
+        for member in self._members:
+            positions = {each.partition: each.offset for each in member.position(member.assignment())}
+            found.append(f"a member at {positions}")
+        return f"{', '.join(found)}; committed {self.committed}; {len(self.read)} read"
 
     def close(self) -> None:
         for member in self._members:
@@ -129,6 +137,8 @@ def play(cluster: Cluster, name: str, protocol: dict[str, str | int]) -> None:
             return len(members.read) == load.sent
 
         wait_for("the group has read all that was sent", all_is_read)
+    except NeverCame as error:
+        raise NeverCame(f"{error}; {members.describe()}") from None
     finally:
         members.close()
     assert committed_offsets(cluster, name, name) == members.committed
