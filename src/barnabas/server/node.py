@@ -180,7 +180,7 @@ class Node:
 
     def _close_http(self) -> None:
         if self.metrics is not None:
-            self.metrics.http.close()
+            self.metrics.close()
 
     def _check(self) -> None:
         """Find what would fail the start, as far as that needs no change of the disk.
