@@ -45,6 +45,9 @@ class VoterSet(NamedTuple):
     def ids(self) -> tuple[int, ...]:
         return tuple(voter.id for voter in self.voters)
 
+    def voter(self, node_id: int) -> Voter | None:
+        return next((voter for voter in self.voters if voter.id == node_id), None)
+
     def contains(self, node_id: int, directory_id: bytes) -> bool:
         """Return whether this node votes with this directory; a static voter set (kraft.version 0) names no directories."""
         return any(v.id == node_id and v.directory_id in (directory_id, ZERO_UUID) for v in self.voters)
