@@ -17,7 +17,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.api import APIS, Api
 from barnabas.group.sender import Sender
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyContext",
     "BrokerServices",
+    "Client",
     "ConnectionInfo",
     "Controller",
     "ControllerContext",
@@ -107,8 +108,18 @@ class Settings(Protocol):
     def list_value(self, name: str) -> tuple[str, ...]: ...
 
 
+class Client(NamedTuple):
+    """The client for which a broker sends a request to the controller."""
+
+    client_id: str | None
+    host: str
+    correlation_id: int
+
+
 class Controller(Protocol):
-    """The active controller for handlers; `metadata.local_controller.LocalController` is one."""
+    """The active controller for handlers: `metadata.local_controller.LocalController`, or the way to it over the network,
+    `server.controller_channel.ControllerChannel`.
+    """
 
     def handle(
         self,
@@ -120,7 +131,10 @@ class Controller(Protocol):
         deadline_ms: int | None = None,
         mutation_quota: MutationQuota | None = None,
         is_long: bool = False,
-    ) -> asyncio.Future[Any]: ...
+        client: Client | None = None,
+    ) -> asyncio.Future[Any]:
+        """Return the response; `client` is None if the broker asks in its own name."""
+        ...
 
 
 class ShareGroupServices(Protocol):

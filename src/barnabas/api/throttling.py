@@ -39,8 +39,10 @@ __all__ = ["Accounting", "fetch_bytes_limit", "mutation_quota", "settle", "throt
 NANOS_TO_PERCENT = 100.0 / 1e9
 
 # Requests between nodes; `fetch` recognises followers by their replica id, and `peer_requests` exempts what the quorum's nodes send.
+# The request in an envelope is charged by itself.
 _EXEMPT = frozenset(
     {
+        ApiKey.ENVELOPE,
         ApiKey.ALTER_PARTITION,
         ApiKey.BROKER_REGISTRATION,
         ApiKey.BROKER_HEARTBEAT,
@@ -118,7 +120,8 @@ def settle(context: AnyContext, request: Any, response: Any, now_ms: int) -> Non
     if throttle_ms:
         by.throttled(user, client_id, throttle_ms, now_ms)
     if accounting.mutation is not None:
-        throttle_ms = max(throttle_ms, accounting.mutation.throttle_ms())
+        # A controller on another node counts the mutations itself, and its response has the throttle time.
+        throttle_ms = max(throttle_ms, accounting.mutation.throttle_ms(), getattr(response, "throttle_time_ms", 0))
     if throttle_ms:
         accounting.throttle_ms = throttle_ms
         # A few responses, such as DescribeQuorum's, have no field for it; then only the muted connection slows the client.
