@@ -169,12 +169,11 @@ class BrokerServer:
             observer: counts requests, for metrics.
         """
         self._quorum.loader.add_publisher(self._on_metadata)
-        await self.lifecycle.heartbeat()
+        await self.lifecycle.unfence()
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        self._timers.every(self.config.broker_heartbeat_interval_ms, self.lifecycle.beat)
 
     def measured_by(self, metrics: MetricsEndpoint) -> None:
         """Show this broker on `/metrics`."""
@@ -200,7 +199,7 @@ class BrokerServer:
     def _make_services(self, meta: MetaProperties) -> None:
         config, runtime = self.config, self._runtime
         self.lifecycle = BrokerLifecycle(
-            config, meta, self.controller, lambda: self.image.provenance.offset, runtime.random
+            config, meta, self.controller, lambda: self.image.provenance.offset, runtime.random, runtime.loop
         )
         windows = QuotaWindows(
             config.int_value("quota.window.num"),
@@ -220,7 +219,7 @@ class BrokerServer:
             loop=runtime.loop,
             now_ms=runtime.now_ms,
             random=runtime.random,
-            producer_ids=ProducerIdManager(runtime.loop, self.lifecycle.allocate_producer_ids),
+            producer_ids=ProducerIdManager(runtime.loop, lambda: self.lifecycle.allocate_producer_ids(self.controller)),
         )
         self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(
