@@ -17,7 +17,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from barnabas.api.context import ConnectionInfo, RequestContext
+from barnabas.api.context import AnyContext, ConnectionInfo, ControllerContext
 from barnabas.api.dispatch import Dispatcher, RefusedRequest
 from barnabas.protocol.api_keys import ApiKey
 from barnabas.protocol.envelope import read_address
@@ -58,13 +58,13 @@ FORWARDABLE = frozenset(
 class _Forwarded(Dispatcher):
     """The dispatcher of inner requests: NOT_CONTROLLER is the envelope's error and not the inner response's."""
 
-    def _failed(self, context: RequestContext, error: BaseException) -> Any:
+    def _failed(self, context: AnyContext, error: BaseException) -> Any:
         if isinstance(error, KafkaError) and error.code == ErrorCode.NOT_CONTROLLER:
             raise error
         return super()._failed(context, error)
 
 
-async def handle(context: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
+async def handle(context: ControllerContext, request: EnvelopeRequest) -> EnvelopeResponse:
     outer = context.connection
     principal = read_principal(request.request_principal)
     client = ConnectionInfo(
