@@ -194,6 +194,10 @@ class Node:
             raise CannotStart("log.dirs lists several directories (name one: a node has one data directory)")
         self.broker.check()
         self._directory.check()
+        if not config.is_alone:
+            raise CannotStart(
+                "a cluster of several nodes cannot be served yet (remove process.roles and controller.quorum.*)"
+            )
 
     def _make_log_manager(self) -> LogManager:
         config, runtime = self.config, self._runtime
