@@ -35,6 +35,8 @@ from tests.simulation.world import World
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
+BEGIN_SECONDS = 60.0
+"""Within which new nodes have found each other and create topics."""
 PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
@@ -188,7 +190,11 @@ class SimulatedCluster:
         observer = asyncio.ensure_future(self._observe())
         for node in self.nodes:
             node.begin(self.history)
-        await self.clients.run(self._create_topics())
+        try:
+            await asyncio.wait_for(self.clients.run(self._create_topics()), BEGIN_SECONDS)
+        except TimeoutError:
+            self._stalled(f"{BEGIN_SECONDS:g} s after the start the topics are not created")
+            return
         work = self.clients.run(self._work())
         disturbing = asyncio.ensure_future(self.faults.run())
         await asyncio.wait({work, disturbing}, timeout=self.plan.fault_seconds)
@@ -256,10 +262,16 @@ class SimulatedCluster:
         while wanted and not work.done():
             wanted = {what: is_so for what, is_so in wanted.items() if not is_so()}
             if self.world.loop.time() > deadline:
-                self.history.stalls += [f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted]
-                self.history.stalls += [repr(node.image) for node in self.nodes]
+                self._stalled(*(f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted))
                 return
             await asyncio.sleep(0.25)
+
+    def _stalled(self, *what: str) -> None:
+        """Write down what does not go on, with the state of each node."""
+        self.history.stalls += what
+        for node in self.nodes:
+            state = repr(node.server) if node.serves else "not started" if node.is_up else "down"
+            self.history.stalls.append(f"{node.name}: {state}")
 
     def _counts(self) -> dict[str, int]:
         history = self.history
