@@ -113,6 +113,7 @@ class LocalController:
         deadline_ms: int | None = None,
         mutation_quota: PartitionQuota | None = None,
         is_long: bool = False,
+        client: object = None,
     ) -> asyncio.Future[Any]:
         """Answer a request.
 
@@ -120,6 +121,7 @@ class LocalController:
             deadline_ms: until when the request may begin, by the wall clock; None for no limit but the minute in which it must end.
             mutation_quota: counts the partitions that the request creates or deletes, and may refuse them.
             is_long: the request takes too long for one turn of the loop.
+            client: nothing here depends on it; a request to another node's controller names it.
 
         Returns:
             A future of the response; it also carries every exception. It fails with a `KafkaError` when the whole
