@@ -41,6 +41,8 @@ PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
 OBSERVE_SECONDS = 0.1
+READ_EVERY_SECONDS = 1.0
+"""All committed records, over and over: seldom, because there are more each time."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class ClusterPlan:
     lag_time_ms: int
     executor_seconds: float
     sync_seconds: float
+    pause_seconds: float
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -82,6 +85,7 @@ class ClusterPlan:
             lag_time_ms=rng.choice((1500, 10_000)),
             executor_seconds=rng.choice((0.0, 0.0, 0.01)),
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
         )
 
     @property
@@ -169,14 +173,15 @@ class SimulatedCluster:
     def _add_workers(self) -> None:
         plan, history, rng = self.plan, self.history, self.world.random
         self.producers = [
-            Producer(f"p{n}", self.partitions[n % plan.partitions], history, rng(f"p{n}"))
+            Producer(f"p{n}", self.partitions[n % plan.partitions], history, rng(f"p{n}"), plan.pause_seconds)
             for n in range(plan.producers)
         ]
         self.committers = [
             Committer(f"g{n}", self.partitions[0], history, rng(f"g{n}")) for n in range(plan.committers)
         ]
         self.transactors = [
-            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}")) for n in range(plan.transactors)
+            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
+            for n in range(plan.transactors)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas)
 
@@ -240,7 +245,7 @@ class SimulatedCluster:
         watcher = EndWatcher(self.partitions, self.history)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
         if self.transactors:
-            workers.append(CommittedReader(self.transacted, self.history))
+            workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
 
