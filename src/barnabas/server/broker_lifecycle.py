@@ -31,8 +31,8 @@ from barnabas.protocol.messages import (
 from barnabas.protocol.primitives import Uuid, uuid_from_str
 
 if TYPE_CHECKING:
+    from barnabas.api.context import Controller
     from barnabas.log.meta_properties import MetaProperties
-    from barnabas.metadata.local_controller import LocalController
     from barnabas.server.config import BrokerConfig
     from barnabas.server.listener import Listener
 
@@ -59,7 +59,7 @@ class BrokerLifecycle:
         self,
         config: BrokerConfig,
         meta: MetaProperties,
-        controller: LocalController,
+        controller: Controller,
         metadata_offset: Callable[[], int],
         random: random_module.Random,
     ) -> None:
