@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.raft.election_state import ElectionState
 from barnabas.raft.follower import Follower
 from barnabas.raft.peer_messages import EndEpoch, Fetched, Vote
@@ -107,3 +108,28 @@ def test_an_observer_never_stands_for_election() -> None:
             member.do(member.node.failed(each.request, is_refused=True))
         member.wait(TIMEOUTS.retry_backoff)
     assert member.node.role is Role.FOLLOWER
+
+
+def test_an_observer_whose_leader_does_not_answer_asks_another_node_and_the_leader_in_turn() -> None:
+    member = Member(4, key=OBSERVER)
+    fetch = member.follow(TWO, 4)
+    asked = []
+    for _ in range(4):
+        member.do(member.node.failed(fetch.request))
+        if not member.sent:
+            member.wait(TIMEOUTS.retry_backoff)
+        (fetch,) = member.sent
+        asked.append(fetch.to)
+    assert asked[1] == asked[3] == 2
+    member.do(member.node.failed(fetch.request))
+    (fetch,) = member.sent
+    member.answer(fetch, Fetched(5, 3, error=ErrorCode.FENCED_LEADER_EPOCH))
+    assert (member.node.leader_id, member.sent[0].to) == (3, 3)
+
+
+def test_a_voter_whose_leader_does_not_answer_waits_for_the_election() -> None:
+    member = Member(4)
+    fetch = member.follow(TWO, 4)
+    member.do(member.node.failed(fetch.request))
+    member.wait(TIMEOUTS.retry_backoff)
+    assert [each.to for each in member.sent] == [2]
