@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random as random_module
-import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from barnabas.protocol.messages import (
     BrokerRegistrationRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.server.listeners import registered_address
 
 if TYPE_CHECKING:
     from barnabas.api.context import Controller
@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 # How long the other brokers have to learn of new leaders before this broker asks again.
 _SHUT_DOWN_RETRY_MS = 10
-_PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+PLAINTEXT = 0
+"""Kafka's number of the security protocol."""
 
 
 class BrokerLifecycle:
@@ -87,15 +88,7 @@ class BrokerLifecycle:
             broker_id=self._config.node_id,
             cluster_id=self._meta.cluster_id,
             incarnation_id=Uuid(self._random.randbytes(16)),
-            listeners=[
-                BrokerRegistrationRequest.Listener(
-                    name=listener.name,
-                    host=self._host(listener),
-                    port=self._port(listener),
-                    security_protocol=_PROTOCOL_NUMBERS["PLAINTEXT"],
-                )
-                for listener in listeners
-            ],
+            listeners=[_registered(self._config, listener) for listener in listeners],
             features=[
                 BrokerRegistrationRequest.Feature(
                     name=name, min_supported_version=levels.min, max_supported_version=levels.max
@@ -110,19 +103,6 @@ class BrokerLifecycle:
             ApiKey.BROKER_REGISTRATION, BrokerRegistrationRequest.MAX_VERSION, request
         )
         self.epoch = response.broker_epoch
-
-    def _host(self, listener: Listener) -> str:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.host:
-                return endpoint.host
-        # With `auto`, clients receive the address that they dialled; the registration still needs a name.
-        return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
-
-    def _port(self, listener: Listener) -> int:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.port > 0:
-                return endpoint.port
-        return listener.port
 
     def heartbeat(self, *, want_shut_down: bool = False) -> asyncio.Future[BrokerHeartbeatResponse]:
         """Send a heartbeat with the broker's metadata offset; the first heartbeat unfences the broker."""
@@ -167,3 +147,8 @@ class BrokerLifecycle:
     def close(self) -> None:
         """Stop logging heartbeats that fail."""
         self._closed = True
+
+
+def _registered(config: BrokerConfig, listener: Listener) -> BrokerRegistrationRequest.Listener:
+    host, port = registered_address(config, listener)
+    return BrokerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=PLAINTEXT)
