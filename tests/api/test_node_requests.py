@@ -31,30 +31,6 @@ def test_a_broker_registers_beats_and_gets_producer_ids(controlling: Controlling
     assert controlling.beat(5, epoch - 1).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_a_heartbeat_is_late_after_half_an_interval(controlling: Controlling) -> None:
-    epoch = controlling.add_broker(5)
-    asked = []
-    controlling.services.controller.handle = lambda *_, **options: (
-        asked.append(options) or controlling.loop.create_future()
-    )  # type: ignore
-    controlling.loop.call_later(1, lambda: None)
-    request = api(ApiKey.BROKER_HEARTBEAT).request_class(broker_id=5, broker_epoch=epoch)
-    body = request.encode(1)
-    with pytest.raises(TimeoutError):
-        controlling.loop.run_until_complete(_within(controlling, 63, 1, body))
-    assert asked[0]["deadline_ms"] == controlling.now_ms + 1000
-
-
-async def _within(controlling: Controlling, key: int, version: int, body: bytes) -> None:
-    import asyncio
-    import struct
-
-    header = struct.pack(">hhih", key, version, 42, 4) + b"test\0"
-    _, result = controlling.dispatcher.dispatch(controlling.connection, memoryview(bytearray(header + body)))
-    assert isinstance(result, asyncio.Future)
-    await asyncio.wait_for(result, 0.1)
-
-
 NOT_CONTROLLER: list[tuple[Any, str]] = [
     (AllocateProducerIdsRequest(broker_id=5), "error_code"),
     (AlterPartitionRequest(broker_id=5), "error_code"),

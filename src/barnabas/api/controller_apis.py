@@ -1,6 +1,7 @@
 """The APIs this controller serves on its own listeners, in key order; `barnabas.api` has those of a broker.
 
-- `peer_requests` has what the nodes of the quorum send each other, `node_requests` what brokers and controllers send in their own name.
+- `peer_requests` has what the nodes of the quorum send each other, `node_requests` and `broker_heartbeat` what brokers and controllers
+  send in their own name.
 - A broker sends what its clients want of the controller in an Envelope (KIP-590).
 - Administrators who dial a controller (`--bootstrap-controller`, KIP-919) send the rest. Requests that change something, or that only
   the leader of the quorum knows the answer to, get NOT_CONTROLLER from a controller that is not the active one.
@@ -50,7 +51,7 @@ CONTROLLER_APIS: dict[int, Api] = {
     59: _own("peer_requests", 0, 1),
     60: _own("describe_controllers", 0, 2),
     62: _own("node_requests", 0, 4),
-    63: _own("node_requests", 0, 2),
+    63: _own("broker_heartbeat", 0, 2),
     64: APIS[64],
     67: _own("node_requests", 0, 0),
     70: _own("node_requests", 0, 0),
