@@ -26,7 +26,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random as random_module
-import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ from barnabas.protocol.messages import (
     BrokerRegistrationRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.server.listeners import registered_address
 from barnabas.steps import in_background, sleep
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ _BACKOFF_MS = 100
 _BACKOFF_JITTER = 0.02
 # What no later registration of this process would change.
 _FINAL = frozenset({ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION})
-_PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+_PLAINTEXT = 0  # Kafka's number of the security protocol.
 
 
 class BrokerLifecycle:
@@ -138,15 +138,7 @@ class BrokerLifecycle:
             broker_id=self._config.node_id,
             cluster_id=self._meta.cluster_id,
             incarnation_id=Uuid(self._random.randbytes(16)),
-            listeners=[
-                BrokerRegistrationRequest.Listener(
-                    name=listener.name,
-                    host=self._host(listener),
-                    port=self._port(listener),
-                    security_protocol=_PROTOCOL_NUMBERS["PLAINTEXT"],
-                )
-                for listener in listeners
-            ],
+            listeners=[_registered(self._config, listener) for listener in listeners],
             features=[
                 BrokerRegistrationRequest.Feature(
                     name=name, min_supported_version=levels.min, max_supported_version=levels.max
@@ -157,19 +149,6 @@ class BrokerLifecycle:
             log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
             previous_broker_epoch=previous_epoch,
         )
-
-    def _host(self, listener: Listener) -> str:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.host:
-                return endpoint.host
-        # With `auto`, clients receive the address that they dialled; the registration still needs a name.
-        return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
-
-    def _port(self, listener: Listener) -> int:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.port > 0:
-                return endpoint.port
-        return listener.port
 
     # Heartbeats
 
@@ -312,3 +291,8 @@ class BrokerLifecycle:
 def _set(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _registered(config: BrokerConfig, listener: Listener) -> BrokerRegistrationRequest.Listener:
+    host, port = registered_address(config, listener)
+    return BrokerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=_PLAINTEXT)
