@@ -226,7 +226,7 @@ class TestEpochs:
     @pytest.mark.parametrize("version", [12, 15, 16])
     def test_the_leader_of_a_partition_without_a_replica_here_is_named(self, hosting: Hosting, version: int) -> None:
         endpoint = RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0)
-        hosting.replay(RegisterBrokerRecord(broker_id=2, end_points=[endpoint]))
+        hosting.replay(RegisterBrokerRecord(broker_id=2, fenced=False, end_points=[endpoint]))
         id_ = hosting.create_topic("t", replicas=(2,), leader=2)
         response = ask(hosting, request(part(), id_=id_), version)
         (data,) = answers(response)

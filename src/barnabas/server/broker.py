@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 
     from barnabas.api.context import Controller
     from barnabas.api.dispatch import Observer
+    from barnabas.server.inter_broker import InterBrokerChannels
     from barnabas.server.metadata_quorum import MetadataQuorum
     from barnabas.server.metrics_endpoint import MetricsEndpoint
+    from barnabas.server.remote_coordinators import RemoteCoordinators
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
 __all__ = ["BrokerServer"]
@@ -71,6 +73,7 @@ class BrokerServer:
 
     Attributes:
         image: the metadata as of now.
+        channels: connections to the other brokers; None on a node that is a cluster of its own.
         client_metrics: the client telemetry; None until a client asks for its subscription.
     """
 
@@ -84,6 +87,7 @@ class BrokerServer:
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
+        self.channels: InterBrokerChannels | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, runtime.loop, runtime.disk.max_open_files())
@@ -209,6 +213,7 @@ class BrokerServer:
         self.replica_manager = ReplicaManager(
             self.log_manager, runtime.loop, runtime.now_ms, config.node_id, self._log_config
         )
+        remote = self._remote_coordinators()
         self.coordinators = Coordinators(
             config,
             self.replica_manager,
@@ -218,8 +223,11 @@ class BrokerServer:
             now_ms=runtime.now_ms,
             random=runtime.random,
             producer_ids=ProducerIdManager(runtime.loop, lambda: self.lifecycle.allocate_producer_ids(self.controller)),
+            remote=remote,
         )
-        self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
+        self._share = ShareServices(
+            self.coordinators.share, self.coordinators.group_configs, lambda: self.services, remote
+        )
         self.services = BrokerServices(
             node_id=config.node_id,
             cluster_id=meta.cluster_id,
@@ -243,6 +251,16 @@ class BrokerServer:
             recent_deletions=RecentDeletions(runtime.now_ms),
         )
 
+    def _remote_coordinators(self) -> RemoteCoordinators | None:
+        config, loop = self.config, self._runtime.loop
+        if config.is_alone:
+            return None
+        # A node alone does not pay for connections to others.
+        from barnabas.server import inter_broker, remote_coordinators
+
+        self.channels = inter_broker.InterBrokerChannels(lambda: self.image, config, loop)
+        return remote_coordinators.RemoteCoordinators(config.node_id, lambda: self.image, self.channels, loop)
+
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
         return self._log_config(topic, self.image)
@@ -264,6 +282,8 @@ class BrokerServer:
         self.image = image
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
+        if self.channels is not None and delta.cluster is not None:
+            self.channels.drop_outdated()
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:
@@ -336,6 +356,8 @@ class BrokerServer:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()
+        if self.channels is not None:
+            self.channels.close()
 
     async def abandon(self) -> None:
         """Release what a start has made that failed part of the way."""
