@@ -56,6 +56,13 @@ class Node:
     def high_watermark_moved(self, partition: Partition) -> None:
         self._wake(partition)
 
+    def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
+        if has_moved:
+            self._wake(partition)
+
+    def preferred_read_replica(self, partition: Partition, fetch_offset: int, params: FetchParams) -> int:
+        return -1
+
     def partition_for_fetch(self, wanted: FetchPartition) -> Partition:
         if wanted.topic_id != self.topic.topic_id:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
