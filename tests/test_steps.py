@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import logging
+import weakref
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
@@ -532,3 +533,24 @@ def test_many_results_are_collected_in_pieces() -> None:
     turns, results = turns_of(gather(map(one, range(PIECE)), loop))
     assert results == list(range(PIECE))
     assert turns == PIECE // SLICE + 1
+
+
+def test_the_futures_of_a_gather_are_freed_in_pieces() -> None:
+    async def one(number: int) -> int:
+        return number
+
+    class CountingLoop(VirtualLoop):
+        made: weakref.WeakSet[asyncio.Future[Any]] = weakref.WeakSet()
+
+        def create_future(self) -> asyncio.Future[Any]:
+            future = super().create_future()
+            self.made.add(future)
+            return future
+
+    loop = CountingLoop()
+    gathered = start(gather(map(one, range(3 * PIECE)), loop, per_turn=3 * PIECE), loop)
+    counts = []
+    while not gathered.done():
+        counts.append(len(loop.made))
+        loop.run_one_turn()
+    assert counts == [3 * PIECE, 2 * PIECE, PIECE, 0]

@@ -207,8 +207,11 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, R]], loop: Loop, *, pe
             if len(started) % per_turn == 0:
                 await turn()
         results = []
-        for one in started:
-            results.append(await one)
+        started.reverse()
+        while started:
+            results.append(await started[-1])
+            # A future is freed with its result taken: to free 500,000 of them in one turn holds the loop for 20 ms.
+            started.pop()
             if len(results) % PIECE == 0:
                 await turn()
         return results

@@ -8,7 +8,6 @@ processor, so that a busy machine prints nearly the same.
 
 from __future__ import annotations
 
-import gc
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 from barnabas.api import APIS
 from barnabas.protocol.api_keys import ApiKey
+from barnabas.server.full_collections import FullCollections
 from tests.api.filled_requests import Values
 from tests.api.long_requests import LongArray, arrays, long_request
 from tests.api.test_every_request_is_answered import SPECIAL, Late
@@ -67,10 +67,7 @@ def main(names: list[str]) -> None:
     longest: dict[str, tuple[float, str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         node = MeasuredNode(Path(folder), PARTITIONS)
-        # As the broker does when it has started.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 5, 200)
+        FullCollections(node.loop).begin()
         for key in (key for key in APIS if not names or ApiKey(key).name in names):
             for of in arrays(key):
                 for shape in of.shapes:

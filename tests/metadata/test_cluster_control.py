@@ -120,6 +120,33 @@ def test_another_incarnation_of_a_fenced_or_combined_node_need_not_wait(broker_i
     assert register(harness, broker_id, incarnation_id=OTHER) > epoch
 
 
+def test_another_incarnation_need_not_wait_for_one_whose_connection_has_ended() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    active = harness.controller.active
+    assert active is not None
+    active.broker_disconnected(2, epoch - 1)
+    assert refusal(harness, incarnation_id=OTHER)[0] is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    active.broker_disconnected(2, epoch)
+    assert register(harness, incarnation_id=OTHER) > epoch
+    with pytest.raises(KafkaError) as caught:
+        harness.heartbeat(2, epoch)
+    assert caught.value.code is ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_broker_that_has_died_is_fenced_at_once() -> None:
+    harness = ControllerHarness()
+    epoch = harness.register(2)
+    active = harness.controller.active
+    assert active is not None
+    for other in (2, 3):
+        active.broker_has_died(other, epoch + 1)
+    assert not harness.controller.image.cluster.brokers[2].fenced
+    active.broker_has_died(2, epoch)
+    assert harness.controller.image.cluster.brokers[2].fenced
+    assert not harness.heartbeat(2, epoch).is_fenced
+
+
 def test_a_replaced_broker_leads_nothing_and_its_epoch_is_its_records_offset() -> None:
     harness = ControllerHarness()
     harness.register(1)

@@ -8,10 +8,11 @@ Source: Kafka's `AuthHelper.authorizedOperations`, `AclEntry.supportedOperations
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.steps import in_pieces
 
 __all__ = ["CLUSTER_OPERATIONS", "GROUP_OPERATIONS", "NOT_ASKED", "TOPIC_OPERATIONS", "add_group_operations"]
 
@@ -44,9 +45,10 @@ class DescribedGroup(Protocol):
     authorized_operations: int
 
 
-def add_group_operations(request: DescribeRequest, groups: Iterable[DescribedGroup]) -> None:
+async def add_group_operations(request: DescribeRequest, groups: Sequence[DescribedGroup]) -> None:
     """Fill in the operations of groups that were found, if the request asks for them."""
     if request.include_authorized_operations:
-        for group in groups:
-            if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = GROUP_OPERATIONS
+        async for piece in in_pieces(groups):
+            for group in piece:
+                if group.error_code == ErrorCode.NONE:
+                    group.authorized_operations = GROUP_OPERATIONS

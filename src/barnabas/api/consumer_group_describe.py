@@ -21,5 +21,5 @@ async def handle(context: RequestContext, request: ConsumerGroupDescribeRequest)
     """Describe groups of the consumer protocol, in the order asked."""
     check_consumer_groups_enabled(context)
     groups = await requests.describe(context.services.group_coordinator, request.group_ids)
-    add_group_operations(request, groups)
+    await add_group_operations(request, groups)
     return ConsumerGroupDescribeResponse(groups=groups)

@@ -20,5 +20,5 @@ from barnabas.protocol.messages import DescribeGroupsRequest, DescribeGroupsResp
 async def handle(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """Describe groups of the classic protocol."""
     groups = await requests.describe(context.services.group_coordinator, request.groups, context.version)
-    add_group_operations(request, groups)
+    await add_group_operations(request, groups)
     return DescribeGroupsResponse(groups=groups)

@@ -8,10 +8,9 @@ Version 1 is KIP-932; version 0, its early access, is not served.
 
 from __future__ import annotations
 
-from barnabas.api.authorized_operations import GROUP_OPERATIONS
+from barnabas.api.authorized_operations import add_group_operations
 from barnabas.api.context import RequestContext
 from barnabas.api.share_requests import check_share_groups_enabled
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 
@@ -19,8 +18,5 @@ async def handle(context: RequestContext, request: ShareGroupDescribeRequest) ->
     """Describe share groups."""
     check_share_groups_enabled(context)
     groups = await context.services.share.groups.describe(request.group_ids)
-    if request.include_authorized_operations:
-        for group in groups:
-            if group.error_code == ErrorCode.NONE:
-                group.authorized_operations = GROUP_OPERATIONS
+    await add_group_operations(request, groups)
     return ShareGroupDescribeResponse(groups=groups)

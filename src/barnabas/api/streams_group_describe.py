@@ -17,6 +17,7 @@ from barnabas.api.streams_group_heartbeat import check_streams_enabled
 from barnabas.group.streams import requests
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from barnabas.steps import in_pieces
 
 NO_DESCRIPTION_STORED = 1
 
@@ -25,9 +26,10 @@ async def handle(context: RequestContext, request: StreamsGroupDescribeRequest) 
     """Describe streams groups."""
     check_streams_enabled(context)
     groups = await requests.describe(context.services.group_coordinator, request.group_ids)
-    add_group_operations(request, groups)
+    await add_group_operations(request, groups)
     if request.include_topology_description:
-        for group in groups:
-            if group.error_code == ErrorCode.NONE:
-                group.topology_description_status = NO_DESCRIPTION_STORED
+        async for piece in in_pieces(groups):
+            for group in piece:
+                if group.error_code == ErrorCode.NONE:
+                    group.topology_description_status = NO_DESCRIPTION_STORED
     return StreamsGroupDescribeResponse(groups=groups)

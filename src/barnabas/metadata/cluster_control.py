@@ -2,7 +2,7 @@
 
 - A registration gets a broker epoch, which is the offset of its record, and starts fenced. The same incarnation may
   register again; another incarnation with the same id replaces it once the old one is fenced, or shuts down in
-  order, or its session has expired.
+  order, or its session has expired, or the connection of its heartbeats has ended.
 - A new incarnation names the epoch of the one before if that one stopped in order. If it does not, the broker has crashed: it leaves
   every ISR and every ELR.
 - A heartbeat carries how far the broker has read the metadata log and what it wants; the response, its state.
@@ -12,6 +12,8 @@
 Differences from Kafka, where a broker may stop at once in both cases
 - A broker that leads nothing, but is in ISRs, waits too: else leaders wait for it until they read of it.
 - After another controller has taken over, the brokers have to read all that it found appended.
+- A broker that is started again after a crash need not wait for the session of the process that died: the connection of its heartbeats
+  has ended. If that process lives after all, the controller rejects its next heartbeat.
 
 Sources: KIP-631, KIP-966; Kafka's `ClusterControlManager`, `BrokerHeartbeatManager`.
 """

@@ -9,10 +9,7 @@
 
 Process settings, made only here
 - RLIMIT_NOFILE is raised to the hard limit: partitions and connections hold descriptors, and 1,024 are soon used up.
-- Objects made during the start live until the end; `gc.freeze` takes them out of every later collection. The threshold of the
-  youngest generation rises from 700 to 20,000 objects: a request makes hundreds of objects that die with its response, none of
-  them in a cycle, so that a collection in the middle of a burst only costs time. Cycles are still found, later. That of the
-  middle generation falls from 10 to 5, so that no collection but a full one looks at more than 100,000 objects.
+- Python looks for cycles seldom, and not while it handles a long request (`full_collections`).
 - The loop is uvloop's if it is installed.
 """
 
@@ -20,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import logging
 import os
 import random
@@ -35,6 +31,7 @@ from barnabas.server.arguments import Parser, UsageMistake, print_error
 from barnabas.server.cannot_start import CannotStart, check_system
 from barnabas.server.config import BrokerConfig, ConfigError
 from barnabas.server.config_sources import DEFAULT_LISTEN, ConfigSources
+from barnabas.server.full_collections import FullCollections
 from barnabas.server.log_lines import LineFormatter
 
 if sys.platform != "win32":  # where `run` says that it cannot
@@ -152,6 +149,10 @@ def epoch_ms() -> int:
 
 
 def _serve(config: BrokerConfig) -> int:
+    if not config.is_alone:
+        raise CannotStart(
+            "a cluster of several nodes cannot be served yet (remove process.roles and controller.quorum.*)"
+        )
     loop = new_event_loop()
     try:
         # One run for start, service and stop: uvloop loses a signal that arrives between two runs.
@@ -163,13 +164,13 @@ def _serve(config: BrokerConfig) -> int:
 async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> int:
     # The broker's modules take most of a start: `barnabas storage` does not need them, and a mistake is reported before.
     from barnabas.log.disk import OsDisk
-    from barnabas.server.broker import BrokerServer
+    from barnabas.server.node import Node
 
     # A sync waits for the device, not the processor: many at once cost hardly more than one. The executor makes threads as needed.
     loop.set_default_executor(ThreadPoolExecutor(_SYNC_THREADS, "barnabas-sync"))
     signals = _Signals(loop)
-    server = BrokerServer(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
-    start = loop.create_task(server.start())
+    node = Node(config, loop=loop, disk=OsDisk(), now_ms=epoch_ms, random=random.Random())
+    start = loop.create_task(node.start())
     await asyncio.wait((start, signals.asked), return_when=asyncio.FIRST_COMPLETED)
     if not start.done():
         start.cancel()
@@ -177,18 +178,15 @@ async def _serve_until_stopped(config: BrokerConfig, loop: asyncio.AbstractEvent
         logger.info("Stopped before the broker was ready")
         return 0
     start.result()
-    # The module's docstring explains the freeze and the threshold.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 5, 200)
-    for address in server.addresses:
+    FullCollections(loop).begin()
+    for address in node.addresses:
         print(f"barnabas ready on {address}", flush=True)
-    failed = asyncio.ensure_future(server.wait_failed())
+    failed = asyncio.ensure_future(node.wait_failed())
     await asyncio.wait((signals.asked, failed), return_when=asyncio.FIRST_COMPLETED)
     failed.cancel()
-    await server.stop()
+    await node.stop()
     signals.ignore()
-    return 1 if server.failure is not None else 0
+    return 1 if node.failure is not None else 0
 
 
 class _Signals:

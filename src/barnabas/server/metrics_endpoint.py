@@ -14,6 +14,7 @@ from barnabas.api.context import BrokerServices
 from barnabas.metadata.local_controller import LocalController
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
+from barnabas.metrics.loop_lag import LoopLag
 from barnabas.metrics.request_times import RequestTimes
 from barnabas.metrics.scrape import Scraper
 from barnabas.metrics.source import QuorumState, Source
@@ -46,6 +47,7 @@ class MetricsEndpoint:
     def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, not_ready: Callable[[], str]) -> None:
         self.http = HttpListener(loop, host, port, health_routes(not_ready), costly=("/metrics",))
         self.request_times: RequestTimes
+        self._loop_lag = LoopLag(loop)
         self._scraper: Scraper
         self._client_metrics: Callable[[], ClientMetricsManager | None]
 
@@ -67,6 +69,11 @@ class MetricsEndpoint:
                 f"cannot serve metrics on {host}:{port}: {why_not(error)}{remedy_for(error, _REMEDIES)}"
             ) from None
         return made
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._loop_lag.close()
+        self.http.close()
 
     @property
     def url(self) -> str:
@@ -105,6 +112,7 @@ class MetricsEndpoint:
         logger.info("Metrics on %s", self.url)
 
     def _pushed(self) -> Iterator[Family]:
+        yield from self._loop_lag.families()
         manager = self._client_metrics()
         if manager is not None:
             yield from client_families.families(manager)
