@@ -14,7 +14,9 @@ from tests.replication.hosting import NODE, Hosting
 from tests.replication.test_fetch_reader import append_transaction, end_transaction
 
 
-def fetch(hosting: Hosting, offset: int = 0, *topics: str, min_bytes: int = 1, wait_ms: int = 500, version: int = 17) -> Any:
+def fetch(
+    hosting: Hosting, offset: int = 0, *topics: str, min_bytes: int = 1, wait_ms: int = 500, version: int = 17
+) -> Any:
     """A Fetch of one partition of each topic; the answer is how many bytes were read, and the error codes."""
     params = FetchParams(version, -1, wait_ms, min_bytes, 1 << 20, isolation_level=0)
     wanted = [FetchPartition(topic, ZERO_UUID, 0, offset, 1 << 20) for topic in topics or ("t",)]

@@ -386,7 +386,10 @@ class TestErrors:
             hosting.append("t", b"a")
         hosting.change(id_, leader=2)
         hosting.replicas.partition("t", 0).log.high_watermark = 2
-        assert (only(read(hosting, wants(), version=11)).high_watermark, offsets(only(read(hosting, wants())))) == (2, [0, 1])
+        assert (only(read(hosting, wants(), version=11)).high_watermark, offsets(only(read(hosting, wants())))) == (
+            2,
+            [0, 1],
+        )
         assert only(read(hosting, wants(3))).error_code == 0, "not committed yet, as far as is known here"
         assert only(read(hosting, wants(4))).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert only(read(hosting, wants(current_leader_epoch=0))).error_code == ErrorCode.FENCED_LEADER_EPOCH
