@@ -12,7 +12,7 @@ import random
 from types import SimpleNamespace
 from typing import Any
 
-from barnabas.api import fetch, list_offsets, produce
+from barnabas.api import delete_records, fetch, list_offsets, produce
 from barnabas.api.context import ConnectionInfo, RequestContext
 from barnabas.client.errors import ConnectionLost
 from barnabas.log.log_config import LogConfig
@@ -126,6 +126,27 @@ class Broker:
         )
         return Produced(self.handle(produce.handle, 0, 9, request))
 
+    def delete_before(self, offset: int, *, timeout_ms: int = 30_000) -> Deleted:
+        made = messages.DeleteRecordsRequest
+        asked = made.DeleteRecordsPartition(partition_index=0, offset=offset)
+        request = made(timeout_ms=timeout_ms, topics=[made.DeleteRecordsTopic(name="orders", partitions=[asked])])
+        return Deleted(self.handle(delete_records.handle, 21, 2, request))
+
+    def fetch(self, offset: int = 0, *, rack: str = "", wait_ms: int = 0, version: int = 12) -> asyncio.Future[Any]:
+        """Fetch as a consumer."""
+        asked = FetchRequest.FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)
+        topic = FetchRequest.FetchTopic(topic="orders", partitions=[asked])
+        request = FetchRequest(
+            max_wait_ms=wait_ms, min_bytes=1, session_epoch=-1, topics=[topic], **({"rack_id": rack} if rack else {})
+        )
+        return self.handle(fetch.handle, 1, version, request)
+
+    def consume(self, offset: int = 0, *, rack: str = "", version: int = 12) -> FetchResponse.PartitionData:
+        """Fetch as a consumer, without a wait; the records are as they arrive."""
+        response = over_the_wire(self.fetch(offset, rack=rack, version=version).result(), version)
+        data: FetchResponse.PartitionData = response.responses[0].partitions[0]
+        return data
+
     def partition(self, index: int = 0) -> Partition:
         return self.replicas.partition("orders", index)
 
@@ -145,6 +166,27 @@ class Produced:
         if not self.future.done():
             return "waiting"
         return ErrorCode(self.future.result().responses[0].partition_responses[0].error_code).name
+
+
+class Deleted:
+    """The answer to one DeleteRecords request of one partition."""
+
+    def __init__(self, future: asyncio.Future[Any]) -> None:
+        self.future = future
+
+    @property
+    def outcome(self) -> str:
+        """As `Produced.outcome`."""
+        return ErrorCode(self._answer.error_code).name if self.future.done() else "waiting"
+
+    @property
+    def low_watermark(self) -> int:
+        low_watermark: int = self._answer.low_watermark
+        return low_watermark
+
+    @property
+    def _answer(self) -> Any:
+        return self.future.result().topics[0].partitions[0]
 
 
 class LeaderOverNetwork:

@@ -176,7 +176,7 @@ def batches_of(log: PartitionLog) -> dict[int, bytes]:
     return found
 
 
-def over_the_wire(response: FetchResponse) -> FetchResponse:
+def over_the_wire(response: FetchResponse, version: int = FETCH_VERSION) -> FetchResponse:
     """Return an answer as it arrives: its records are read now.
 
     Raises:
@@ -187,7 +187,7 @@ def over_the_wire(response: FetchResponse) -> FetchResponse:
             read: Callable[[], Any] | None = getattr(data.records, "read", None)
             if read is not None:
                 data.records = read()
-    return FetchResponse.decode(response.encode(FETCH_VERSION), FETCH_VERSION)
+    return FetchResponse.decode(response.encode(version), version)
 
 
 def registration(

@@ -330,7 +330,7 @@ class ReplicaManager:
         self._fetches.wake(partition, -1, also_followers=False)
 
     def follower_fetched(self, partition: Partition, replica_id: int, *, has_moved: bool) -> None:
-        """Wake whoever waits for this follower, and propose that it joins the ISR if it may."""
+        """Wake the requests that wait for this follower, and propose that it joins the ISR if it may."""
         if has_moved:
             self.high_watermark_moved(partition)
         if partition in self.delayed_deletions.watchers:

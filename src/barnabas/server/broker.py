@@ -36,6 +36,7 @@ from barnabas.server.addresses import dialable, remedy_for, why_not
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig, log_config
+from barnabas.server.config_checks import selects_by_rack
 from barnabas.server.config_table import config_schema
 from barnabas.server.connections import Connections
 from barnabas.server.coordinators import Coordinators
@@ -49,6 +50,8 @@ from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
     from barnabas.api.dispatch import Observer
+    from barnabas.replication.replicated_partitions import ReplicatedPartitions
+    from barnabas.server.inter_broker import InterBrokerChannels
     from barnabas.server.metadata_quorum import MetadataQuorum
     from barnabas.server.metrics_endpoint import MetricsEndpoint
     from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
@@ -89,6 +92,7 @@ class BrokerServer:
         self._runtime = runtime
         self._resolver = resolver
         self._timers = Timers(runtime.loop)
+        self._channels: InterBrokerChannels | None = None
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
@@ -210,8 +214,16 @@ class BrokerServer:
         )
         self.quotas = ClientQuotas(windows, runtime.now_ms)
         self.replica_manager = ReplicaManager(
-            self.log_manager, runtime.loop, runtime.now_ms, config.node_id, self._log_config
+            self.log_manager,
+            runtime.loop,
+            runtime.now_ms,
+            config.node_id,
+            self._log_config,
+            config.replica_lag_time_max_ms,
         )
+        self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
+        self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
+        self.replica_manager.make_replicated = self._make_replicated
         self.coordinators = Coordinators(
             config,
             self.replica_manager,
@@ -265,6 +277,8 @@ class BrokerServer:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         is_first = self.image.provenance.offset < 0
         self.image = image
+        if self._channels is not None:
+            self._channels.drop_outdated()
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
         self.coordinators.apply_delta(delta)
@@ -302,6 +316,25 @@ class BrokerServer:
                 listener.on_disconnected = self.client_metrics.disconnected
         return self.client_metrics
 
+    # Other brokers
+
+    def channels(self) -> InterBrokerChannels:
+        """Return the connections to the other brokers; made at the first call."""
+        if self._channels is None:
+            # A node alone does not import it.
+            from barnabas.server.inter_broker import InterBrokerChannels
+
+            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop)
+        return self._channels
+
+    def _make_replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:
+        # A node alone does not import it.
+        from barnabas.server.replica_fetching import replicated_partitions
+
+        return replicated_partitions(
+            replicas, self.config, self.channels(), self.controller, lambda: self.lifecycle.epoch, self._runtime.loop
+        )
+
     # Reset
 
     async def reset(self) -> None:
@@ -336,9 +369,16 @@ class BrokerServer:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()
+        self._leave_replication()
+
+    def _leave_replication(self) -> None:
+        if self._channels is not None:
+            self.replica_manager.close()
+            self._channels.close()
 
     async def abandon(self) -> None:
         """Release what a start has made that failed part of the way."""
+        self._leave_replication()
         for listener in self.listeners:
             await listener.stop()
 
