@@ -195,7 +195,7 @@ class ControllerHarness:
         self.loader = MetadataLoader(
             driver.log,
             quorum_high_watermark=lambda: driver.node.high_watermark,
-            kraft_version=driver.node.kraft_version,
+            kraft_version=lambda: driver.node.kraft_version,
             loop=self.loop,
         )
         self.loader.add_publisher(lambda delta, image: self.commits.append((delta, image)))

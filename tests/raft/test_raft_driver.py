@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,10 @@ from barnabas.raft.peer_messages import (
     EpochAnswer,
     Fetched,
     FetchFrom,
+    FetchSnapshot,
     LogEnd,
     Request,
+    SnapshotPiece,
     Vote,
     VoteAnswer,
 )
@@ -29,9 +31,8 @@ from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
-from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
-from barnabas.raft.voters import Voter, VoterSet
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.builder import build_batch
 from barnabas.records.record_batch import read_header
 from barnabas.steps import start
@@ -230,11 +231,25 @@ class HeldPeers:
         self.loop = loop
         self.sent: list[tuple[int, Request]] = []
         self.answers: list[asyncio.Future[Answer]] = []
+        self.learned: dict[int, tuple[VoterEndpoint, ...]] = {}
+        self.is_closed = False
 
     async def send(self, to: int, request: Request) -> Answer:
         self.sent.append((to, request))
         self.answers.append(self.loop.create_future())
         return await self.answers[-1]
+
+    async def fetch_snapshot(self, to: int, request: FetchSnapshot) -> SnapshotPiece:
+        raise AssertionError("no snapshot is asked for")
+
+    def endpoint_of(self, node_id: int) -> VoterEndpoint | None:
+        return None
+
+    def learn(self, node_id: int, endpoints: Sequence[VoterEndpoint]) -> None:
+        self.learned[node_id] = tuple(endpoints)
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def answer(self, answer: Answer | Exception) -> None:
         """Answer the last request."""
@@ -325,21 +340,6 @@ def test_a_sole_voter_that_hears_of_a_later_epoch_leads_again() -> None:
     assert raft.node.role is Role.UNATTACHED
     loop.advance(2_000)
     assert (raft.node.role, raft.node.epoch) == (Role.LEADER, 9)
-
-
-def test_a_follower_that_needs_a_snapshot_says_so_and_asks_again_at_its_fetch_timeout(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    raft, peers, loop = follower_of_two(Tape())
-    count = len(peers.sent)
-    peers.answer(Fetched(3, 2, 9, 9, snapshot=SnapshotId(9, 2)))
-    assert "node 1 needs the snapshot at 9 of its leader, and cannot read it yet" in caplog.text
-    loop.advance(1_999)
-    assert len(peers.sent) == count
-    loop.advance(1)
-    assert isinstance(peers.sent[-1][1], Vote)
-    peers.answer(VoteAnswer(3, 2))
-    assert peers.sent[-1] == (2, FetchFrom(3, raft.node.key, 0, 0))
 
 
 def test_a_vote_is_on_disk_before_it_is_given() -> None:

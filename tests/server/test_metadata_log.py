@@ -24,7 +24,8 @@ from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VotersFrom
 from barnabas.raft.voters import VoterSet
 from barnabas.server.config import BrokerConfig
-from barnabas.server.metadata_log import MetadataLog, QuorumStateFile, checkpoint_name, open_quorum
+from barnabas.server.metadata_log import MetadataLog, QuorumStateFile, checkpoint_name
+from barnabas.server.metadata_quorum import open_quorum
 from barnabas.server.storage import format_directory
 from tests.metadata.memory_log import CLUSTER_ID, ControllerHarness
 from tests.simulation.disk import SimDisk

@@ -27,6 +27,7 @@ from barnabas.api.advertised import name_leaders
 from barnabas.api.context import RequestContext
 from barnabas.api.throttling import fetch_bytes_limit, throttled_fetch
 from barnabas.group.pieces import pieces
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import FetchRequest, FetchResponse
 from barnabas.protocol.primitives import ZERO_UUID, Uuid
 from barnabas.replication.fetch_reader import FetchParams, FetchPartition, FetchRead
@@ -135,7 +136,7 @@ def _fetch(
         if replica_id < 0 and read.bytes_read:
             _count_bytes_out(read)
         if read.must_respond and version >= NODE_ENDPOINTS_VERSION:
-            name_leaders(context, response, (data.current_leader.leader_id for _, data in read.results))
+            _point_to_leaders(context, read, response)
         return response
 
     def respond(read: FetchRead) -> FetchResponse:
@@ -157,6 +158,25 @@ def _rack(context: RequestContext, request: FetchRequest, replica_id: int) -> st
     if replica_id >= 0 or context.version < RACK_VERSION or not context.services.replica_manager.names_replicas_by_rack:
         return ""
     return request.rack_id
+
+
+def _point_to_leaders(context: RequestContext, read: FetchRead, response: FetchResponse) -> None:
+    """Name the leaders of the partitions that this broker does not lead; it need not have replicas of them (KIP-951)."""
+    topics = context.services.image().topics
+    leaders = set()
+    for wanted, data in read.results:
+        if (
+            data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            and wanted.partition is None
+            and wanted.topic is not None
+        ):
+            found = topics.partition(wanted.topic, wanted.index)
+            if found is not None:
+                data.current_leader = FetchResponse.LeaderIdAndEpoch(
+                    leader_id=found.leader, leader_epoch=found.leader_epoch
+                )
+        leaders.add(data.current_leader.leader_id)
+    name_leaders(context, response, leaders)
 
 
 def _count_bytes_out(read: FetchRead) -> None:

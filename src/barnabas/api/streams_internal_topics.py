@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.forwarding import client_of
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -76,7 +77,11 @@ def _create(context: RequestContext, topics: list[ConfiguredInternalTopic], unti
     )
     logger.info("creating the internal topics %s", ", ".join(topic.name for topic in topics))
     future: asyncio.Future[Any] = services.controller.handle(
-        ApiKey.CREATE_TOPICS, _VERSION, request, principal=context.connection.principal
+        ApiKey.CREATE_TOPICS,
+        _VERSION,
+        request,
+        principal=context.connection.principal,
+        client=client_of(context),
     )
     for topic in topics:
         services.creating_topics[topic.name] = future

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
+from barnabas.api.forwarding import client_of
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
 from barnabas.metadata.topic_names import GROUP_METADATA, SHARE_GROUP_STATE, TRANSACTION_STATE, is_internal
@@ -115,6 +116,7 @@ async def _create(services: BrokerServices, names: list[str], client: RequestCon
             _request(services, names),
             principal=principal,
             mutation_quota=quota,
+            client=None if client is None else client_of(client),
         )
         if client is not None:
             await _log(client, [topic.name for topic in response.topics if not topic.error_code])

@@ -11,6 +11,8 @@ All three messages name the address.
 
 from __future__ import annotations
 
+import socket
+
 from barnabas.protocol.errors import ErrorCode, RetriableError
 
 
@@ -40,3 +42,14 @@ class RequestTimedOut(ClientError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+def cannot_connect(address: str, error: OSError, timeout_ms: int) -> BrokerNotAvailable:
+    """Return the error of an attempt to connect that failed with `error`, or ended after `timeout_ms`."""
+    if isinstance(error, TimeoutError):
+        reason = f"no answer within {timeout_ms} ms: a firewall, or the wrong host?"
+    elif isinstance(error, socket.gaierror):
+        reason = "the host name does not resolve"
+    else:
+        reason = (error.strerror or str(error)).lower()
+    return BrokerNotAvailable(f"cannot reach {address}: {reason}")

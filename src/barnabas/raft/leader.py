@@ -129,6 +129,12 @@ class Leader:
                 self.forget_observers(now_ms)
             self.observers[replica] = changed
 
+    def asked_for_snapshot(self, replica: ReplicaKey, now_ms: int) -> None:
+        """Note that a replica takes a snapshot: it hears this leader, though it fetches no records."""
+        voter = self.progress.get(replica.id)
+        if voter is not None and ReplicaKey(voter.id, voter.directory_id).names(replica):
+            self._hear(replica.id, now_ms)
+
     def forget_observers(self, now_ms: int) -> None:
         """Forget the observers that have not fetched for long."""
         oldest_ms = now_ms - OBSERVER_SESSION_MS

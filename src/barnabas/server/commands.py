@@ -149,10 +149,6 @@ def epoch_ms() -> int:
 
 
 def _serve(config: BrokerConfig) -> int:
-    if not config.is_alone:
-        raise CannotStart(
-            "a cluster of several nodes cannot be served yet (remove process.roles and controller.quorum.*)"
-        )
     loop = new_event_loop()
     try:
         # One run for start, service and stop: uvloop loses a signal that arrives between two runs.

@@ -7,6 +7,8 @@
 
 - A directory without `meta.properties` is formatted only if it holds nothing but traces of an interrupted formatting, or of a
   file system. A new cluster would delete partitions that it does not know, and other files do not belong to a broker.
+- A node that is part of a cluster (`BrokerConfig.is_alone` is false) formats only a directory whose cluster it was told. It would
+  found a second cluster otherwise, and a voter of a quorum that can change would take itself for the only one.
 - A directory may change between `check` and the lock: `open` reads the identity again.
 """
 
@@ -119,7 +121,19 @@ class DataDirectory:
             path = parent_dir(path)
         self._read()
         if self.meta is None:
-            check_is_free(self._disk, self.root, self._remedy)
+            self._check_may_be_formatted()
+
+    def _check_may_be_formatted(self) -> None:
+        check_is_free(self._disk, self.root, self._remedy)
+        config = self._config
+        command = "`barnabas storage format -t CLUSTER-ID -c FILE`"
+        if config.is_controller and not config.is_alone and not config.quorum_voters:
+            raise CannotStart(
+                f"{self.root} is not formatted: {command} with --no-initial-controllers formats it for a quorum that exists, "
+                "with --standalone or --initial-controllers for a new one"
+            )
+        if not config.is_alone and config.cluster_id is None:
+            raise CannotStart(f"{self.root} is not formatted, and this node is not alone: {command} formats it")
 
     def was_used(self) -> bool:
         """Return whether a node has run here before."""
@@ -183,10 +197,17 @@ class DataDirectory:
     def _claim(self, random: random_module.Random, now_ms: int) -> MetaProperties:
         self._read()
         if self.meta is None:
-            check_is_free(self._disk, self.root, self._remedy)
+            self._check_may_be_formatted()
             config = self._config
             self.meta = format_directory(
-                self._disk, self.root, config.cluster_id, config.node_id, config, random, now_ms=now_ms
+                self._disk,
+                self.root,
+                config.cluster_id,
+                config.node_id,
+                config,
+                random,
+                now_ms=now_ms,
+                standalone=config.is_alone,
             )
         return self.meta
 

@@ -1,4 +1,5 @@
-"""The quorum that a node's settings name: `controller.quorum.voters` and `controller.quorum.bootstrap.servers`.
+"""The quorum that a node's settings name: `controller.quorum.voters` and `controller.quorum.bootstrap.servers`; and the voters
+of `--initial-controllers`.
 
 - The voters of a static quorum have no directory ids (`ZERO_UUID`), as in Kafka with kraft.version 0. Their one endpoint has the
   name of the first listener of `controller.listener.names`.
@@ -17,11 +18,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from barnabas.metadata.config_schema import ConfigError, ConfigValue
 from barnabas.printable import printable
-from barnabas.protocol.primitives import ZERO_UUID
-from barnabas.raft.voters import Voter, VoterEndpoint
+from barnabas.protocol.primitives import ONE_UUID, ZERO_UUID, uuid_from_str
+from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.server.endpoints import Listener, parse_port
 
-__all__ = ["BOOTSTRAP_SERVERS", "VOTERS", "is_alone", "parse_bootstrap_servers", "parse_voters"]
+__all__ = [
+    "BOOTSTRAP_SERVERS",
+    "VOTERS",
+    "is_alone",
+    "parse_bootstrap_servers",
+    "parse_initial_controllers",
+    "parse_voters",
+]
 
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
@@ -45,10 +53,9 @@ def parse_voters(value: Callable[[str], ConfigValue]) -> tuple[Voter, ...]:
     name = names[0].upper() if names else "CONTROLLER"
     voters: dict[int, Voter] = {}
     for entry in _entries(value, VOTERS):
-        id_text, at, address = entry.partition("@")
-        node_id = int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) <= 10 else _ID_MAX + 1
-        found = _address(address)
-        if not at or node_id > _ID_MAX or found is None:
+        id_text, _, address = entry.partition("@")
+        node_id, found = _node_id(id_text), _address(address)
+        if node_id is None or found is None:
             raise ConfigError(
                 f"{VOTERS}={printable(entry)}: must be ID@HOST:PORT, as in 1@localhost:9093,2@localhost:9094"
             )
@@ -73,6 +80,30 @@ def parse_bootstrap_servers(value: Callable[[str], ConfigValue]) -> tuple[tuple[
             raise ConfigError(f"{BOOTSTRAP_SERVERS}={printable(entry)}: must be HOST:PORT, as in localhost:9093")
         servers.append(found)
     return tuple(servers)
+
+
+def parse_initial_controllers(text: str, listener_name: str) -> VoterSet:
+    """Return the voters of `--initial-controllers`: ID@HOST:PORT:DIRECTORY-ID, separated by commas.
+
+    Raises:
+        ConfigError: an entry has another form, or two name one node or one directory.
+    """
+    voters: dict[int, Voter] = {}
+    for entry in text.split(","):
+        id_text, _, rest = entry.strip().partition("@")
+        address, _, directory = rest.rpartition(":")
+        node_id, found, directory_id = _node_id(id_text), _address(address), _directory_id(directory)
+        if node_id is None or found is None or directory_id is None:
+            raise ConfigError(
+                f"--initial-controllers {printable(entry.strip())}: must be ID@HOST:PORT:DIRECTORY-ID "
+                "(`barnabas storage random-uuid` prints a directory id)"
+            )
+        if node_id in voters:
+            raise ConfigError(f"--initial-controllers names node {node_id} twice")
+        if any(voter.directory_id == directory_id for voter in voters.values()):
+            raise ConfigError(f"--initial-controllers names directory {directory} twice; each node has its own")
+        voters[node_id] = Voter(node_id, directory_id, (VoterEndpoint(listener_name, *found),))
+    return VoterSet.of(voters.values())
 
 
 def is_alone(
@@ -110,6 +141,20 @@ def _entries(value: Callable[[str], ConfigValue], name: str) -> tuple[str, ...]:
     listed = value(name)
     assert isinstance(listed, tuple), listed
     return listed
+
+
+def _node_id(text: str) -> int | None:
+    # int() reads other digits than ours, and refuses thousands of them.
+    is_number = text.isascii() and text.isdigit() and len(text) <= 10
+    return int(text) if is_number and int(text) <= _ID_MAX else None
+
+
+def _directory_id(text: str) -> bytes | None:
+    try:
+        found = uuid_from_str(text)
+    except ValueError:
+        return None
+    return None if found in (ZERO_UUID, ONE_UUID) else found
 
 
 def _address(text: str) -> tuple[str, int] | None:

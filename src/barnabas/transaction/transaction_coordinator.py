@@ -82,11 +82,10 @@ class TransactionCoordinator:
         partition_count: Callable[[], int],
         transaction_version: Callable[[], int],
         cluster_writer: MarkerWriter | None = None,
-        remote_partitions: RemotePartitions | None = None,
     ) -> None:
         self.config = config
         self.marker_writer = marker_writer
-        self.remote_partitions = remote_partitions
+        self.remote_partitions: RemotePartitions | None = None
         self._ending_writer = cluster_writer or marker_writer
         self._loop = loop
         self._now_ms = now_ms
