@@ -153,7 +153,11 @@ def _point_to_leaders(context: RequestContext, read: FetchRead, response: FetchR
     topics = context.services.image().topics
     leaders = set()
     for wanted, data in read.results:
-        if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and wanted.partition is None and wanted.topic is not None:
+        if (
+            data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+            and wanted.partition is None
+            and wanted.topic is not None
+        ):
             found = topics.partition(wanted.topic, wanted.index)
             if found is not None:
                 data.current_leader = FetchResponse.LeaderIdAndEpoch(
