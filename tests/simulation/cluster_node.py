@@ -73,7 +73,14 @@ class ClusterNode(BrokerNode):
         """Format the disk, as `barnabas storage format` does."""
         config = BrokerConfig.from_properties(self.properties)
         format_directory(
-            self.disk, DATA_DIR, CLUSTER_ID, self.node_id, config, random.Random(self.node_id), now_ms=self.now_ms()
+            self.disk,
+            DATA_DIR,
+            CLUSTER_ID,
+            self.node_id,
+            config,
+            random.Random(self.node_id),
+            now_ms=self.now_ms(),
+            standalone=not config.quorum_voters,
         )
 
     def begin(self, history: History) -> None:

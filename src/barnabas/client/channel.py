@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
-from typing import Any
+from typing import Any, cast
 
 from barnabas.client.errors import ConnectionLost, RequestTimedOut, cannot_connect
 from barnabas.client.exchange import NEWEST_API_VERSIONS, SIZE_BYTES, Exchange
@@ -193,8 +193,8 @@ class _Connection(asyncio.BufferedProtocol):
     # asyncio's calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), transport
-        self._transport = transport
+        # A stream has a transport that writes; uvloop's is of no class of asyncio.
+        self._transport = cast("asyncio.Transport", transport)
         connected = transport.get_extra_info("socket")
         if connected is not None:
             with contextlib.suppress(OSError):

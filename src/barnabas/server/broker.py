@@ -26,28 +26,30 @@ from barnabas.metadata.config_entries import ConfigResolver
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
-from barnabas.metadata.local_controller import LocalController
 from barnabas.metadata.recent_deletions import RecentDeletions
 from barnabas.protocol.errors import KafkaError
 from barnabas.quota.client_quotas import ClientQuotas, QuotaWindows
 from barnabas.replication.fetch_session import FetchSessionCache
 from barnabas.replication.replica_manager import ReplicaManager
-from barnabas.server.addresses import dialable, remedy_for, why_not
+from barnabas.server.addresses import dialable
 from barnabas.server.broker_lifecycle import BrokerLifecycle
-from barnabas.server.cannot_start import CannotStart, remedies
+from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig, log_config
 from barnabas.server.config_table import config_schema
 from barnabas.server.connections import Connections
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.listener import Listener
+from barnabas.server.listeners import bind_listeners
 from barnabas.server.log_cleaning import cleaner_config
 from barnabas.server.runtime import Runtime
 from barnabas.server.share_groups import ShareServices
-from barnabas.server.start_report import warn_of_strangers
 from barnabas.server.timers import Timers
 from barnabas.transaction.producer_id_manager import ProducerIdManager
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from barnabas.api.context import Controller
     from barnabas.api.dispatch import Observer
     from barnabas.server.metadata_quorum import MetadataQuorum
     from barnabas.server.metrics_endpoint import MetricsEndpoint
@@ -77,7 +79,7 @@ class BrokerServer:
         self.image = MetadataImage()
         self.listeners: list[Listener] = []
         self.log_manager: LogManager
-        self.controller: LocalController
+        self.controller: Controller
         self.lifecycle: BrokerLifecycle
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
@@ -117,45 +119,35 @@ class BrokerServer:
         Raises:
             CannotStart: an address cannot be bound.
         """
-        config = self.config
-        for endpoint in config.listeners:
-            listener = Listener(
-                self._runtime.loop,
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                max_frame_bytes=config.socket_request_max_bytes,
-                max_idle_ms=config.connections_max_idle_ms,
-                quotas=self.connections.quotas,
-                memory=self.connections.memory,
-                now_ms=self._runtime.now_ms,
-                backlog=config.socket_listen_backlog_size,
-                send_buffer_bytes=config.socket_send_buffer_bytes,
-                lines=self.connections.lines,
-                descriptors=self.connections.descriptors,
-            )
-            try:
-                await listener.bind()
-            except OSError as error:
-                where = f"{endpoint.host}:{endpoint.port}"
-                remedy = remedy_for(error, remedies(config.embedded))
-                raise CannotStart(f"cannot listen on {where}: {why_not(error)}{remedy}") from None
-            self.listeners.append(listener)
-            listener.on_room = self.connections.look_for_room
+        await bind_listeners(
+            self.config.listeners,
+            self.listeners,
+            self.connections,
+            self.config,
+            loop=self._runtime.loop,
+            now_ms=self._runtime.now_ms,
+        )
 
-    async def register(self, meta: MetaProperties, quorum: MetadataQuorum, log_manager: LogManager) -> None:
+    async def register(
+        self,
+        meta: MetaProperties,
+        quorum: MetadataQuorum,
+        log_manager: LogManager,
+        controller_for: Callable[[str], Controller],
+    ) -> None:
         """Register with the controller.
 
         Args:
             log_manager: of the logs that this broker has; recovered.
+            controller_for: returns the way to the active controller for one purpose.
 
         Raises:
             CannotStart: the controller rejects this broker.
         """
         self.log_manager = log_manager
-        self.controller = quorum.controller
+        self.controller = controller_for("forwarding")
         self._quorum = quorum
-        self._make_services(meta)
+        self._make_services(meta, controller_for)
         try:
             await self.lifecycle.register(self.listeners, log_manager.broker_epoch)
         except KafkaError as error:
@@ -169,38 +161,43 @@ class BrokerServer:
             observer: counts requests, for metrics.
         """
         self._quorum.loader.add_publisher(self._on_metadata)
-        await self.lifecycle.heartbeat()
+        if self.config.is_alone:
+            await self.lifecycle.unfence()
+        else:
+            await self.lifecycle.catch_up()
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        self._timers.every(self.config.broker_heartbeat_interval_ms, self.lifecycle.beat)
+        if not self.config.is_alone:
+            # Last, because it may lead partitions from then on, and the other brokers fetch at once.
+            await self.lifecycle.unfence()
 
     def measured_by(self, metrics: MetricsEndpoint) -> None:
         """Show this broker on `/metrics`."""
         metrics.measure(
             services=self.services,
             share=self._share,
-            controller=self.controller,
+            quorum=self._quorum,
             listeners=self.listeners,
             connection_quotas=self.connections.quotas,
             client_metrics=lambda: self.client_metrics,
         )
-
-    def warn_of_strangers(self) -> None:
-        """Say which listeners a stranger can reach."""
-        for listener in self.listeners:
-            warn_of_strangers(listener)
 
     def not_ready(self) -> str:
         """Return why this broker does not serve requests; empty if it does."""
         broker = self.image.cluster.brokers.get(self.config.node_id)
         return "the broker is fenced" if broker is None or broker.fenced else ""
 
-    def _make_services(self, meta: MetaProperties) -> None:
+    def _make_services(self, meta: MetaProperties, controller_for: Callable[[str], Controller]) -> None:
         config, runtime = self.config, self._runtime
         self.lifecycle = BrokerLifecycle(
-            config, meta, self.controller, lambda: self.image.provenance.offset, runtime.random
+            config,
+            meta,
+            controller_for("heartbeat"),
+            lambda: self.image.provenance.offset,
+            runtime.random,
+            runtime.loop,
         )
         windows = QuotaWindows(
             config.int_value("quota.window.num"),
@@ -220,7 +217,7 @@ class BrokerServer:
             loop=runtime.loop,
             now_ms=runtime.now_ms,
             random=runtime.random,
-            producer_ids=ProducerIdManager(runtime.loop, self.lifecycle.allocate_producer_ids),
+            producer_ids=ProducerIdManager(runtime.loop, lambda: self.lifecycle.allocate_producer_ids(self.controller)),
         )
         self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(
@@ -330,9 +327,12 @@ class BrokerServer:
         """
         self.lifecycle.close()
         self._timers.cancel()
+        if is_in_order and not self.config.is_alone:
+            # Clients and followers are served until other brokers lead.
+            await self._hand_over()
         for listener in self.listeners:
             await listener.stop()
-        if is_in_order:
+        if is_in_order and self.config.is_alone:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()

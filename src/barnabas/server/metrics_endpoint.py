@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from barnabas.api.context import BrokerServices
-from barnabas.metadata.local_controller import LocalController
+from barnabas.metadata.quorum_controller import ControllerCounts
 from barnabas.metrics import client_families
 from barnabas.metrics.exposition import CONTENT_TYPE, Family
 from barnabas.metrics.loop_lag import LoopLag
@@ -24,6 +24,7 @@ from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.health import health_routes
 from barnabas.server.http_listener import Answer, HttpListener
 from barnabas.server.listener import Listener
+from barnabas.server.metadata_quorum import MetadataQuorum
 from barnabas.server.share_groups import ShareServices
 from barnabas.telemetry.client_metrics_manager import ClientMetricsManager
 
@@ -85,7 +86,7 @@ class MetricsEndpoint:
         *,
         services: BrokerServices,
         share: ShareServices,
-        controller: LocalController,
+        quorum: MetadataQuorum,
         listeners: Sequence[Listener],
         connection_quotas: ConnectionQuotas,
         client_metrics: Callable[[], ClientMetricsManager | None],
@@ -103,7 +104,7 @@ class MetricsEndpoint:
             connection_quotas=connection_quotas,
             share_partitions=lambda: share.partitions_if_any,
             listener_counts=lambda: [(listener.name, listener.connection_count) for listener in listeners],
-            quorum=lambda: _quorum_state(controller),
+            quorum=lambda: _quorum_state(quorum),
         )
         self._scraper = Scraper(source, services.monotonic_ns, self._pushed)
         self.http.routes["/metrics"] = self._metrics
@@ -121,8 +122,9 @@ class MetricsEndpoint:
         return Answer(CONTENT_TYPE, await self._scraper.text())
 
 
-def _quorum_state(controller: LocalController) -> QuorumState:
-    node = controller.driver.node
+def _quorum_state(quorum: MetadataQuorum) -> QuorumState:
+    node = quorum.driver.node
+    counts = ControllerCounts() if quorum.local_controller is None else quorum.local_controller.counts
     return QuorumState(
         leader=node.leader_id,
         epoch=node.epoch,
@@ -130,7 +132,7 @@ def _quorum_state(controller: LocalController) -> QuorumState:
         state=node.role.value,
         high_watermark=node.high_watermark,
         log_end_offset=node.end_offset,
-        commits=controller.counts.commits,
-        commit_ms=controller.counts.commit_ms,
-        unclean_elections=controller.counts.unclean_elections,
+        commits=counts.commits,
+        commit_ms=counts.commit_ms,
+        unclean_elections=counts.unclean_elections,
     )
