@@ -219,6 +219,13 @@ def test_clients_create_topics_at_the_active_controller(node: Controlling) -> No
     assert "t" in node.services.image().topics.by_name
 
 
+def test_a_heartbeat_is_told_with_its_connection(node: Controlling) -> None:
+    epoch = node.add_broker(5)
+    node.heard_from.clear()
+    node.ask(api(ApiKey.BROKER_HEARTBEAT).request_class(broker_id=5, broker_epoch=epoch))
+    assert node.heard_from == [(5, epoch, "test")]
+
+
 def test_a_heartbeat_is_late_after_half_an_interval(node: Controlling) -> None:
     epoch = node.add_broker(5)
     asked = []

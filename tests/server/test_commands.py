@@ -415,3 +415,16 @@ def test_help_names_every_command() -> None:
         assert re.search(rf"^\s+{name}\s", told.stdout, re.MULTILINE), name
     assert "--data-dir" in run("start", "--help").stdout
     assert run("start", "help").stdout == run("start", "--help").stdout
+
+
+def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path) -> None:
+    file = tmp_path / "broker.properties"
+    text = (Path(__file__).parent / "properties" / "kafka-4-broker.properties").read_text()
+    file.write_text(text.replace("/tmp/kraft-broker-logs", f"{tmp_path}/data"))
+    result = run("start", str(file))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == (
+        f"error: {tmp_path}/data is not formatted, and this node is not alone: "
+        "`barnabas storage format -t CLUSTER-ID -c FILE` formats it"
+    )
+    assert not (tmp_path / "data").exists()

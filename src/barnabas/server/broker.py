@@ -161,12 +161,17 @@ class BrokerServer:
             observer: counts requests, for metrics.
         """
         self._quorum.loader.add_publisher(self._on_metadata)
-        await self.lifecycle.heartbeat()
+        if self.config.is_alone:
+            await self.lifecycle.unfence()
+        else:
+            await self.lifecycle.catch_up()
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
             listener.serve(dispatcher)
         self._timers.every(_EXPIRE_SENSORS_MS, self._expire_quota_sensors)
-        self._timers.every(self.config.broker_heartbeat_interval_ms, self.lifecycle.beat)
+        if not self.config.is_alone:
+            # Last, because it may lead partitions from then on, and the other brokers fetch at once.
+            await self.lifecycle.unfence()
 
     def measured_by(self, metrics: MetricsEndpoint) -> None:
         """Show this broker on `/metrics`."""
@@ -187,7 +192,12 @@ class BrokerServer:
     def _make_services(self, meta: MetaProperties, controller_for: Callable[[str], Controller]) -> None:
         config, runtime = self.config, self._runtime
         self.lifecycle = BrokerLifecycle(
-            config, meta, controller_for("heartbeat"), lambda: self.image.provenance.offset, runtime.random
+            config,
+            meta,
+            controller_for("heartbeat"),
+            lambda: self.image.provenance.offset,
+            runtime.random,
+            runtime.loop,
         )
         windows = QuotaWindows(
             config.int_value("quota.window.num"),
@@ -207,7 +217,7 @@ class BrokerServer:
             loop=runtime.loop,
             now_ms=runtime.now_ms,
             random=runtime.random,
-            producer_ids=ProducerIdManager(runtime.loop, self.lifecycle.allocate_producer_ids),
+            producer_ids=ProducerIdManager(runtime.loop, lambda: self.lifecycle.allocate_producer_ids(self.controller)),
         )
         self._share = ShareServices(self.coordinators.share, self.coordinators.group_configs, lambda: self.services)
         self.services = BrokerServices(

@@ -15,8 +15,8 @@ Crash argument
   removed at the next start.
 - The log's start moves to a snapshot only after the snapshot is durable. A snapshot is deleted only after the start has moved past
   the records that it alone covered.
-- If a snapshot ends beyond the log, or in a later epoch, the log lacks records that the snapshot holds: it was cut off, or a snapshot of
-  the leader was to replace it. The log restarts at the snapshot's end, and older snapshots go.
+- If a snapshot ends beyond the log, or where the log has no record or one of an earlier epoch, the log lacks records that the snapshot
+  holds: it was cut off, or a snapshot of the leader was replacing it. The log restarts at the snapshot's end, and older snapshots go.
 
 With `barnabas.metadata.flush=false` nothing is flushed, which is right only for a broker inside a test.
 
@@ -44,7 +44,7 @@ from barnabas.raft.voter_set_history import NOT_IN_LOG, VoterSetHistory, VotersF
 from barnabas.raft.voters import VoterEndpoint, VoterSet
 from barnabas.records.control import ControlRecordType, parse_control_record
 from barnabas.records.record import iter_records
-from barnabas.records.record_batch import iter_batches
+from barnabas.records.record_batch import iter_batches, read_header
 from barnabas.server.config import BrokerConfig
 from barnabas.server.partial_snapshot import PART, PartialSnapshot
 
@@ -110,15 +110,23 @@ class MetadataLog:
     def _agree_with(self, latest: SnapshotId) -> None:
         """Let the log begin at a snapshot, hold what the latest one holds, and count that as committed."""
         log = self._log
-        is_behind = log.log_start_offset < log.log_end_offset and log.latest_epoch < latest.epoch
-        if is_behind or log.log_end_offset < latest.end_offset:
-            logger.warning("The metadata log ends at %d, before its snapshot at %d", self.end_offset, latest.end_offset)
+        if not self._holds_what_ends(latest):
+            logger.warning("The metadata log up to %d lacks what its snapshot at %d holds", self.end_offset, latest[0])
             log.truncate_fully_and_start_at(latest.end_offset)
         log.high_watermark = max(log.high_watermark, latest.end_offset)
         self._remove_snapshots_before(self.start_offset)
         if self.start_offset < self._snapshots[0].end_offset:
             # The process ended while it trimmed the log.
             log.delete_records_before(self._snapshots[0].end_offset)
+
+    def _holds_what_ends(self, snapshot: SnapshotId) -> bool:
+        """Return whether the log goes up to a snapshot's end and is the one that the snapshot is of."""
+        end_offset = snapshot.end_offset
+        if self.start_offset == end_offset or end_offset > self.end_offset:
+            return end_offset <= self.end_offset
+        headers = (read_header(batch) for batch in self.read(end_offset - 1, end_offset))
+        # Where segments are missing, the next batch lies behind.
+        return any(each.base_offset < end_offset and each.partition_leader_epoch >= snapshot.epoch for each in headers)
 
     def _run_blocking(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
         """Run a flush in the executor and call back when it completes."""
