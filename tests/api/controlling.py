@@ -40,6 +40,7 @@ class Controlling(Serving):
                 **{name.replace("_", "."): value for name, value in settings.items()},
             }
         )
+        self.heard_from: list[tuple[int, int, str]] = []
         self._opened = opened_quorum(self.config, self.loop, self.now_ms)
         self.quorum, resolver = self._opened.__enter__()
         self.services = ControllerServices(
@@ -50,6 +51,7 @@ class Controlling(Serving):
             config_resolver=resolver,
             controller=self.quorum.controller,
             driver=self.quorum.driver,
+            heartbeats=self,
             image=lambda: self.quorum.loader.image,
             now_ms=lambda: self.now_ms,
             loop=self.loop,
@@ -64,6 +66,10 @@ class Controlling(Serving):
         self._opened.__exit__(None, None, None)
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
+
+    def heard(self, broker_id: int, broker_epoch: int, connection_id: str, when_closed: object) -> None:
+        """Note a heartbeat, as `server.failure_probes` does."""
+        self.heard_from.append((broker_id, broker_epoch, connection_id))
 
     def resign(self) -> None:
         """Let this node lead no more; nobody else does."""

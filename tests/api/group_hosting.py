@@ -35,6 +35,7 @@ class GroupHosting:
         services = hosting.services
         services.config = SimpleNamespace(
             advertised_listeners=None,
+            is_alone=True,
             request_timeout_ms=30_000,
             int_value={
                 "offsets.topic.num.partitions": PARTITIONS,

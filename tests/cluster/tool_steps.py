@@ -168,7 +168,9 @@ def play(cluster: Cluster, tools: ToolProcess, folder: Path) -> dict[str, str]:
 
 def neutral(text: str, cluster: Cluster, folder: Path) -> str:
     """Take out what must differ between two clusters: ports, folders, identities, times, and what the tools themselves log."""
-    text = text.replace(str(folder), "FOLDER").replace(cluster.cluster_id, "CLUSTER")
+    text = (
+        text.replace(str(folder), "FOLDER").replace(str(cluster.folder), "NODES").replace(cluster.cluster_id, "CLUSTER")
+    )
     for node in cluster.nodes.values():
         for port, what in ((node.port, "PORT"), (node.controller_port, "CONTROLLER")):
             if port is not None:
@@ -196,7 +198,7 @@ def view(text: str, how: str) -> object:
 
 def quorum_line(line: str) -> str:
     """Return a line of metadata-quorum with figures made equal, but for the ids of nodes; who leads is not compared."""
-    row = re.match(r"(\d+)\s+(\S+)\s+\d+\s+\d+\s+-?\d+\s+-?\d+\s+(\w+)\s*$", line)
+    row = re.match(r"(\d+)\s+(\S+)\s+(?:-?\d+\s+){4}(\w+)\s*$", line)
     if row:
         is_voter = row[3] in ("Leader", "Follower")
         return (

@@ -35,10 +35,14 @@ from tests.simulation.world import World
 CREATED = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 SECONDS = 3600.0
 """Far more than any run lasts that does not hang."""
+BEGIN_SECONDS = 60.0
+"""Within which new nodes have found each other and create topics."""
 PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
 OBSERVE_SECONDS = 0.1
+READ_EVERY_SECONDS = 1.0
+"""All committed records, over and over: seldom, because there are more each time."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class ClusterPlan:
     lag_time_ms: int
     executor_seconds: float
     sync_seconds: float
+    pause_seconds: float
 
     @staticmethod
     def draw(seed: int, nodes: int = 3) -> ClusterPlan:
@@ -80,6 +85,7 @@ class ClusterPlan:
             lag_time_ms=rng.choice((1500, 10_000)),
             executor_seconds=rng.choice((0.0, 0.0, 0.01)),
             sync_seconds=rng.choice((0.0, 0.0, 0.005)),
+            pause_seconds=rng.choice((0.05, 0.5, 0.5)),
         )
 
     @property
@@ -167,14 +173,15 @@ class SimulatedCluster:
     def _add_workers(self) -> None:
         plan, history, rng = self.plan, self.history, self.world.random
         self.producers = [
-            Producer(f"p{n}", self.partitions[n % plan.partitions], history, rng(f"p{n}"))
+            Producer(f"p{n}", self.partitions[n % plan.partitions], history, rng(f"p{n}"), plan.pause_seconds)
             for n in range(plan.producers)
         ]
         self.committers = [
             Committer(f"g{n}", self.partitions[0], history, rng(f"g{n}")) for n in range(plan.committers)
         ]
         self.transactors = [
-            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}")) for n in range(plan.transactors)
+            Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
+            for n in range(plan.transactors)
         ]
         self.creator = Creator(history, rng("creator"), plan.replicas)
 
@@ -185,10 +192,14 @@ class SimulatedCluster:
     # The story
 
     async def story(self) -> None:
-        observer = asyncio.ensure_future(self._observe())
+        observing = asyncio.ensure_future(self._observe())
         for node in self.nodes:
             node.begin(self.history)
-        await self.clients.run(self._create_topics())
+        try:
+            await asyncio.wait_for(self.clients.run(self._create_topics()), BEGIN_SECONDS)
+        except TimeoutError:
+            self._stalled(f"{BEGIN_SECONDS:g} s after the start the topics are not created")
+            return
         work = self.clients.run(self._work())
         disturbing = asyncio.ensure_future(self.faults.run())
         await asyncio.wait({work, disturbing}, timeout=self.plan.fault_seconds)
@@ -201,7 +212,9 @@ class SimulatedCluster:
         self.clients.boot()
         await self.clients.run(self._read_everything())
         self._read_replicas()
-        observer.cancel()
+        if observing.done():
+            observing.result()
+        observing.cancel()
         for node in self.nodes:
             await node.stop()
 
@@ -234,7 +247,7 @@ class SimulatedCluster:
         watcher = EndWatcher(self.partitions, self.history)
         workers: list[Any] = [*self.producers, *self.committers, *self.transactors, *readers, watcher, self.creator]
         if self.transactors:
-            workers.append(CommittedReader(self.transacted, self.history))
+            workers.append(CommittedReader(self.transacted, self.history, READ_EVERY_SECONDS))
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(worker.run(self.connect, loop) for worker in workers))
 
@@ -256,10 +269,16 @@ class SimulatedCluster:
         while wanted and not work.done():
             wanted = {what: is_so for what, is_so in wanted.items() if not is_so()}
             if self.world.loop.time() > deadline:
-                self.history.stalls += [f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted]
-                self.history.stalls += [repr(node.image) for node in self.nodes]
+                self._stalled(*(f"{PROGRESS_SECONDS:g} s after the faults {what}" for what in wanted))
                 return
             await asyncio.sleep(0.25)
+
+    def _stalled(self, *what: str) -> None:
+        """Write down what does not go on, with the state of each node."""
+        self.history.stalls += what
+        for node in self.nodes:
+            state = repr(node.server) if node.serves else "not started" if node.is_up else "down"
+            self.history.stalls.append(f"{node.name}: {state}")
 
     def _counts(self) -> dict[str, int]:
         history = self.history

@@ -199,9 +199,16 @@ class Transactor:
     """Writes transactions to random partitions until stopped, in version 1 or 2; some with an offset, some aborted."""
 
     def __init__(
-        self, name: str, version: int, partitions: list[Partition], history: History, rng: random.Random
+        self,
+        name: str,
+        version: int,
+        partitions: list[Partition],
+        history: History,
+        rng: random.Random,
+        pause_seconds: float = 0.0,
     ) -> None:
         self.name, self._version, self._partitions, self._history, self._rng = name, version, partitions, history, rng
+        self._pause_seconds = pause_seconds
         self._producer: TransactionalProducer | None = None
         self._number = 0
 
@@ -217,6 +224,8 @@ class Transactor:
                 await asyncio.sleep(self._rng.random() * 0.2)
             if self._rng.random() < 0.3:
                 await asyncio.sleep(self._rng.random() * 0.1)
+            if self._pause_seconds:
+                await asyncio.sleep(self._rng.random() * self._pause_seconds)
 
     async def _step(self, client: Asks) -> None:
         if self._producer is None:
@@ -249,10 +258,14 @@ class Transactor:
 
 
 class CommittedReader:
-    """Reads with read_committed over and over, and notes all that it has ever seen."""
+    """Reads with read_committed over and over, and notes all that it has ever seen.
 
-    def __init__(self, partitions: list[Partition], history: History) -> None:
-        self._partitions, self._history = partitions, history
+    Args:
+        pause_seconds: between two rounds.
+    """
+
+    def __init__(self, partitions: list[Partition], history: History, pause_seconds: float = 0.05) -> None:
+        self._partitions, self._history, self._pause_seconds = partitions, history, pause_seconds
 
     async def run(self, connect: Connect, loop: Any) -> None:
         client = connect("committed-reader")
@@ -264,7 +277,7 @@ class CommittedReader:
                     await asyncio.sleep(0.1)
                 else:
                     self._history.seen_committed.setdefault(partition, set()).update(values)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(self._pause_seconds)
 
 
 async def state_of(client: Asks, transactional_id: str) -> str:

@@ -61,10 +61,17 @@ NOT_YET = {
 
 
 class Producer:
-    """Sends numbered values to one partition until stopped."""
+    """Sends numbered values to one partition until stopped.
 
-    def __init__(self, name: str, partition: Partition, history: History, rng: random.Random) -> None:
+    Args:
+        pause_seconds: the longest pause between two batches, beside the short ones that it makes now and then.
+    """
+
+    def __init__(
+        self, name: str, partition: Partition, history: History, rng: random.Random, pause_seconds: float = 0.0
+    ) -> None:
         self.name, self.partition, self.history, self.rng = name, partition, history, rng
+        self.pause_seconds = pause_seconds
         self.identity: tuple[int, int] | None = None
         self.sequence = 0
         self.sent = 0
@@ -79,6 +86,8 @@ class Producer:
                 await asyncio.sleep(self.rng.random() * 0.2)
             if self.rng.random() < 0.3:
                 await asyncio.sleep(self.rng.random() * 0.1)
+            if self.pause_seconds:
+                await asyncio.sleep(self.rng.random() * self.pause_seconds)
 
     async def step(self, client: Asks, loop: Any) -> None:
         if self.identity is None:

@@ -15,11 +15,12 @@ from barnabas.protocol.messages import BrokerHeartbeatRequest, BrokerHeartbeatRe
 
 
 def handle(context: ControllerContext, request: BrokerHeartbeatRequest) -> asyncio.Future[BrokerHeartbeatResponse]:
-    services = context.services
+    services, connection = context.services, context.connection
+    services.heartbeats.heard(request.broker_id, request.broker_epoch, connection.connection_id, connection.when_closed)
     return services.controller.handle(
         context.api_key,
         context.version,
         request,
-        principal=context.connection.principal,
+        principal=connection.principal,
         deadline_ms=services.now_ms() + services.config.int_value("broker.heartbeat.interval.ms") // 2,
     )

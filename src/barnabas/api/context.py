@@ -95,6 +95,8 @@ class Settings(Protocol):
     @property
     def broker_rack(self) -> str | None: ...
     @property
+    def is_alone(self) -> bool: ...
+    @property
     def offsets_topic_num_partitions(self) -> int: ...
     @property
     def offsets_topic_replication_factor(self) -> int: ...
@@ -135,6 +137,18 @@ class Controller(Protocol):
     ) -> asyncio.Future[Any]:
         """Return the response; `client` is None if the broker asks in its own name."""
         ...
+
+
+class Heartbeats(Protocol):
+    """What a controller does with the connections over which heartbeats come; `server.failure_probes.FailureProbes` is one."""
+
+    def heard(
+        self,
+        broker_id: int,
+        broker_epoch: int,
+        connection_id: str,
+        when_closed: Callable[[Callable[[str], None]], None],
+    ) -> None: ...
 
 
 class ShareGroupServices(Protocol):
@@ -255,6 +269,7 @@ class ControllerServices:
         apis: the APIs that these listeners serve.
         controller: of this node, active or not.
         driver: this node's part of the quorum.
+        heartbeats: hears of the brokers' heartbeats.
         image: returns the current committed metadata; call it again after a wait.
         now_ms: wall clock, epoch milliseconds.
         monotonic_ns: a clock for durations, in nanoseconds.
@@ -268,6 +283,7 @@ class ControllerServices:
     config_resolver: ConfigResolver
     controller: LocalController
     driver: RaftDriver
+    heartbeats: Heartbeats
     image: Callable[[], MetadataImage]
     now_ms: Callable[[], int]
     loop: asyncio.AbstractEventLoop

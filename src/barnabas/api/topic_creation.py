@@ -6,7 +6,9 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - TOPIC_ALREADY_EXISTS from the controller counts as created.
 - A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
-- The replication factor is at most the number of live brokers, so that a single node works with any default.
+- On a node that is a cluster of its own the replication factor is at most the number of live brokers, so that it works with any default.
+  In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
+  replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR.
 - Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -29,7 +31,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.steps import in_background, in_pieces, in_slices, shielded
 
-__all__ = ["begin_creation", "create_internal_topic", "create_topics"]
+__all__ = ["automatic_replication_factor", "begin_creation", "create_internal_topic", "create_topics"]
 
 logger = logging.getLogger(__name__)
 
@@ -145,20 +147,26 @@ async def _log(client: RequestContext, created: list[str]) -> None:
 
 
 def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
-    live = max(1, len(services.image().cluster.live_brokers()))
     return CreateTopicsRequest(
-        topics=[_creatable(services, name, live) for name in names], timeout_ms=services.config.request_timeout_ms
+        topics=[_creatable(services, name) for name in names], timeout_ms=services.config.request_timeout_ms
     )
 
 
-def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRequest.CreatableTopic:
+def automatic_replication_factor(services: BrokerServices, configured: int) -> int:
+    """Return the replication factor of a topic that is created for a request."""
+    if not services.config.is_alone:
+        return configured
+    return min(configured, max(1, len(services.image().cluster.live_brokers())))
+
+
+def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
     config = services.config
     internal = _INTERNAL.get(name)
     if internal is None:
         return CreateTopicsRequest.CreatableTopic(
             name=name,
             num_partitions=config.num_partitions,
-            replication_factor=min(config.default_replication_factor, live),
+            replication_factor=automatic_replication_factor(services, config.default_replication_factor),
         )
     settings = {**internal.settings, "segment.bytes": str(config.int_value(f"{internal.prefix}.segment.bytes"))}
     if internal.has_min_isr:
@@ -166,6 +174,8 @@ def _creatable(services: BrokerServices, name: str, live: int) -> CreateTopicsRe
     return CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=config.int_value(f"{internal.prefix}.num.partitions"),
-        replication_factor=min(config.int_value(f"{internal.prefix}.replication.factor"), live),
+        replication_factor=automatic_replication_factor(
+            services, config.int_value(f"{internal.prefix}.replication.factor")
+        ),
         configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
     )

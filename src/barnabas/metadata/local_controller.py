@@ -53,6 +53,7 @@ class LocalController:
     Attributes:
         active: the controller, while this node is the active one.
         counts: what it has done, over all times of activity.
+        when_active: called when this node has become the active one.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class LocalController:
         self.driver = driver
         self.active: QuorumController | None = None
         self.counts = ControllerCounts()
+        self.when_active: Callable[[], None] | None = None
         self._configs = configs
         self._loader = loader
         self._create_future = create_future
@@ -197,6 +199,8 @@ class LocalController:
         )
         self.active.begin(self._bootstrap)
         self._answer_early()
+        if self.when_active is not None:
+            self.when_active()
 
     def _deactivate(self) -> None:
         active, self.active = self.active, None

@@ -79,7 +79,7 @@ class ControllerChannel:
         random: the source of the jitter in the pauses between tries.
         client_id: shown in the controller's logs and metrics.
         request_timeout_ms: for one try (`controller.socket.timeout.ms`).
-        retry_timeout_ms: for all of them, unless the request has a deadline of its own.
+        retry_timeout_ms: for all of them, unless the request has a deadline of its own; None for a minute.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ControllerChannel:
         random: random_module.Random,
         client_id: str,
         request_timeout_ms: int = 30_000,
-        retry_timeout_ms: int = FORWARDING_TIMEOUT_MS,
+        retry_timeout_ms: int | None = None,
     ) -> None:
         self._local = local
         self._leader = leader
@@ -100,8 +100,8 @@ class ControllerChannel:
         self._clock = clock
         self._random = random
         self._client_id = client_id
-        self._request_timeout_ms = min(request_timeout_ms, retry_timeout_ms)
-        self._retry_timeout_ms = retry_timeout_ms
+        self._retry_timeout_ms = FORWARDING_TIMEOUT_MS if retry_timeout_ms is None else retry_timeout_ms
+        self._request_timeout_ms = min(request_timeout_ms, self._retry_timeout_ms)
         self._endpoint: VoterEndpoint | None = None
         self._channel: Channel | None = None
         self._under_way = 0

@@ -30,6 +30,7 @@ from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
 from barnabas.server.connections import Connections
 from barnabas.server.controller_registration import ControllerRegistrationManager
+from barnabas.server.failure_probes import FailureProbes
 from barnabas.server.listener import Listener
 from barnabas.server.listeners import bind_listeners
 
@@ -84,6 +85,7 @@ class ControllerServer:
         )
         self.services: ControllerServices
         self.registration: ControllerRegistrationManager
+        self.probes: FailureProbes
         self._loop = loop
         self._now_ms = now_ms
         self._random = random
@@ -124,6 +126,7 @@ class ControllerServer:
             controller: passes requests to the active controller; None if it can only be the one of this node.
             observer: counts requests, for metrics.
         """
+        self.probes = FailureProbes(quorum.controller, self._loop)
         self.services = ControllerServices(
             apis=CONTROLLER_APIS,
             node_id=self.config.node_id,
@@ -132,6 +135,7 @@ class ControllerServer:
             config_resolver=resolver,
             controller=quorum.controller,
             driver=quorum.driver,
+            heartbeats=self.probes,
             image=lambda: quorum.loader.image,
             now_ms=self._now_ms,
             loop=self._loop,
@@ -142,6 +146,7 @@ class ControllerServer:
         self.registration = ControllerRegistrationManager(
             self.config, self.listeners, controller or quorum.controller, loop=self._loop, random=self._random
         )
+        quorum.controller.when_active = self.probes.probe_all
         quorum.loader.add_publisher(self._on_metadata)
         dispatcher = Dispatcher(self.services, observer)
         for listener in self.listeners:
@@ -164,5 +169,6 @@ class ControllerServer:
         if self._timer is not None:
             self._timer.cancel()
             self.registration.close()
+            self.probes.close()
         for listener in self.listeners:
             await listener.stop()

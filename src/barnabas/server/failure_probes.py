@@ -52,13 +52,15 @@ class FailureProbes:
         connection_id: str,
         when_closed: Callable[[Callable[[str], None]], None],
     ) -> None:
-        """Note a heartbeat.
+        """Note a heartbeat; one of a broker that is not registered, or of its last registration, counts for nothing.
 
         Args:
             when_closed: registers what is called with the connection's id when it closes; registering it twice counts once.
         """
-        self._last[broker_id] = (connection_id, broker_epoch)
-        when_closed(self._closed)
+        broker = self._controller.image.cluster.brokers.get(broker_id)
+        if broker is not None and broker.epoch == broker_epoch:
+            self._last[broker_id] = (connection_id, broker_epoch)
+            when_closed(self._closed)
 
     def _closed(self, connection_id: str) -> None:
         for broker_id, (last, epoch) in list(self._last.items()):

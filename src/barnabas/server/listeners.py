@@ -64,7 +64,7 @@ def registered_address(config: BrokerConfig, listener: Listener) -> tuple[str, i
 
     With `advertised.listeners=auto`, clients receive the address that they dialled; the registration still needs a name.
     """
-    for endpoint in config.advertised_listeners or ():
+    for endpoint in (*(config.advertised_listeners or ()), *config.advertised_controller_listeners):
         if endpoint.name == listener.name:
             host = endpoint.host or _host(listener)
             return host, endpoint.port if endpoint.port > 0 else listener.port

@@ -171,6 +171,9 @@ class Node:
                 self.log_manager, runtime.random, runtime.now_ms(), runtime.monotonic_ns
             )
             self._join_quorum()
+            if self.quorum.local_controller is not None:
+                # Brokers of other nodes may need this controller before the broker of this node is registered.
+                self._timers.every(self.config.broker_heartbeat_interval_ms, self._tick)
             if self._broker is not None:
                 await self._broker.register(self._meta, self.quorum, self.log_manager, self._controller_for)
             self._serve_metrics()
@@ -182,13 +185,20 @@ class Node:
         if self.metrics is not None:
             warn_of_onlookers(self.metrics.http)
         warn_of_readers(self._directory)
-        if self._broker is not None:
-            await self._broker.enter_service(None if self.metrics is None else self.metrics.request_times)
+        await self._enter_service()
         self._report_leaderless()
         self._timers.every(_HOUSEKEEPING_MS, self._housekeeping)
-        if self.quorum.local_controller is not None:
-            self._timers.every(self.config.broker_heartbeat_interval_ms, self._tick)
         self._phase = ""
+
+    async def _enter_service(self) -> None:
+        if self._broker is None:
+            return
+        try:
+            await self._broker.enter_service(None if self.metrics is None else self.metrics.request_times)
+        except asyncio.CancelledError:
+            # In a cluster it may take long to be unfenced.
+            await self.stop()
+            raise
 
     async def _bind_http(self) -> None:
         """Answer health checks, also while the logs are being recovered."""
@@ -307,6 +317,8 @@ class Node:
             random=self._runtime.random,
             client_id=f"{self.config.node_id}-{purpose}",
             request_timeout_ms=self.config.int_value("controller.socket.timeout.ms"),
+            # The next heartbeat follows in time for the session, also when one is lost.
+            retry_timeout_ms=self.config.broker_session_timeout_ms // 2 if purpose == "heartbeat" else None,
         )
         self._channels.append(channel)
         return channel
@@ -377,6 +389,7 @@ class Node:
 
     async def _abandon(self) -> None:
         """Release everything after a start that failed part of the way."""
+        self._timers.cancel()
         self._close_http()
         if self._broker is not None:
             await self._broker.abandon()

@@ -64,14 +64,15 @@ class _Cluster:
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
     def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
+        from barnabas.api.topic_creation import automatic_replication_factor
         from barnabas.protocol.messages import CreateTopicsRequest
 
-        config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
+        config = self._services.config
         settings = {f"{_PREFIX}.group.enable": "true", "message.timestamp.type": "CreateTime"}
         creatable = CreateTopicsRequest.CreatableTopic(
             name=topic,
             num_partitions=config.num_partitions,
-            replication_factor=min(config.default_replication_factor, live),
+            replication_factor=automatic_replication_factor(self._services, config.default_replication_factor),
             configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
         )
         request = CreateTopicsRequest(topics=[creatable], timeout_ms=config.request_timeout_ms)
