@@ -87,7 +87,7 @@ def differences() -> list[str]:
         "- `barnabas start` without `listeners` and `--listen` serves `127.0.0.1:9092` only; without a directory it asks "
         "for one instead of taking `log.dir`'s default."
     )
-    lines.append("- Internal topics get as many replicas as there are live brokers when that is fewer than asked for.")
+    lines.append("- On a node that is a cluster of its own, internal topics have one replica; in a larger cluster they wait for enough brokers.")
     return lines
 
 

@@ -34,6 +34,7 @@ class GroupHosting:
         self.asked: list[Any] = []
         services = hosting.services
         services.config = SimpleNamespace(
+            is_alone=True,
             advertised_listeners=None,
             request_timeout_ms=30_000,
             int_value={
@@ -57,6 +58,7 @@ class GroupHosting:
         services.group_coordinator = self.coordinator
         services.producer_ids = ProducerIdManager(self.loop, self._allocate)
         services.creating_topics = {}
+        services.missing_topics = {}
         services.share = SimpleNamespace(coordinator=SimpleNamespace(is_in_use=False))
         services.controller = SimpleNamespace(handle=self._create_topic)
         if create:

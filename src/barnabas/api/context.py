@@ -53,6 +53,7 @@ __all__ = [
     "Endpoint",
     "RequestContext",
     "Settings",
+    "replication_factor",
 ]
 
 
@@ -76,6 +77,8 @@ class Endpoint(Protocol):
 class Settings(Protocol):
     """The broker's configuration for handlers: properties that many requests read, and typed values by Kafka's name."""
 
+    @property
+    def is_alone(self) -> bool: ...
     @property
     def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
     @property
@@ -230,6 +233,7 @@ class BrokerServices:
         client_metrics: returns the client telemetry, made at the first call.
         monotonic_ns: a clock for durations, in nanoseconds.
         creating_topics: topics that Metadata, FindCoordinator or StreamsGroupHeartbeat requests are creating.
+        missing_topics: coordinators' topics that the controller could not create, and the last reason.
         refused_topics: internal topics of streams applications that the controller rejected: name → reason, and the time of the next try.
     """
 
@@ -256,7 +260,15 @@ class BrokerServices:
     monotonic_ns: Callable[[], int]
     recent_deletions: RecentDeletions
     creating_topics: dict[str, Creation] = field(default_factory=dict)
+    missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def replication_factor(services: BrokerServices, wanted: int) -> int:
+    """Return how many replicas a topic gets if the settings want so many: on a node alone, at most one a live broker."""
+    if not services.config.is_alone:
+        return wanted
+    return min(wanted, max(1, len(services.image().cluster.live_brokers())))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 - It is the leader of the key's partition of the coordinator's topic: key type 0, groups, `__consumer_offsets`; 1, transactional ids,
   `__transaction_state`; 2, share partitions, `__share_group_state`. Its address is the one that Metadata would return.
-- The first request that needs the topic creates it with the topic's own settings, with at most as many replicas as live brokers.
+- The first request that needs the topic creates it with the topic's own settings; `topic_creation` says with how many replicas.
   Kafka meanwhile returns COORDINATOR_NOT_AVAILABLE. Here the response waits at most a second until the topic has leaders, so
   that a client's first group or transaction needs no retry.
 - INVALID_REQUEST for type 2 before version 6 or with a key that is not group:topic-id:partition, and for any other type.
@@ -49,7 +49,9 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Fi
 async def _leaders(context: RequestContext, topic: str) -> None:
     """Create the topic if it does not exist, and wait a while until each of its partitions has a leader."""
     if _image_of(context, topic) is None:
-        await create_topics(context, [topic])
+        codes = await create_topics(context, [topic])
+        if codes[topic] != ErrorCode.LEADER_NOT_AVAILABLE:
+            return
     for _ in range(CREATION_WAIT_MS // CREATION_POLL_MS):
         if _has_leaders(_image_of(context, topic)):
             return

@@ -6,8 +6,7 @@ the member's next heartbeats find the topics in the metadata.
 - A topic is asked for once while it is being created (`creating_topics`).
 - A topic that was rejected is not asked for again for twice the group's heartbeat interval; heartbeats until then return the reason.
 - A topic that exists already counts as created.
-- A replication factor that the topology leaves open is the broker's, lowered to the number of live brokers, so that a single node
-  works with any default.
+- A replication factor that the topology leaves open is the broker's; a node alone works with any default.
 
 Source: Kafka's `KafkaApis.handleStreamsGroupHeartbeat`, `DefaultAutoTopicCreationManager.createStreamsInternalTopics`.
 """
@@ -19,7 +18,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from barnabas.api.context import BrokerServices, RequestContext
+from barnabas.api.context import BrokerServices, RequestContext, replication_factor
 from barnabas.api.forwarding import client_of
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
@@ -109,8 +108,8 @@ async def _note_outcome(
 def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> CreateTopicsRequest.CreatableTopic:
     creatable = topic.creatable()
     if creatable.replication_factor == BROKER_DEFAULT:
-        live = max(1, len(context.services.image().cluster.live_brokers()))
-        creatable.replication_factor = min(context.services.config.default_replication_factor, live)
+        services = context.services
+        creatable.replication_factor = replication_factor(services, services.config.default_replication_factor)
     return creatable
 
 

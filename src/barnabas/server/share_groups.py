@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from barnabas.api.context import replication_factor
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
@@ -66,12 +67,12 @@ class _Cluster:
     def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
         from barnabas.protocol.messages import CreateTopicsRequest
 
-        config, live = self._services.config, max(1, len(self._services.image().cluster.live_brokers()))
+        config = self._services.config
         settings = {f"{_PREFIX}.group.enable": "true", "message.timestamp.type": "CreateTime"}
         creatable = CreateTopicsRequest.CreatableTopic(
             name=topic,
             num_partitions=config.num_partitions,
-            replication_factor=min(config.default_replication_factor, live),
+            replication_factor=replication_factor(self._services, config.default_replication_factor),
             configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
         )
         request = CreateTopicsRequest(topics=[creatable], timeout_ms=config.request_timeout_ms)
