@@ -34,8 +34,8 @@ class GroupHosting:
         self.asked: list[Any] = []
         services = hosting.services
         services.config = SimpleNamespace(
-            is_alone=True,
             advertised_listeners=None,
+            is_alone=True,
             request_timeout_ms=30_000,
             int_value={
                 "offsets.topic.num.partitions": PARTITIONS,

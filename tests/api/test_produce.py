@@ -19,6 +19,7 @@ from tests.replication.hosting import NODE, Hosting, batch, topic_id
 LATEST = 13
 SECOND = RegisterBrokerRecord(
     broker_id=2,
+    fenced=False,
     end_points=[
         RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="second", port=9, security_protocol=0),
     ],

@@ -54,7 +54,7 @@ class Hosting:
             image=lambda: self.image,
             now_ms=self.now_ms,
             loop=self.loop,
-            config=SimpleNamespace(is_alone=True, fetch_max_bytes=57_671_680, advertised_listeners=None),
+            config=SimpleNamespace(fetch_max_bytes=57_671_680, advertised_listeners=None),
         )
 
     def close(self) -> None:

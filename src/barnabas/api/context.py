@@ -53,7 +53,6 @@ __all__ = [
     "Endpoint",
     "RequestContext",
     "Settings",
-    "replication_factor",
 ]
 
 
@@ -78,8 +77,6 @@ class Settings(Protocol):
     """The broker's configuration for handlers: properties that many requests read, and typed values by Kafka's name."""
 
     @property
-    def is_alone(self) -> bool: ...
-    @property
     def advertised_listeners(self) -> tuple[Endpoint, ...] | None: ...
     @property
     def auto_create_topics_enable(self) -> bool: ...
@@ -97,6 +94,8 @@ class Settings(Protocol):
     def request_timeout_ms(self) -> int: ...
     @property
     def broker_rack(self) -> str | None: ...
+    @property
+    def is_alone(self) -> bool: ...
     @property
     def offsets_topic_num_partitions(self) -> int: ...
     @property
@@ -262,13 +261,6 @@ class BrokerServices:
     creating_topics: dict[str, Creation] = field(default_factory=dict)
     missing_topics: dict[str, str] = field(default_factory=dict)
     refused_topics: dict[str, tuple[str, int]] = field(default_factory=dict)
-
-
-def replication_factor(services: BrokerServices, wanted: int) -> int:
-    """Return how many replicas a topic gets if the settings want so many: on a node alone, at most one a live broker."""
-    if not services.config.is_alone:
-        return wanted
-    return min(wanted, max(1, len(services.image().cluster.live_brokers())))
 
 
 @dataclass(slots=True, kw_only=True)

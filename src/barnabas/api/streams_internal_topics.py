@@ -6,7 +6,7 @@ the member's next heartbeats find the topics in the metadata.
 - A topic is asked for once while it is being created (`creating_topics`).
 - A topic that was rejected is not asked for again for twice the group's heartbeat interval; heartbeats until then return the reason.
 - A topic that exists already counts as created.
-- A replication factor that the topology leaves open is the broker's; a node alone works with any default.
+- A replication factor that the topology leaves open is the broker's default; a single node has one replica (`topic_creation`).
 
 Source: Kafka's `KafkaApis.handleStreamsGroupHeartbeat`, `DefaultAutoTopicCreationManager.createStreamsInternalTopics`.
 """
@@ -18,8 +18,9 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from barnabas.api.context import BrokerServices, RequestContext, replication_factor
+from barnabas.api.context import BrokerServices, RequestContext
 from barnabas.api.forwarding import client_of
+from barnabas.api.topic_creation import automatic_replication_factor
 from barnabas.group.streams.heartbeat import StreamsHeartbeatResult
 from barnabas.group.streams.topic_configuration import (
     BROKER_DEFAULT,
@@ -109,7 +110,9 @@ def _creatable(context: RequestContext, topic: ConfiguredInternalTopic) -> Creat
     creatable = topic.creatable()
     if creatable.replication_factor == BROKER_DEFAULT:
         services = context.services
-        creatable.replication_factor = replication_factor(services, services.config.default_replication_factor)
+        creatable.replication_factor = automatic_replication_factor(
+            services, services.config.default_replication_factor
+        )
     return creatable
 
 

@@ -6,9 +6,9 @@ Metadata creates a missing topic that a client requests, FindCoordinator the int
 - TOPIC_ALREADY_EXISTS from the controller counts as created.
 - A coordinator's topic has its own settings (offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*).
 - A Metadata request's creation counts against the client's mutation quota, which throttles the client and rejects nothing.
-- On a node alone the replication factor is at most the number of live brokers, so that it works with any default. In a cluster a topic
-  waits for as many brokers as it shall have replicas: until then the controller returns INVALID_REPLICATION_FACTOR, a line of the log
-  says so once, and the client tries again. Else the first of several nodes would create it with one replica for ever.
+- On a node that is a cluster of its own the replication factor is at most the number of live brokers, so that it works with any default.
+  In a larger cluster it is the configured one: the first brokers of a start wait for the others, and no internal topic is born with one
+  replica. Meanwhile the controller returns INVALID_REPLICATION_FACTOR, and a line of the log says once what a topic waits for.
 - Each topic that a Metadata request creates is a line of the log that names the client: a mistyped name should not surprise anybody.
 
 Source: Kafka's `DefaultAutoTopicCreationManager`.
@@ -20,7 +20,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext, replication_factor
+from barnabas.api.context import ANONYMOUS, BrokerServices, Creation, RequestContext
 from barnabas.api.forwarding import client_of
 from barnabas.api.throttling import mutation_quota
 from barnabas.metadata.controller_view import MAX_RECORDS_PER_REQUEST
@@ -31,7 +31,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import CreateTopicsRequest
 from barnabas.steps import in_background, in_pieces, in_slices, shielded
 
-__all__ = ["begin_creation", "create_internal_topic", "create_topics"]
+__all__ = ["automatic_replication_factor", "begin_creation", "create_internal_topic", "create_topics"]
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +163,13 @@ def _request(services: BrokerServices, names: list[str]) -> CreateTopicsRequest:
     )
 
 
+def automatic_replication_factor(services: BrokerServices, configured: int) -> int:
+    """Return the replication factor of a topic that is created for a request."""
+    if not services.config.is_alone:
+        return configured
+    return min(configured, max(1, len(services.image().cluster.live_brokers())))
+
+
 def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.CreatableTopic:
     config = services.config
     internal = _INTERNAL.get(name)
@@ -170,7 +177,7 @@ def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.Creat
         return CreateTopicsRequest.CreatableTopic(
             name=name,
             num_partitions=config.num_partitions,
-            replication_factor=replication_factor(services, config.default_replication_factor),
+            replication_factor=automatic_replication_factor(services, config.default_replication_factor),
         )
     settings = {**internal.settings, "segment.bytes": str(config.int_value(f"{internal.prefix}.segment.bytes"))}
     if internal.has_min_isr:
@@ -178,6 +185,8 @@ def _creatable(services: BrokerServices, name: str) -> CreateTopicsRequest.Creat
     return CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=config.int_value(f"{internal.prefix}.num.partitions"),
-        replication_factor=replication_factor(services, config.int_value(f"{internal.prefix}.replication.factor")),
+        replication_factor=automatic_replication_factor(
+            services, config.int_value(f"{internal.prefix}.replication.factor")
+        ),
         configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
     )

@@ -8,8 +8,8 @@ to another broker.
 
 - Items that are asked in one turn of the loop travel together.
 - When the metadata says that an item belongs to another broker now, the item fails at once, also if its request is under way
-  (`reroute`). Whoever asked retries, and reaches the new broker without waiting for an answer of the old one. So an item may be
-  carried out twice: it must be a thing that can be repeated.
+  (`reroute`). The caller retries, and reaches the new broker without waiting for an answer of the old one. So a broker may get an
+  item twice, and an item must be something that can be repeated.
 - An item that nobody waits for any more is not sent.
 
 Invariants: at most one request is under way to each broker; two items with the same subject are never in one request.

@@ -11,8 +11,8 @@
   not achieve what the broker wants is followed by the next one soon.
 - A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats. The first of several equal failures is
   logged.
-- Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when it has not been
-  answered for as long as a session lasts, because the controller has fenced it then.
+- Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
+  for half a session, in which time a quorum elects a new controller: if all nodes of a cluster stop, there is none for the last ones.
 - A broker that the controller no longer knows (STALE_BROKER_EPOCH) does not register again until it is restarted, as in Kafka: somebody
   unregistered it, or another process has taken its id.
 
@@ -247,7 +247,7 @@ class BrokerLifecycle:
         """Hand this broker's leaderships over; return when it may stop.
 
         Raises:
-            KafkaError: the controller does not know this broker, or has not answered for as long as a session lasts.
+            KafkaError: the controller does not know this broker, or has not answered for half a session.
         """
         self.close()
         pause_ms: float = _SOON_MS
@@ -258,7 +258,7 @@ class BrokerLifecycle:
             except KafkaError as error:
                 silent_ms = (self._loop.time() - answered_at) * 1000
                 is_final = self._config.is_alone or error.code == ErrorCode.STALE_BROKER_EPOCH
-                if is_final or silent_ms >= self._config.broker_session_timeout_ms:
+                if is_final or silent_ms >= self._config.broker_session_timeout_ms // 2:
                     raise
                 await sleep(self._pause_after(error, "This broker cannot hand over yet") / 1000, self._loop)
                 continue

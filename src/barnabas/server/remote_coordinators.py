@@ -171,7 +171,7 @@ class RemoteCoordinators:
     def end_offset(
         self, local: Callable[[str, int], Coroutine[Any, Any, int]]
     ) -> Callable[[str, int], Coroutine[Any, Any, int]]:
-        """Return a function that returns the high watermark of a partition, whoever leads it."""
+        """Return a function that returns the high watermark of a partition, here or on another broker."""
         queues: RequestQueues[_Partition, int] = RequestQueues(
             EndOffsetRequests(self.leader_of), self._send_for("end-offsets"), self._loop
         )

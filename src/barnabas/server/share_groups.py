@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from barnabas.api.context import replication_factor
 from barnabas.metadata.config_schema import ConfigResourceType
 from barnabas.metadata.topic_names import SHARE_GROUP_STATE
 from barnabas.protocol.api_keys import ApiKey
@@ -65,6 +64,7 @@ class _Cluster:
         return configs.get(f"{_PREFIX}.group.enable", "false").strip().lower() == "true"
 
     def create(self, topic: str) -> asyncio.Future[CreateTopicsResponse]:
+        from barnabas.api.topic_creation import automatic_replication_factor
         from barnabas.protocol.messages import CreateTopicsRequest
 
         config = self._services.config
@@ -72,7 +72,7 @@ class _Cluster:
         creatable = CreateTopicsRequest.CreatableTopic(
             name=topic,
             num_partitions=config.num_partitions,
-            replication_factor=replication_factor(self._services, config.default_replication_factor),
+            replication_factor=automatic_replication_factor(self._services, config.default_replication_factor),
             configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=text) for key, text in settings.items()],
         )
         request = CreateTopicsRequest(topics=[creatable], timeout_ms=config.request_timeout_ms)
