@@ -50,6 +50,7 @@ COORDINATORS = {0: GROUP_METADATA, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
 PARTITIONS = 2
 """Of each internal topic."""
 EVERYTHING = 1 << 30
+STUCK_SECONDS = 600.0
 
 LOST_REQUEST, LOST_ANSWER, HANGS = "request", "answer", "hangs"
 
@@ -142,6 +143,7 @@ class Cluster:
 
     def __init__(self, brokers: int = 3) -> None:
         self.loop = VirtualLoop()
+        self.loop.ends_at = STUCK_SECONDS
         self.now_ms: Callable[[], int] = lambda: EPOCH_MS + int(self.loop.time() * 1000)
         self.on_request: Callable[[int, str], str | None] = lambda number, kind: None
         self.requests: list[tuple[int, str, str]] = []
