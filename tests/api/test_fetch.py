@@ -336,10 +336,10 @@ class TestLongPoll:
 
     def test_a_leader_that_steps_down_ends_the_wait(self, hosting: Hosting) -> None:
         id_ = hosting.create_topic("t", replicas=(NODE, 2))
-        waiting = ask(hosting, request(part(), wait_ms=500))
+        waiting = ask(hosting, request(part(epoch=0), wait_ms=500))
         hosting.change(id_, leader=2)
         hosting.spin()
-        assert answers(waiting.result())[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answers(waiting.result())[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
 
     @pytest.mark.parametrize("wake", ["append", "timeout"])
     def test_an_exception_does_not_leave_the_client_waiting(

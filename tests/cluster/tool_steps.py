@@ -198,7 +198,7 @@ def view(text: str, how: str) -> object:
 
 def quorum_line(line: str) -> str:
     """Return a line of metadata-quorum with figures made equal, but for the ids of nodes; who leads is not compared."""
-    row = re.match(r"(\d+)\s+(\S+)\s+\d+\s+\d+\s+-?\d+\s+-?\d+\s+(\w+)\s*$", line)
+    row = re.match(r"(\d+)\s+(\S+)\s+(?:-?\d+\s+){4}(\w+)\s*$", line)
     if row:
         is_voter = row[3] in ("Leader", "Follower")
         return (

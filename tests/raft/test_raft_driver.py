@@ -31,6 +31,7 @@ from barnabas.raft.raft_driver import AppendFailed, Peers, RaftDriver
 from barnabas.raft.raft_node import BatchTooLarge, QuorumNotSupported, RaftNode
 from barnabas.raft.replica_key import ReplicaKey
 from barnabas.raft.roles import Role
+from barnabas.raft.seams import SnapshotId
 from barnabas.raft.voter_set_history import VoterSetHistory, VotersFrom
 from barnabas.raft.voters import Voter, VoterEndpoint, VoterSet
 from barnabas.records.builder import build_batch
@@ -69,6 +70,12 @@ class Tape:
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (epoch, self.end_offset)
+
+    def snapshot_size(self, snapshot: SnapshotId) -> int | None:
+        return 9 if snapshot == SnapshotId(4, 1) else None
+
+    def read_snapshot_piece(self, snapshot: SnapshotId, position: int, max_bytes: int) -> bytes:
+        return b"012345678"[position : position + max_bytes]
 
     def epoch_at(self, end_offset: int) -> int:
         return 0
@@ -466,3 +473,46 @@ def test_a_fetch_that_waits_is_rejected_at_the_close() -> None:
     error = waits.exception()
     assert isinstance(error, KafkaError)
     assert error.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+
+def test_a_new_leader_says_where_it_is_before_it_is_asked() -> None:
+    raft, peers, loop = one_of_two(Tape())
+    endpoint = VoterEndpoint("CONTROLLER", "two.example", 9093)
+    start(raft.answer(BeginEpoch(3, 2, raft.node.key, (endpoint,))), loop)
+    assert peers.learned == {2: (endpoint,)}
+    assert peers.sent[-1][0] == 2
+    start(raft.answer(BeginEpoch(2, 2, raft.node.key, (endpoint._replace(port=1),))), loop)
+    assert peers.learned == {2: (endpoint,)}, "an old leader says nothing"
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (FetchSnapshot(1, TWO, SnapshotId(4, 1), 2, 3), SnapshotPiece(1, 1, SnapshotId(4, 1), 9, 2, b"234")),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(5, 1), 0),
+            SnapshotPiece(1, 1, SnapshotId(5, 1), error=ErrorCode.SNAPSHOT_NOT_FOUND),
+        ),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(4, 1), 9),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.POSITION_OUT_OF_RANGE),
+        ),
+        (
+            FetchSnapshot(1, TWO, SnapshotId(4, 1), 0, 0),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.INVALID_REQUEST),
+        ),
+        (
+            FetchSnapshot(2, TWO, SnapshotId(4, 1), 0),
+            SnapshotPiece(1, 1, SnapshotId(4, 1), error=ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ),
+    ],
+    ids=["a piece", "no such snapshot", "behind the end", "nothing wanted", "another epoch"],
+)
+def test_the_leader_answers_pieces_of_its_snapshots(request_: FetchSnapshot, answer: SnapshotPiece) -> None:
+    tape = Tape()
+    raft = driver(tape)
+    raft.start()
+    assert raft.answer_snapshot(request_) == answer
+    raft.close()
+    with pytest.raises(KafkaError):
+        raft.answer_snapshot(request_)

@@ -290,12 +290,12 @@ def test_a_controller_that_is_away_may_come_back_before_the_broker_stops(loop: Q
     assert controller.wants("want_shut_down") == [False] + [True] * 5
 
 
-def test_a_broker_stops_without_a_controller_once_its_session_must_have_expired(loop: QuietClock) -> None:
+def test_a_broker_stops_without_a_controller_after_half_a_session(loop: QuietClock) -> None:
     lifecycle, _ = make(loop, AWAY, **CLUSTER)
     began = loop.time()
     with pytest.raises(KafkaError, match="the controller is away"):
         play(loop, lifecycle, lifecycle.shut_down())
-    assert 9 <= loop.time() - began < 11.1
+    assert 4.5 <= loop.time() - began < 6.5
 
 
 @pytest.mark.parametrize(

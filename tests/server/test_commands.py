@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,40 +93,6 @@ def test_a_signal_that_arrives_twice_is_one_signal(tmp_path: Path) -> None:
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
 
-class StoppedLoop:
-    """Only what `_Signals` calls, with a clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.handlers: dict[signal.Signals, Callable[[], None]] = {}
-
-    def time(self) -> float:
-        return self.now
-
-    def create_future(self) -> asyncio.Future[None]:
-        return asyncio.Future(loop=asyncio.new_event_loop())
-
-    def add_signal_handler(self, number: signal.Signals, handler: Callable[..., None], *values: object) -> None:
-        self.handlers[number] = lambda: handler(*values)
-
-
-def test_a_later_signal_ends_the_process_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = StoppedLoop()
-    signals = commands._Signals(loop)  # type: ignore[arg-type]
-    ends: list[tuple[str, object]] = []
-    monkeypatch.setattr(signal, "signal", lambda number, handler: ends.append(("handler", (number, handler))))
-    monkeypatch.setattr(signal, "raise_signal", lambda number: ends.append(("raised", number)))
-    loop.handlers[signal.SIGINT]()
-    assert signals.asked.done()
-    loop.now = 0.9
-    loop.handlers[signal.SIGINT]()
-    assert ends == []
-    loop.now = 1.0
-    loop.handlers[signal.SIGTERM]()
-    assert ends == [("handler", (signal.SIGTERM, signal.SIG_DFL)), ("raised", signal.SIGTERM)]
-    signals.asked.get_loop().close()
-
-
 def has_ipv6() -> bool:
     try:
         with socket.socket(socket.AF_INET6) as free:
@@ -161,6 +125,18 @@ def test_the_tools_accept_the_address_that_is_printed(tmp_path: Path) -> None:
         (["--config", "no-file"], "cannot read no-file: no such file or directory"),
         (["--config", "/"], "cannot read /: it is a directory (is it --data-dir?)"),
         (["--data-dir"], "--data-dir needs a value: DIR"),
+        (["--nodes", "many"], "--nodes many: must be a number from 1 to 99"),
+        (["--nodes", "0"], "--nodes 0: must be a number from 1 to 99"),
+        (["--nodes", "3", "--port", "99999"], "--port 99999: must be a number from 0 to 65535"),
+        (["--nodes", "3", "--listen", ":9092"], "--listen is for one node; a cluster has --data-dir, --port and --set"),
+        (["--nodes", "3", "file"], "FILE is for one node; a cluster has --data-dir, --port and --set"),
+        (["--nodes", "3", "--set", "node.id=7"], "--set node.id: each node of a cluster has its own"),
+        (
+            ["--nodes", "3", "--set", "num.partition=2"],
+            "there is no setting num.partition; did you mean num.partitions?",
+        ),
+        (["--port", "9092"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
+        (["--restart"], "--port and --restart are for --nodes N; one node has --listen HOST:PORT"),
     ],
 )
 def test_a_wrong_command_line_prints_its_usage(

@@ -73,6 +73,10 @@ def test_what_may_be_a_data_directory(paths: tuple[str, ...]) -> None:
         (("bad\nname",), r"a broker's: bad\\nname"),
         (("backup-2024/",), "a broker's: backup-2024"),
         (
+            ("cluster.properties", "node-1/"),
+            r"/disk/data holds a cluster on this machine \(`barnabas start --nodes N` starts it, or pass another",
+        ),
+        (
             (f"orders-0/{SEGMENT}", f"orders-1/{SEGMENT}"),
             r"holds partitions \(orders-0, orders-1\) but no meta\.properties, which names their cluster \(restore",
         ),

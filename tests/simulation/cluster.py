@@ -192,7 +192,7 @@ class SimulatedCluster:
     # The story
 
     async def story(self) -> None:
-        observer = asyncio.ensure_future(self._observe())
+        observing = asyncio.ensure_future(self._observe())
         for node in self.nodes:
             node.begin(self.history)
         try:
@@ -212,7 +212,9 @@ class SimulatedCluster:
         self.clients.boot()
         await self.clients.run(self._read_everything())
         self._read_replicas()
-        observer.cancel()
+        if observing.done():
+            observing.result()
+        observing.cancel()
         for node in self.nodes:
             await node.stop()
 

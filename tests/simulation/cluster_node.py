@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from barnabas.log.log_files import parse_file_name
 from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.metadata_version import LATEST_PRODUCTION
+from barnabas.metadata.record_codec import encode_record
 from barnabas.records.record_batch import iter_batches
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig
@@ -155,5 +157,5 @@ class ClusterNode(BrokerNode):
 
 def digest(image: MetadataImage) -> str:
     """Return the same for equal images, whatever the order in which they came to be."""
-    parts = sorted(repr(record) for record in image.records())
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    parts = sorted(encode_record(record, LATEST_PRODUCTION) for record in image.records())
+    return hashlib.sha256(b"".join(parts)).hexdigest()

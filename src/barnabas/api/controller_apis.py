@@ -1,7 +1,7 @@
 """The APIs this controller serves on its own listeners, in key order; `barnabas.api` has those of a broker.
 
-- Voters, observers and brokers send Fetch (of the metadata log alone), Vote to EndQuorumEpoch, AlterPartition, FetchSnapshot, and the
-  registrations, heartbeats and allocations of nodes.
+- `peer_requests` has what the nodes of the quorum send each other, `node_requests` and `broker_heartbeat` what brokers and controllers
+  send in their own name.
 - A broker sends what its clients want of the controller in an Envelope (KIP-590).
 - Administrators who dial a controller (`--bootstrap-controller`, KIP-919) send the rest. Requests that change something, or that only
   the leader of the quorum knows the answer to, get NOT_CONTROLLER from a controller that is not the active one.
@@ -22,7 +22,7 @@ def _own(module: str, min_version: int, max_version: int) -> Api:
 
 
 CONTROLLER_APIS: dict[int, Api] = {
-    1: _own("metadata_fetch", 4, 18),
+    1: _own("peer_requests", 4, 18),
     17: APIS[17],
     18: APIS[18],
     19: APIS[19],
@@ -41,22 +41,22 @@ CONTROLLER_APIS: dict[int, Api] = {
     49: APIS[49],
     50: APIS[50],
     51: APIS[51],
-    52: _own("vote", 0, 2),
-    53: _own("begin_quorum_epoch", 0, 1),
-    54: _own("end_quorum_epoch", 0, 1),
+    52: _own("peer_requests", 0, 2),
+    53: _own("peer_requests", 0, 1),
+    54: _own("peer_requests", 0, 1),
     55: _own("describe_own_quorum", 0, 2),
-    56: _own("alter_partition", 2, 3),
+    56: _own("node_requests", 2, 3),
     57: APIS[57],
     58: _own("envelope", 0, 0),
-    59: _own("fetch_snapshot", 0, 1),
+    59: _own("peer_requests", 0, 1),
     60: _own("describe_controllers", 0, 2),
-    62: _own("broker_registration", 0, 4),
+    62: _own("node_requests", 0, 4),
     63: _own("broker_heartbeat", 0, 2),
     64: APIS[64],
-    67: _own("allocate_producer_ids", 0, 0),
-    70: _own("controller_registration", 0, 0),
-    73: _own("assign_replicas_to_dirs", 0, 0),
-    80: _own("add_raft_voter", 0, 1),
-    81: _own("remove_raft_voter", 0, 0),
-    82: _own("update_raft_voter", 0, 0),
+    67: _own("node_requests", 0, 0),
+    70: _own("node_requests", 0, 0),
+    73: _own("node_requests", 0, 0),
+    80: _own("voter_changes", 0, 1),
+    81: _own("voter_changes", 0, 0),
+    82: _own("voter_changes", 0, 0),
 }

@@ -1,4 +1,9 @@
-"""AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter: rejected, because the voters of a quorum are those of its configuration."""
+"""Changes of the quorum's voters: rejected, because they are those of the configuration or of the formatted directories.
+
+AddRaftVoter     (API key 80, versions 0-1)   make a controller a voter (KIP-853); 1 may acknowledge before the commit (KIP-1186)
+RemoveRaftVoter  (81, version 0)              take a controller out of the voters
+UpdateRaftVoter  (82, version 0)              a voter tells its endpoints and its versions of kraft.version
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,6 @@ from typing import Any, NoReturn
 from barnabas.api.context import ControllerContext
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
-__all__ = ["reject_voter_change"]
 
-
-def reject_voter_change(context: ControllerContext, request: Any) -> NoReturn:
-    raise KafkaError(
-        ErrorCode.UNSUPPORTED_VERSION,
-        "The voters of this quorum cannot be changed while it runs; they are those of controller.quorum.voters.",
-    )
+def handle(context: ControllerContext, request: Any) -> NoReturn:
+    raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "The voters of this quorum cannot be changed while it runs.")

@@ -37,6 +37,10 @@ class ConnectionLost(ClientError):
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
+class ConnectionRefused(BrokerNotAvailable):
+    """The machine is up, and nothing listens there."""
+
+
 class RequestTimedOut(ClientError):
     """The deadline passed before the broker answered."""
 
@@ -52,4 +56,6 @@ def cannot_connect(address: str, error: OSError, timeout_ms: int) -> BrokerNotAv
         reason = "the host name does not resolve"
     else:
         reason = (error.strerror or str(error)).lower()
+    if isinstance(error, ConnectionRefusedError):
+        return ConnectionRefused(f"cannot reach {address}: {reason}")
     return BrokerNotAvailable(f"cannot reach {address}: {reason}")

@@ -48,6 +48,13 @@ class AppendFailed(Exception):
     """The log rejected a batch and holds nothing of it; a later append may succeed."""
 
 
+class NobodyListens(KafkaError):
+    """A peer's machine is up, and refuses the connection: its process has ended, or has not begun."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
+
+
 class Peers(Protocol):
     """The other nodes of the quorum, as this one reaches them."""
 
@@ -259,7 +266,7 @@ class RaftDriver:
         except KafkaError as error:
             logger.debug("node %d gave no answer to %s: %s", message.to, type(message.request).__name__, error)
             if not self.closed:
-                self._carry_out(self.node.failed(message.request))
+                self._carry_out(self.node.failed(message.request, is_refused=isinstance(error, NobodyListens)))
             return
         if not self.closed:
             self._carry_out(self.node.answered(message.to, message.request, answer))

@@ -70,6 +70,8 @@ from barnabas.records.control import build_control_batch
 # Kafka's internal.metadata.max.batch.size.in.bytes: one atomic change has to fit one batch.
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+REFUSALS_OF_THE_DEAD = 2
+
 DEFAULT_TIMEOUTS = QuorumTimeouts()
 
 
@@ -344,13 +346,22 @@ class RaftNode:
 
     # Answers of peers
 
-    def failed(self, request: Request) -> Ready:
-        """Note that a request got no answer."""
-        state = self.quorum.state
-        is_new = self._requests.ended(request, self.clock.monotonic_ms(), is_ok=False)
-        if is_new and isinstance(state, Follower) and not self.quorum.is_voter:
-            # An observer has no election to wait for: perhaps another node knows a new leader already.
-            state.asks_others = not state.asks_others
+    def failed(self, request: Request, *, is_refused: bool = False) -> Ready:
+        """Note that a request got no answer.
+
+        Args:
+            is_refused: nothing listens at the peer's address. A leader of which that is true twice in a row has died, and its followers
+                need not wait for the fetch timeout. If it lives after all, an election more does no harm.
+        """
+        state, now_ms = self.quorum.state, self.clock.monotonic_ms()
+        is_new = self._requests.ended(request, now_ms, is_ok=False)
+        if is_new and isinstance(state, Follower):
+            state.refusals = state.refusals + 1 if is_refused else 0
+            if not self.quorum.is_voter:
+                # An observer has no election to wait for: perhaps another node knows a new leader already.
+                state.asks_others = not state.asks_others
+            elif state.refusals >= REFUSALS_OF_THE_DEAD:
+                state.deadline_ms = now_ms
         return self._take()
 
     def answered(self, to: int, request: Request, answer: Answer) -> Ready:
@@ -360,6 +371,7 @@ class RaftNode:
             return self._take()
         if isinstance(self.quorum.state, Follower):
             self.quorum.state.asks_others = False
+            self.quorum.state.refusals = 0
         if answer.epoch > self.epoch or (answer.leader_id != NO_NODE and self.leader_id == NO_NODE):
             self.quorum.learn(answer.epoch, answer.leader_id)
         elif is_ok:

@@ -1,7 +1,6 @@
 """What a quorum needs from the outside: a log, a store for the election state, a listener.
 
-The server implements these over a partition log and files, tests over lists, the simulator over its own disk; several
-voters need nothing more of them than one.
+The server implements these over a partition log and files, tests over lists, the simulator over its own disk.
 """
 
 from __future__ import annotations

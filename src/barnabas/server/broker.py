@@ -35,6 +35,7 @@ from barnabas.server.addresses import dialable
 from barnabas.server.broker_lifecycle import BrokerLifecycle
 from barnabas.server.cannot_start import CannotStart
 from barnabas.server.config import BrokerConfig, log_config
+from barnabas.server.config_checks import selects_by_rack
 from barnabas.server.config_table import config_schema
 from barnabas.server.connections import Connections
 from barnabas.server.coordinators import Coordinators
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     from barnabas.api.context import Controller
     from barnabas.api.dispatch import Observer
+    from barnabas.replication.replicated_partitions import ReplicatedPartitions
     from barnabas.server.inter_broker import InterBrokerChannels
     from barnabas.server.metadata_quorum import MetadataQuorum
     from barnabas.server.metrics_endpoint import MetricsEndpoint
@@ -73,7 +75,6 @@ class BrokerServer:
 
     Attributes:
         image: the metadata as of now.
-        channels: connections to the other brokers; None on a node that is a cluster of its own.
         client_metrics: the client telemetry; None until a client asks for its subscription.
     """
 
@@ -87,7 +88,6 @@ class BrokerServer:
         self.replica_manager: ReplicaManager
         self.coordinators: Coordinators
         self.quotas: ClientQuotas
-        self.channels: InterBrokerChannels | None = None
         self.client_metrics: ClientMetricsManager | None = None
         self.services: BrokerServices
         self.connections = Connections(config, self.listeners, runtime.loop, runtime.disk.max_open_files())
@@ -95,6 +95,8 @@ class BrokerServer:
         self._runtime = runtime
         self._resolver = resolver
         self._timers = Timers(runtime.loop)
+        self._channels: InterBrokerChannels | None = None
+        self._controller_for: Callable[[str], Controller]
 
     def __repr__(self) -> str:
         return f"<BrokerServer {self.config.node_id} on {', '.join(self.addresses)} {self.image!r}>"
@@ -211,8 +213,17 @@ class BrokerServer:
         )
         self.quotas = ClientQuotas(windows, runtime.now_ms)
         self.replica_manager = ReplicaManager(
-            self.log_manager, runtime.loop, runtime.now_ms, config.node_id, self._log_config
+            self.log_manager,
+            runtime.loop,
+            runtime.now_ms,
+            config.node_id,
+            self._log_config,
+            config.replica_lag_time_max_ms,
         )
+        self.replica_manager.own_broker_epoch = lambda: self.lifecycle.epoch
+        self.replica_manager.names_replicas_by_rack = selects_by_rack(config.value)
+        self.replica_manager.make_replicated = self._make_replicated
+        self._controller_for = controller_for
         remote = self._remote_coordinators()
         self.coordinators = Coordinators(
             config,
@@ -256,10 +267,9 @@ class BrokerServer:
         if config.is_alone:
             return None
         # A node alone does not pay for connections to others.
-        from barnabas.server import inter_broker, remote_coordinators
+        from barnabas.server.remote_coordinators import RemoteCoordinators
 
-        self.channels = inter_broker.InterBrokerChannels(lambda: self.image, config, loop)
-        return remote_coordinators.RemoteCoordinators(config.node_id, lambda: self.image, self.channels, loop)
+        return RemoteCoordinators(config.node_id, lambda: self.image, self.channels(), loop)
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return a topic's settings as of now."""
@@ -280,10 +290,10 @@ class BrokerServer:
         """Apply a commit: to the replicas first, then to the coordinators that live on them."""
         is_first = self.image.provenance.offset < 0
         self.image = image
+        if self._channels is not None and delta.cluster is not None:
+            self._channels.drop_outdated()
         self.services.recent_deletions.apply(delta)
         self.replica_manager.apply_delta(delta, image)
-        if self.channels is not None and delta.cluster is not None:
-            self.channels.drop_outdated()
         self.coordinators.apply_delta(delta)
         self._share.apply_delta(delta, image)
         if delta.client_quotas is not None:
@@ -318,6 +328,26 @@ class BrokerServer:
             for listener in self.listeners:
                 listener.on_disconnected = self.client_metrics.disconnected
         return self.client_metrics
+
+    # Other brokers
+
+    def channels(self) -> InterBrokerChannels:
+        """Return the connections to the other brokers; made at the first call."""
+        if self._channels is None:
+            # A node alone does not import it.
+            from barnabas.server.inter_broker import InterBrokerChannels
+
+            self._channels = InterBrokerChannels(lambda: self.image, self.config, self._runtime.loop)
+        return self._channels
+
+    def _make_replicated(self, replicas: ReplicaManager) -> ReplicatedPartitions:
+        # A node alone does not import it.
+        from barnabas.server.replica_fetching import replicated_partitions
+
+        controller = self._controller_for("alter-partition")
+        return replicated_partitions(
+            replicas, self.config, self.channels(), controller, lambda: self.lifecycle.epoch, self._runtime.loop
+        )
 
     # Reset
 
@@ -356,11 +386,16 @@ class BrokerServer:
             await self._hand_over()
         self._share.close()
         self.coordinators.close()
-        if self.channels is not None:
-            self.channels.close()
+        self._leave_replication()
+
+    def _leave_replication(self) -> None:
+        if self._channels is not None:
+            self.replica_manager.close()
+            self._channels.close()
 
     async def abandon(self) -> None:
         """Release what a start has made that failed part of the way."""
+        self._leave_replication()
         for listener in self.listeners:
             await listener.stop()
 

@@ -11,8 +11,8 @@
   not achieve what the broker wants is followed by the next one soon.
 - A heartbeat that fails is repeated after a pause that doubles, up to the interval of heartbeats. The first of several equal failures is
   logged.
-- Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when it has not been
-  answered for as long as a session lasts, because the controller has fenced it then.
+- Before it stops, a broker asks the controller until it may: its leaderships are handed over first. It gives up when nobody has answered
+  for half a session, in which time a quorum elects a new controller: if all nodes of a cluster stop, there is none for the last ones.
 - A broker that the controller no longer knows (STALE_BROKER_EPOCH) does not register again until it is restarted, as in Kafka: somebody
   unregistered it, or another process has taken its id.
 
@@ -26,7 +26,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random as random_module
-import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ from barnabas.protocol.messages import (
     BrokerRegistrationRequest,
 )
 from barnabas.protocol.primitives import Uuid, uuid_from_str
+from barnabas.server.listeners import registered_address
 from barnabas.steps import in_background, sleep
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ _BACKOFF_MS = 100
 _BACKOFF_JITTER = 0.02
 # What no later registration of this process would change.
 _FINAL = frozenset({ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION})
-_PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+_PLAINTEXT = 0  # Kafka's number of the security protocol.
 
 
 class BrokerLifecycle:
@@ -138,15 +138,7 @@ class BrokerLifecycle:
             broker_id=self._config.node_id,
             cluster_id=self._meta.cluster_id,
             incarnation_id=Uuid(self._random.randbytes(16)),
-            listeners=[
-                BrokerRegistrationRequest.Listener(
-                    name=listener.name,
-                    host=self._host(listener),
-                    port=self._port(listener),
-                    security_protocol=_PROTOCOL_NUMBERS["PLAINTEXT"],
-                )
-                for listener in listeners
-            ],
+            listeners=[_registered(self._config, listener) for listener in listeners],
             features=[
                 BrokerRegistrationRequest.Feature(
                     name=name, min_supported_version=levels.min, max_supported_version=levels.max
@@ -157,19 +149,6 @@ class BrokerLifecycle:
             log_dirs=[] if self._meta.directory_id is None else [uuid_from_str(self._meta.directory_id)],
             previous_broker_epoch=previous_epoch,
         )
-
-    def _host(self, listener: Listener) -> str:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.host:
-                return endpoint.host
-        # With `auto`, clients receive the address that they dialled; the registration still needs a name.
-        return listener.host if listener.host not in ("", "0.0.0.0", "::") else socket.gethostname()
-
-    def _port(self, listener: Listener) -> int:
-        for endpoint in self._config.advertised_listeners or ():
-            if endpoint.name == listener.name and endpoint.port > 0:
-                return endpoint.port
-        return listener.port
 
     # Heartbeats
 
@@ -268,7 +247,7 @@ class BrokerLifecycle:
         """Hand this broker's leaderships over; return when it may stop.
 
         Raises:
-            KafkaError: the controller does not know this broker, or has not answered for as long as a session lasts.
+            KafkaError: the controller does not know this broker, or has not answered for half a session.
         """
         self.close()
         pause_ms: float = _SOON_MS
@@ -279,7 +258,7 @@ class BrokerLifecycle:
             except KafkaError as error:
                 silent_ms = (self._loop.time() - answered_at) * 1000
                 is_final = self._config.is_alone or error.code == ErrorCode.STALE_BROKER_EPOCH
-                if is_final or silent_ms >= self._config.broker_session_timeout_ms:
+                if is_final or silent_ms >= self._config.broker_session_timeout_ms // 2:
                     raise
                 await sleep(self._pause_after(error, "This broker cannot hand over yet") / 1000, self._loop)
                 continue
@@ -312,3 +291,8 @@ class BrokerLifecycle:
 def _set(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _registered(config: BrokerConfig, listener: Listener) -> BrokerRegistrationRequest.Listener:
+    host, port = registered_address(config, listener)
+    return BrokerRegistrationRequest.Listener(name=listener.name, host=host, port=port, security_protocol=_PLAINTEXT)

@@ -30,7 +30,7 @@ from barnabas.metadata.config_schema import (
 )
 from barnabas.metadata.security_settings import AUTHORIZER_SETTINGS, HIDDEN, is_secret
 from barnabas.raft.voters import Voter
-from barnabas.server.config_checks import check_advertised, check_assignors, check_protection
+from barnabas.server.config_checks import check_advertised, check_assignors, check_protection, selects_by_rack
 from barnabas.server.config_table import EMBEDDED_DEFAULTS, IMPLIED, config_schema
 from barnabas.server.endpoints import Listener, endpoints
 from barnabas.server.quorum_config import is_alone, parse_bootstrap_servers, parse_voters
@@ -184,6 +184,7 @@ class BrokerConfig:
         fields: dict[str, object] = {name: value(dotted) for name, dotted in _field_names()}
         fields.update(endpoints(value))
         check_assignors(value)
+        selects_by_rack(value)
         fields["quorum_voters"] = parse_voters(value)
         fields["quorum_bootstrap_servers"] = parse_bootstrap_servers(value)
         fields["properties"] = given

@@ -14,12 +14,14 @@ from barnabas.server.endpoints import Listener
 if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
 
-__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection"]
+__all__ = ["ASSIGNORS", "check_advertised", "check_assignors", "check_protection", "selects_by_rack"]
 
 Value = Callable[[str], ConfigValue]
 """Returns a broker setting's value by Kafka's name."""
 
 ASSIGNORS = "group.consumer.assignors"
+SELECTOR = "replica.selector.class"
+SELECTORS = "org.apache.kafka.common.replica"
 
 
 def check_assignors(value: Value) -> None:
@@ -30,6 +32,23 @@ def check_assignors(value: Value) -> None:
     if unknown or not given:
         known = ", ".join(KNOWN_ASSIGNORS)
         raise ConfigError(f"Invalid value {','.join(given)} for configuration {ASSIGNORS}: one or more of {known}")
+
+
+def selects_by_rack(value: Value) -> bool:
+    """Return whether leaders send consumers to replicas in their own rack.
+
+    Raises:
+        ConfigError: the selector is neither of those that come with Kafka.
+    """
+    given = value(SELECTOR)
+    if given in (None, "", f"{SELECTORS}.LeaderSelector"):
+        return False
+    if given == f"{SELECTORS}.RackAwareReplicaSelector":
+        return True
+    raise ConfigError(
+        f"Invalid value {printable(str(given))} for configuration {SELECTOR}: a class of yours cannot be loaded; "
+        f"use {SELECTORS}.RackAwareReplicaSelector, or leave it out"
+    )
 
 
 def check_advertised(config: BrokerConfig) -> None:

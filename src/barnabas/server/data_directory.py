@@ -28,6 +28,7 @@ from barnabas.log.meta_properties import META_PROPERTIES, InvalidMetaProperties,
 from barnabas.printable import printable
 from barnabas.server.cannot_start import CannotStart, remedies
 from barnabas.server.config import BrokerConfig
+from barnabas.server.local_cluster import CLUSTER_PROPERTIES
 from barnabas.server.metadata_log import DIRECTORY, QUORUM_STATE
 from barnabas.server.start_report import RecoveryReport, say_start
 from barnabas.server.storage import BOOTSTRAP_CHECKPOINT, format_directory
@@ -53,6 +54,8 @@ def check_is_free(disk: Disk, root: str, remedy: str) -> None:
     if not disk.is_dir(root):
         raise CannotStart(f"{root} is a file, not a directory ({remedy})")
     foreign = [name for name in disk.listdir(root) if not _may_be_formatted(name)]
+    if CLUSTER_PROPERTIES in foreign:
+        raise CannotStart(f"{root} holds a cluster on this machine (`barnabas start --nodes N` starts it, or {remedy})")
     partitions = [name for name in foreign if _is_partition(disk, root, name)]
     if partitions:
         raise CannotStart(

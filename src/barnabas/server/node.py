@@ -233,10 +233,6 @@ class Node:
         if self._broker is not None:
             self._broker.check()
         self._directory.check()
-        if not config.is_alone:
-            raise CannotStart(
-                "a cluster of several nodes cannot be served yet (remove process.roles and controller.quorum.*)"
-            )
 
     def _make_log_manager(self) -> LogManager:
         config, runtime = self.config, self._runtime

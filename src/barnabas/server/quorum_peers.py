@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from barnabas.client.channel import Channel
-from barnabas.client.errors import BrokerNotAvailable
+from barnabas.client.errors import BrokerNotAvailable, ConnectionRefused
 from barnabas.protocol.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
@@ -38,6 +38,7 @@ from barnabas.raft.peer_messages import (
     Vote,
     bootstrap_ids,
 )
+from barnabas.raft.raft_driver import NobodyListens
 from barnabas.raft.raft_node import RaftNode
 from barnabas.raft.request_messages import PeerRequest, Sender, request_message
 from barnabas.raft.snapshot_messages import read_piece, snapshot_request
@@ -123,8 +124,10 @@ class ChannelPeers:
             version = await channel.version_for(_MESSAGES[type(request)])
             message = request_message(request, version, self._sender)
             response = await channel.request(message, version=version)
-        except BrokerNotAvailable:
+        except BrokerNotAvailable as error:
             self._said.pop(to, None)
+            if isinstance(error, ConnectionRefused):
+                raise NobodyListens(str(error)) from error
             raise
         for node_id, host, port in node_addresses(response):
             self.learn(node_id, [VoterEndpoint(self._listener_name, host, port)])
