@@ -370,24 +370,38 @@ def _decode(route: Route, version: int, frame: memoryview, position: int, max_el
 
 
 async def _let_go(message: Any) -> None:
-    """Free the arrays of a message in slices, because to free 500,000 objects at once holds the loop as long as to handle them."""
-    for name in message.FIELDS if isinstance(message, Struct) else ():
-        array = getattr(message, name)
-        if type(array) is not list:
-            continue
-        # The list may be the image's or the group's: what is emptied is a copy.
-        setattr(message, name, [])
-        rest = array[:]
-        del array
-        while rest:
-            del rest[-PIECE:]
-            await turn()
+    """Free a message in slices, because to free 500,000 objects at once holds the loop as long as to handle them."""
+    held: list[Any] = []
+    if isinstance(message, Struct):
+        _hold(message, held)
+        # A list may be the image's or the group's, so it is not emptied: the message gets others.
+        for name in message.NESTED:
+            setattr(message, name, None)
+    while held:
+        piece = held[-PIECE:]
+        del held[-PIECE:]
+        for each in piece:
+            if isinstance(each, Struct) and each.NESTED:
+                # What is within an element outlives it, and is freed in later slices.
+                _hold(each, held)
+        each = None
+        piece.clear()
+        await turn()
+
+
+def _hold(struct: Struct, held: list[Any]) -> None:
+    for name in struct.NESTED:
+        value = getattr(struct, name)
+        if type(value) is list:
+            held += value
+        elif isinstance(value, Struct):
+            held.append(value)
 
 
 def _elements(message: Struct) -> float:
     """Estimate the number of elements in all arrays of a message, nested ones too, from a few elements of each."""
     total = 0.0
-    for name in message.FIELDS:
+    for name in message.NESTED:
         value = getattr(message, name)
         if type(value) is list and value:
             each = 1.0
