@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from barnabas.api import APIS
-from barnabas.api.dispatch import RefusedRequest, _let_go
+from barnabas.api.dispatch import RefusedRequest
 from barnabas.protocol.api_keys import ApiKey, api, descriptions, request_header_version
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages import (
@@ -19,13 +19,11 @@ from barnabas.protocol.messages import (
     CreateAclsRequest,
     DeleteAclsRequest,
     DescribeAclsRequest,
-    DescribeGroupsResponse,
     MetadataRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
     TxnOffsetCommitRequest,
 )
-from barnabas.steps import PIECE
 from tests.api.serving import Serving
 
 
@@ -239,25 +237,3 @@ def test_a_large_request_that_does_not_decode_closes_the_connection(
     monkeypatch.setattr("barnabas.api.dispatch.LARGE_FRAME", -1)
     with pytest.raises(RefusedRequest, match="malformed Metadata request, version 1"):
         serving.send(3, 1, b"\0\0")
-
-
-def test_what_is_within_a_response_is_freed_in_slices() -> None:
-    freed = 0
-
-    class Member:
-        def __del__(self) -> None:
-            nonlocal freed
-            freed += 1
-
-    def response() -> DescribeGroupsResponse:
-        members: list[list[Any]] = [[Member() for _ in range(3 * PIECE)] for _ in range(2)]
-        return DescribeGroupsResponse(groups=[DescribeGroupsResponse.DescribedGroup(members=each) for each in members])
-
-    steps = _let_go(response())
-    most = 0
-    while freed < 6 * PIECE:
-        before = freed
-        steps.send(None)
-        most = max(most, freed - before)
-    assert most == PIECE
-    steps.close()

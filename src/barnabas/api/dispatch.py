@@ -37,13 +37,14 @@ from typing import Any, NamedTuple, Protocol
 from barnabas.api import APIS, max_version
 from barnabas.api.context import BrokerServices, ConnectionInfo, RequestContext, Settings
 from barnabas.api.error_response import error_response
+from barnabas.api.let_go import let_go
 from barnabas.api.throttling import Accounting, settle
 from barnabas.protocol.api_keys import ApiDescription, ApiKey, api, response_header_version
 from barnabas.protocol.errors import EncodeError, ErrorCode, KafkaError, LongMessage, MalformedMessage
 from barnabas.protocol.framing import parse_request_header
 from barnabas.protocol.message import UNLIMITED, Struct
 from barnabas.protocol.primitives import RecordSlice
-from barnabas.steps import PIECE, start, step, turn
+from barnabas.steps import start, step, turn
 
 __all__ = ["Dispatcher", "Observer", "Output", "RefusedRequest"]
 
@@ -270,8 +271,8 @@ class Dispatcher:
         # What the handler made is freed in this turn, its response in the next ones.
         await turn()
         encoded = await self._encode_apart(context, response)
-        await _let_go(response)
-        await _let_go(context.request)
+        await let_go(response)
+        await let_go(context.request)
         context.request = None
         return encoded
 
@@ -367,35 +368,6 @@ def _decode(route: Route, version: int, frame: memoryview, position: int, max_el
     except MalformedMessage as error:
         raise RefusedRequest(f"malformed {route.name} request, version {version}: {error}") from None
     return request
-
-
-async def _let_go(message: Any) -> None:
-    """Free a message in slices, because to free 500,000 objects at once holds the loop as long as to handle them."""
-    held: list[Any] = []
-    if isinstance(message, Struct):
-        _hold(message, held)
-        # A list may be the image's or the group's, so it is not emptied: the message gets others.
-        for name in message.NESTED:
-            setattr(message, name, None)
-    while held:
-        piece = held[-PIECE:]
-        del held[-PIECE:]
-        for each in piece:
-            if isinstance(each, Struct) and each.NESTED:
-                # What is within an element outlives it, and is freed in later slices.
-                _hold(each, held)
-        each = None
-        piece.clear()
-        await turn()
-
-
-def _hold(struct: Struct, held: list[Any]) -> None:
-    for name in struct.NESTED:
-        value = getattr(struct, name)
-        if type(value) is list:
-            held += value
-        elif isinstance(value, Struct):
-            held.append(value)
 
 
 def _elements(message: Struct) -> float:
