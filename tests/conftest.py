@@ -10,10 +10,12 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.spark.session import SHORT_LIVED
+
 settings.register_profile(
     "barnabas", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("barnabas")
 
-# Spark's drivers live for seconds here: Java's second compiler and its parallel collector took 40 % of a test's processor time.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+for name, value in SHORT_LIVED.items():
+    os.environ.setdefault(name, value)
