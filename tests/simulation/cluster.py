@@ -41,6 +41,7 @@ PROGRESS_SECONDS = 90.0
 """Within which everything goes on when the faults have ended: a session, an election, the longest pauses of clients, and the patience of
 those that wait for them."""
 OBSERVE_SECONDS = 0.1
+CREATE_EVERY_SECONDS = 4.0
 READ_EVERY_SECONDS = 1.0
 """All committed records, over and over: seldom, because there are more each time."""
 
@@ -183,7 +184,7 @@ class SimulatedCluster:
             Transactor(f"x{n}", n % 2 + 1, self.transacted, history, rng(f"x{n}"), plan.pause_seconds)
             for n in range(plan.transactors)
         ]
-        self.creator = Creator(history, rng("creator"), plan.replicas)
+        self.creator = Creator(history, rng("creator"), plan.replicas, CREATE_EVERY_SECONDS)
 
     def connect(self, client_id: str) -> ClusterClient:
         addresses = [node.address for node in self.brokers]
