@@ -22,7 +22,8 @@ from tests.simulation.cluster_client import ClusterClient
 from tests.simulation.cluster_faults import KINDS, OF_SEVERAL, Faults
 from tests.simulation.cluster_node import ClusterNode
 from tests.simulation.creator import Creator, create_topic
-from tests.simulation.deliberate_bugs import BUGS
+from tests.simulation.deliberate_bugs import BUGS as OF_ONE_BROKER
+from tests.simulation.deliberate_bugs_of_clusters import BUGS as OF_CLUSTERS
 from tests.simulation.end_watcher import EndWatcher
 from tests.simulation.final_reading import FinalReading
 from tests.simulation.history import History, Partition
@@ -330,7 +331,8 @@ def run(seed: int, bug: str | None = None, *, nodes: int = 3) -> Result:
     result = Result(played.plan, history, played.world.timeline)
     with ExitStack() as stack:
         if bug is not None:
-            stack.enter_context(BUGS[bug]())
+            switch, _ = OF_CLUSTERS.get(bug) or (OF_ONE_BROKER[bug], 0)
+            stack.enter_context(switch())
         try:
             played.world.play(played.story(), seconds=SECONDS)
         except Stuck as stuck:
