@@ -2,8 +2,7 @@
 
 The story of transactions: a producer commits, aborts and commits. Each transaction writes to a partition of every broker, and commits an
 offset of a group. At each request between brokers something happens: the coordinator moves, or the leader that is asked, or the
-request or its answer is lost. Whatever it is, every transaction ends in all its partitions as its producer was told, and nothing stays
-open.
+request or its answer is lost. Every transaction ends in all its partitions as its producer was told, and nothing stays open.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from barnabas.metadata.topic_names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.message import Message
 from barnabas.protocol.messages import ListOffsetsRequest, ListOffsetsResponse
+from barnabas.share.remote_letters import RemoteLetters
 from barnabas.share.share_coordinator import coordinator_key
 from barnabas.transaction.remote_marker_writer import ClusterMarkerWriter
 from barnabas.transaction.remote_partitions import RemotePartitions
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from barnabas.metadata.delta import MetadataDelta
     from barnabas.metadata.image import MetadataImage
     from barnabas.share.persister import ShareStates
-    from barnabas.share.remote_letters import RemoteLetters
     from barnabas.share.state_records import SharePartitionKey
     from barnabas.transaction.marker_writer import LocalMarkerWriter
 
@@ -172,8 +172,6 @@ class RemoteCoordinators:
 
     def letters(self, commit_timeout_ms: int) -> RemoteLetters:
         """Return the leaders of dead letters on other brokers."""
-        from barnabas.share.remote_letters import RemoteLetters
-
         letters = RemoteLetters(self.leader_of, commit_timeout_ms, self._send_for("dead-letters"), self._loop)
         self._parts.append(letters)
         return letters
