@@ -404,3 +404,31 @@ def test_a_node_of_a_cluster_starts_only_on_a_formatted_directory(tmp_path: Path
         "`barnabas storage format -t CLUSTER-ID -c FILE` formats it"
     )
     assert not (tmp_path / "data").exists()
+
+
+def test_the_files_for_a_controller_and_a_broker_are_a_cluster(tmp_path: Path) -> None:
+    ports = {"9092": str(free_port()), "9093": str(free_port())}
+    nodes = []
+    try:
+        for role, options in (("controller", ["--standalone"]), ("broker", [])):
+            text = (Path(__file__).parent / "properties" / f"kafka-4-{role}.properties").read_text()
+            text = re.sub(r":(909[23])\b", lambda found: f":{ports[found[1]]}", text)
+            file = tmp_path / f"{role}.properties"
+            file.write_text(text.replace(f"/tmp/kraft-{role}-logs", f"{tmp_path}/{role}"))
+            assert run("storage", "format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(file), *options).returncode == 0
+            words = command("start", "--config", str(file), "--log-level", "error")
+            nodes.append(subprocess.Popen(words, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True))
+        ready = [node.stdout.readline() for node in nodes if node.stdout is not None]
+        assert ready == [f"barnabas ready on localhost:{ports[number]}\n" for number in ("9093", "9092")]
+        metadata = AdminClient({"bootstrap.servers": f"localhost:{ports['9092']}"}).list_topics(
+            timeout=PATIENCE_SECONDS
+        )
+        assert metadata.cluster_id == "4L6g3nShT-eMCtK--X86sw"
+        assert [(broker.id, broker.port) for broker in metadata.brokers.values()] == [(2, int(ports["9092"]))]
+        for node in reversed(nodes):
+            node.terminate()
+            assert node.wait(PATIENCE_SECONDS) == 0
+    finally:
+        for node in nodes:
+            node.kill()
+            node.communicate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -160,3 +161,43 @@ def test_an_observer_that_runs_and_is_left_behind_takes_the_snapshot() -> None:
         assert observer.log.start_offset > before.provenance.offset
 
     quorum.world.play(story(), seconds=300)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_answered_survives_kills_cuts_and_lost_power(seed: int) -> None:
+    quorum = Quorum(seed, brokers=1, is_dynamic=bool(seed % 2), settings=TRIMMED)
+    rng = random.Random(seed)
+    network, members = quorum.world.network, list(quorum.members.values())
+
+    async def trouble() -> None:
+        victim, other = rng.sample(members, 2)
+        kind = rng.choice(("kill", "power", "cut", "nothing"))
+        if kind == "cut":
+            network.cut(victim.node.host, other.node.host)
+        elif kind == "kill":
+            victim.node.kill()
+        elif kind == "power":
+            victim.node.lose_power()
+        await asyncio.sleep(rng.choice((0.1, 1.0, 5.0)))
+        network.heal(victim.node.host, other.node.host)
+        if not victim.node.is_up:
+            await victim.start()
+
+    async def story() -> None:
+        await quorum.start()
+        answered = 0
+        for number in range(1, 40):
+            leader = await quorum.leader()
+            change = asyncio.ensure_future(leader.change(number))
+            await asyncio.sleep(0)
+            await trouble()
+            await asyncio.wait({change}, timeout=10)
+            if change.done() and change.exception() is None:
+                answered = number
+            change.cancel()
+        await quorum.agreed()
+        image = (await quorum.leader()).images[-1]
+        (values,) = image.configs.by_resource.values()
+        assert int(values["log.retention.ms"]) >= answered > 0
+
+    quorum.world.play(story(), seconds=3_000)

@@ -39,7 +39,7 @@ class StopSignals:
         return f"<StopSignals asked={self.asked.done()}>"
 
     def heed_end_of_input(self) -> None:
-        """Ask for a stop also when standard input ends: whoever started this process has ended."""
+        """Ask for a stop also when standard input ends: the process that started this one has ended."""
         self._loop.add_reader(sys.stdin.fileno(), self._read)
 
     def ignore(self) -> None:
